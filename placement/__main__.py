@@ -1,0 +1,135 @@
+"""The command line: `python -m placement VERB ...`.
+
+With --json a verb prints one JSON value on standard output and nothing else there. Exit 0 on
+success, 1 when a check fails, 2 on bad input with one line on standard error.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from placement import commands
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        _fail(f"{message[:1].upper()}{message[1:]}; see `python -m placement {self._verb} --help`.")
+
+    @property
+    def _verb(self) -> str:
+        return self.prog.split()[-1] if " " in self.prog else ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.verb(options))
+    except (ValueError, OSError, RuntimeError, MemoryError) as error:
+        return _fail(str(error) or f"{type(error).__name__}: the computer could not do this.")
+    except KeyboardInterrupt:
+        return _fail("Stopped.")
+
+
+def _fail(message: str) -> NoReturn:
+    print(" ".join(message.split()), file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m placement", description="Place a network's ops on devices.")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
+
+    def verb(name: str, help: str) -> argparse.ArgumentParser:
+        sub: argparse.ArgumentParser = verbs.add_parser(name, help=help, description=help)
+        sub.set_defaults(verb=getattr(commands, name))
+        sub.add_argument("--json", action="store_true", help="print one JSON value and nothing else")
+        return sub
+
+    verb("samples", "list the bundled models")
+    sub = verb("inspect", "say what a model holds")
+    _add_input(sub)
+    sub = verb("machine", "list the devices and links of a machine")
+    sub.add_argument("--machine", default="local", help="local, a preset's name, or a JSON file")
+    sub.add_argument("--lanes", type=int, help="split this computer's CPU into so many devices")
+    sub.add_argument("--out", metavar="FILE", help="write the machine as JSON")
+    verb("placers", "list the placement algorithms and their settings")
+
+    sub = verb("profile", "measure every kernel on every device, and the links")
+    _add_problem(sub, objective=False, profile=False)
+    sub.add_argument("--refresh", action="store_true", help="measure again even if stored")
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
+    sub.add_argument("--out", metavar="FILE", help="write the profile as JSON")
+
+    sub = verb("place", "let an algorithm place every op")
+    _add_problem(sub)
+    sub.add_argument("--placer", default="heft", help="see the verb placers")
+    _add_search(sub)
+    sub.add_argument("--pin", action="append", default=[], metavar="OP=DEVICE")
+    sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
+
+    sub = verb("simulate", "predict the step time of a placement")
+    _add_problem(sub)
+    sub.add_argument("--placement", required=True, metavar="FILE")
+
+    sub = verb("run", "run a placement live and measure it")
+    _add_problem(sub)
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME")
+    sub.add_argument("--steps", type=int, default=20)
+    sub.add_argument("--warmup", type=int, default=3)
+    sub.add_argument("--seed", type=int, default=0, help="seed of inputs and of the placer")
+    sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
+
+    sub = verb("compare", "run several placers on one problem")
+    _add_problem(sub)
+    sub.add_argument("--placers", required=True, metavar="A,B,C")
+    sub.add_argument("--time-limit", type=float, metavar="S")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--live", action="store_true", help="measure each placement too")
+
+    sub = verb("export", "write a placed graph in another format")
+    _add_input(sub)
+    sub.add_argument("--placement", required=True, metavar="FILE")
+    sub.add_argument("--format", required=True, metavar="F")
+    sub.add_argument("--out", required=True, metavar="PATH")
+    return parser
+
+
+def _add_input(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("input", metavar="INPUT", help="a model or problem file, or a sample's name")
+    sub.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=N", help="set a symbolic dimension"
+    )
+
+
+def _add_problem(
+    sub: argparse.ArgumentParser, *, objective: bool = True, profile: bool = True
+) -> None:
+    _add_input(sub)
+    sub.add_argument("--machine", default="local", help="local, a preset's name, or a JSON file")
+    sub.add_argument("--lanes", type=int, help="split this computer's CPU into so many devices")
+    if objective:
+        sub.add_argument("--objective", default="latency", choices=("latency", "throughput"))
+    if profile:
+        sub.add_argument("--profile", metavar="FILE", help="costs from a profile file")
+        sub.add_argument(
+            "--analytic", action="store_true", help="costs by formula: do not measure anything"
+        )
+
+
+def _add_search(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--time-limit", type=float, metavar="S")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""What the verbs print: values of the pipeline as the JSON objects of the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from placement.critical import critical_path
+
+if TYPE_CHECKING:
+    from profiling.execute import Run
+
+    from placement.core.machine import Machine
+    from placement.core.placement import Placement
+    from placement.core.profile import Profile
+    from placement.core.timeline import Span
+    from placement.pipeline import Placed, Simulated
+
+
+def of_machine(machine: Machine) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "devices": [
+            {
+                "name": d.name,
+                "kind": d.kind,
+                "runtime": d.runtime,
+                "provider": d.provider,
+                "memory_bytes": d.memory_bytes,
+                "cores": d.cores,
+                "label": d.label,
+            }
+            for d in machine.devices
+        ],
+        "links": [
+            {"src": i.src, "dst": i.dst, "latency_s": i.latency_s, "bytes_per_s": i.bytes_per_s}
+            for i in machine.links
+        ],
+        "fingerprint": machine.fingerprint,
+        "emulated": machine.emulated,
+        "note": machine.note,
+    }
+
+
+def of_profile(profile: Profile, seconds: float) -> dict[str, Any]:
+    return {
+        "fingerprint": profile.graph,
+        "machine": profile.machine.name,
+        "devices": [d.name for d in profile.machine.devices],
+        "num_kernels": len(profile.kernels.ops),
+        "seconds": seconds,
+        "coverage": profile.coverage,
+        "step_s": dict(zip((d.name for d in profile.machine.devices), profile.step_s, strict=True)),
+        "sum_of_kernels_s": {
+            d.name: None if any(row[i] is None for row in profile.compute_s) else sum(
+                row[i] or 0.0 for row in profile.compute_s
+            )
+            for i, d in enumerate(profile.machine.devices)
+        },
+        "all_cores_s": profile.all_cores_s,
+        "contention": profile.contention,
+        "measured_at": profile.measured_at,
+    }
+
+
+def of_placed(placed: Placed) -> dict[str, Any]:
+    return {
+        "placer": placed.placer,
+        "objective": placed.objective,
+        "value": placed.value,
+        "unit": placed.unit,
+        "costs": placed.costs,
+        "lower_bound": placed.lower_bound,
+        "proven_optimal": placed.proven_optimal,
+        "violations": list(placed.violations),
+        "seconds": placed.seconds,
+        "ops_per_device": placed.placement.ops_per_device(),
+        "num_segments": placed.num_segments,
+    }
+
+
+def of_path(path: tuple[Span, ...]) -> list[dict[str, Any]]:
+    return [
+        {"kind": s.kind, "name": s.name, "device": s.device, "start_s": s.start_s, "end_s": s.end_s}
+        for s in path
+    ]
+
+
+def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
+    return {
+        "value": simulated.value,
+        "unit": simulated.unit,
+        "costs": costs,
+        "critical_path": of_path(simulated.critical_path),
+        "busy_s": dict(simulated.busy_s),
+        "transfer_bytes": simulated.transfer_bytes,
+        "peak_bytes": dict(simulated.peak_bytes),
+        "num_segments": len(simulated.schedule.segments),
+    }
+
+
+def of_run(
+    predicted: Simulated, measured: Run, placement: Placement, costs: str
+) -> dict[str, Any]:
+    return {
+        "step_s": {"median": measured.median_s, "p5": measured.p5_s, "p95": measured.p95_s},
+        "steps_s": list(measured.step_s),
+        "predicted_s": predicted.timeline.step_s,
+        "error": predicted.timeline.step_s / measured.median_s - 1.0,
+        "costs": costs,
+        "baseline_s": dict(measured.baseline_s),
+        "all_cores_s": measured.all_cores_s,
+        "outputs_match": measured.outputs_match,
+        "max_abs_diff": measured.max_abs_diff,
+        "skipped_outputs_reason": measured.skipped_outputs_reason,
+        "requested_devices": dict(measured.requested_devices),
+        "actual_devices": dict(measured.actual_devices),
+        "fallbacks": list(measured.fallbacks),
+        "critical_path": of_path(critical_path(measured.timeline)),
+        "busy_s": measured.timeline.busy_s(),
+        "num_segments": len(predicted.schedule.segments),
+        "transfer_bytes": measured.transfer_bytes,
+        "peak_bytes": dict(measured.peak_bytes),
+        "emulated": measured.timeline.origin == "emulated",
+        "ops_per_device": placement.ops_per_device(),
+        "timeline": measured.timeline.to_json(),
+        "predicted_timeline": predicted.timeline.to_json(),
+    }

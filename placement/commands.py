@@ -1,0 +1,250 @@
+"""What each verb of the command line does with its options; returns the exit status."""
+
+import json
+import math
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement import answers, pipeline
+
+if TYPE_CHECKING:
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+
+MAX_JSON_BYTES = 512 * 2**20
+
+
+def samples(options: Namespace) -> int:
+    rows = pipeline.samples()
+    return _print(options, rows, (f"{r['name']:24} {r['num_ops']:5} ops  {r['source']}" for r in rows))
+
+
+def inspect(options: Namespace) -> int:
+    answer = pipeline.inspect(_model(options))
+    return _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+
+
+def machine(options: Namespace) -> int:
+    from placement.core.machine import machine_to_text
+
+    found = pipeline.machine(options.machine, options.lanes)
+    if options.out:
+        Path(options.out).write_text(machine_to_text(found))
+    answer = answers.of_machine(found)
+    lines = [f"{d.name}: {d.label or d.kind}, {d.cores} cores, {d.provider or d.runtime}" for d in found.devices]
+    return _print(options, answer, lines)
+
+
+def placers(options: Namespace) -> int:
+    rows = pipeline.placers()
+    return _print(options, rows, (f"{r['name']:14} {r['summary']}" for r in rows))
+
+
+def profile(options: Namespace) -> int:
+    model = _model(options)
+    target = pipeline.machine(options.machine, options.lanes)
+    start_s = time.perf_counter()
+    measured = pipeline.profile(model, target, emit=_listener(options), refresh=options.refresh)
+    if options.out:
+        Path(options.out).write_text(json.dumps(measured.to_json()) + "\n")
+    answer = answers.of_profile(measured, time.perf_counter() - start_s)
+    return _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+
+
+def place(options: Namespace) -> int:
+    from placement.core.placement import placement_to_text
+    from placement.placers._base import Progress
+
+    _, problem = _problem(options, pins=[_pair(p, "--pin", "OP=DEVICE") for p in options.pin])
+    emit = _listener(options)
+
+    def report(progress: Progress) -> bool:
+        emit(
+            {
+                "event": "progress",
+                "step": progress.step,
+                "of": progress.of,
+                "best_s": progress.best_s if math.isfinite(progress.best_s) else None,
+                "bound_s": progress.bound_s,
+            }
+        )
+        return True
+
+    placed = pipeline.place(
+        problem,
+        options.placer,
+        settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
+        time_limit_s=options.time_limit,
+        seed=options.seed,
+        report=report,
+    )
+    if options.out:
+        Path(options.out).write_text(placement_to_text(placed.placement))
+    answer = answers.of_placed(placed)
+    if options.jsonl:
+        answer["placement"] = placed.placement.to_json()
+    _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    return 1 if placed.violations else 0
+
+
+def simulate(options: Namespace) -> int:
+    from placement.core.violations import violations
+
+    _, problem = _problem(options)
+    simulated = pipeline.simulate(problem, _placement(options.placement))
+    answer = answers.of_simulated(simulated, problem.costs.origin)
+    answer["violations"] = list(violations(problem, simulated.schedule))
+    _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    return 1 if answer["violations"] else 0
+
+
+def run(options: Namespace) -> int:
+    model, problem = _problem(options)
+    inputs = _inputs(options.inputs) if options.inputs else None
+    if options.placer:
+        placement = pipeline.place(problem, options.placer, seed=options.seed).placement
+    else:
+        placement = _placement(options.placement)
+    predicted, measured = pipeline.run(
+        model,
+        problem,
+        placement,
+        steps=options.steps,
+        warmup=options.warmup,
+        seed=options.seed,
+        inputs=inputs,
+        emit=_listener(options),
+    )
+    answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
+    short = {k: v for k, v in answer.items() if "timeline" not in k and k not in ("steps_s", "critical_path")}
+    _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
+    return 0 if measured.outputs_match else 1
+
+
+def compare(options: Namespace) -> int:
+    model, problem = _problem(options)
+    names = [n.strip() for n in options.placers.split(",") if n.strip()]
+    rows = pipeline.compare(
+        model,
+        problem,
+        names,
+        time_limit_s=options.time_limit,
+        seed=options.seed,
+        live=options.live,
+        emit=_listener(options),
+    )
+    return _print(options, rows, (" ".join(f"{k}={v}" for k, v in row.items()) for row in rows))
+
+
+def export(options: Namespace) -> int:
+    pipeline.export(_model(options), _placement(options.placement), options.format, options.out)
+    answer = {"format": options.format, "path": options.out}
+    return _print(options, answer, (f"wrote {options.out}",))
+
+
+def _model(options: Namespace) -> "Model":
+    dims = {}
+    for name, value in (_pair(d, "--dim", "NAME=N") for d in options.dim):
+        if not value.isdigit() or int(value) < 1:
+            raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
+        dims[name] = int(value)
+    return pipeline.load(options.input, dims)
+
+
+def _problem(
+    options: Namespace, pins: list[tuple[str, str]] | None = None
+) -> tuple["Model", "Problem"]:
+    """The model and its problem: given costs, else a profile, else measured here, else analytic."""
+    from placement.core.profile import profile_from_json
+
+    model = _model(options)
+    pinned = tuple(pins or ())
+    if model.problem is not None:
+        return model, pipeline.make_problem(
+            model, model.problem.machine, objective=options.objective, pins=pinned
+        )
+    target = pipeline.machine(options.machine, options.lanes)
+    costs = None
+    if options.profile:
+        costs = profile_from_json(_json_file(options.profile))
+    elif not options.analytic and pipeline.can_measure(model, target):
+        costs = pipeline.profile(model, target, emit=_listener(options))
+    return model, pipeline.make_problem(
+        model, target, costs, objective=options.objective, pins=pinned
+    )
+
+
+def _placement(path: str) -> "Placement":
+    from placement.core.placement import placement_from_json
+
+    return placement_from_json(_json_file(path))
+
+
+def _json_file(path: str) -> Any:
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"There is no file {path!r}; check the path.")
+    if file.stat().st_size > MAX_JSON_BYTES:
+        raise ValueError(f"The file {path!r} is larger than {MAX_JSON_BYTES} bytes; it is refused.")
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError(f"The file {path!r} is not JSON; export it again.") from None
+
+
+def _inputs(path: str) -> dict[str, Any]:
+    import numpy as np
+
+    if not Path(path).is_file():
+        raise ValueError(f"There is no file {path!r}; check the path.")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception:
+        raise ValueError(f"The file {path!r} is not an .npz archive of plain arrays.") from None
+
+
+def _pair(text: str, option: str, form: str, *, first: bool = False) -> tuple[str, str]:
+    """Split NAME=VALUE at the last "=", or at the first (values may hold the sign themselves)."""
+    name, sign, value = text.partition("=") if first else text.rpartition("=")
+    if not sign or not name:
+        raise ValueError(f"{option} {text!r} is not of the form {form}.")
+    return name, value
+
+
+def _listener(options: Namespace) -> pipeline.Emit:
+    """Events to standard output as JSON lines, or progress to a person's terminal, or nowhere."""
+    if getattr(options, "jsonl", False):
+        return _print_event
+    if sys.stderr.isatty():
+        return _show_progress
+    return pipeline.silent
+
+
+def _print_event(event: dict[str, Any]) -> bool:
+    print(json.dumps(event, allow_nan=False), flush=event["event"] != "span")
+    return True
+
+
+def _show_progress(event: dict[str, Any]) -> bool:
+    if event["event"] == "progress":
+        text = event.get("message", "")
+        print(f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr)
+    elif event["event"] == "waiting":
+        print(f"\rwaiting for {event['holder']}", file=sys.stderr)
+    return True
+
+
+def _print(options: Namespace, answer: Any, lines: Any) -> int:
+    if getattr(options, "jsonl", False):
+        print(json.dumps({"event": "result", **answer}, allow_nan=False), flush=True)
+    elif options.json:
+        print(json.dumps(answer, allow_nan=False), flush=True)
+    else:
+        for line in lines:
+            print(line)
+    return 0

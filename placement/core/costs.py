@@ -1,0 +1,55 @@
+"""What computing and moving costs on a machine, as arrays over kernels and devices."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+ORIGINS = ("measured", "analytic", "given")
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Seconds of every kernel on every device, and of every byte between devices.
+
+    With K kernels and D devices: `compute_s` is (K, D), infinite where a device cannot run a
+    kernel; `call_s` (D,) is paid once per call; `latency_s` and `s_per_byte` are (D, D), row the
+    sender, column the receiver, zero on the diagonal. `workspace_bytes` (K,) is scratch memory
+    while a kernel runs. `contention` says how much slower a host device computes for every other
+    host device that computes at the same time (0.1: a tenth), because they share memory.
+    """
+
+    compute_s: Floats
+    call_s: Floats
+    latency_s: Floats
+    s_per_byte: Floats
+    origin: str
+    workspace_bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    contention: float = 0.0
+
+    def __post_init__(self) -> None:
+        num_kernels, num_devices = self.compute_s.shape
+        if self.origin not in ORIGINS:
+            raise ValueError(f"Costs have origin {self.origin!r}; use one of {ORIGINS}.")
+        if self.workspace_bytes.size == 0:
+            object.__setattr__(self, "workspace_bytes", np.zeros(num_kernels, dtype=np.int64))
+        shapes = (
+            (self.call_s, (num_devices,)),
+            (self.latency_s, (num_devices, num_devices)),
+            (self.s_per_byte, (num_devices, num_devices)),
+            (self.workspace_bytes, (num_kernels,)),
+        )
+        for array, shape in shapes:
+            assert array.shape == shape, f"cost array of shape {array.shape}, expected {shape}"
+        for array in (self.compute_s, self.call_s, self.latency_s, self.s_per_byte):
+            if np.isnan(array).any() or (array < 0).any():
+                raise ValueError("Costs hold a negative time or none at all; use zero or more.")
+            array.setflags(write=False)
+        self.workspace_bytes.setflags(write=False)
+
+    def transfer_s(self, src: int, dst: int, num_bytes: float) -> float:
+        """Seconds to send a tensor from device `src` to device `dst`."""
+        if src == dst:
+            return 0.0
+        return float(self.latency_s[src, dst] + num_bytes * self.s_per_byte[src, dst])

@@ -1,0 +1,168 @@
+"""Machines: devices that compute and directed links that carry tensors between them."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.fingerprint import fingerprint_of
+
+
+@dataclass(frozen=True)
+class Device:
+    """Something that runs one call at a time.
+
+    `runtime` names the backend ("onnxruntime", "null"), `provider` the backend's own word for the
+    device ("CPUExecutionProvider"). `core_ids` are the CPU cores a lane is pinned to, empty for no
+    pinning. `memory_bytes` is None where there is no limit to respect. The two roofline figures
+    serve analytic costs and are zero where nobody stated them. A device of kind "cpu" computes in
+    host memory, where model inputs start and outputs end.
+    """
+
+    name: str
+    kind: str = "cpu"
+    runtime: str = "null"
+    provider: str = ""
+    memory_bytes: int | None = None
+    cores: int = 1
+    core_ids: tuple[int, ...] = ()
+    flops_per_s: float = 0.0
+    memory_bytes_per_s: float = 0.0
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ValueError("A device has an empty name; give every device a name.")
+        if self.memory_bytes is not None and self.memory_bytes < 0:
+            raise ValueError(f"Device {self.name!r} has negative memory_bytes; use zero or more.")
+
+    @property
+    def on_host(self) -> bool:
+        return self.kind == "cpu"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A directed first-in first-out channel: a tensor takes latency_s + bytes / bytes_per_s."""
+
+    src: str
+    dst: str
+    latency_s: float
+    bytes_per_s: float
+
+    def __post_init__(self) -> None:
+        if not (self.latency_s >= 0 and math.isfinite(self.latency_s)):
+            raise ValueError(
+                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s}; use zero or more."
+            )
+        if not self.bytes_per_s > 0:
+            raise ValueError(
+                f"Link {self.src!r} to {self.dst!r} has bytes_per_s {self.bytes_per_s};"
+                " use more than zero."
+            )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Devices and links; `libraries` are (name, version) pairs of the runtimes that drive them."""
+
+    name: str
+    devices: tuple[Device, ...]
+    links: tuple[Link, ...] = ()
+    libraries: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.devices:
+            raise ValueError(f"Machine {self.name!r} has no devices; list at least one.")
+        names = [d.name for d in self.devices]
+        if len(set(names)) != len(names):
+            raise ValueError(f"Machine {self.name!r} lists a device name twice: {names}.")
+        seen = set()
+        for link in self.links:
+            for end in (link.src, link.dst):
+                if end not in names:
+                    raise ValueError(
+                        f"A link of machine {self.name!r} ends at {end!r}, which is not one of its"
+                        f" devices: {', '.join(names)}."
+                    )
+            if (link.src, link.dst) in seen:
+                raise ValueError(
+                    f"Machine {self.name!r} lists the link {link.src!r} to {link.dst!r} twice."
+                )
+            seen.add((link.src, link.dst))
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        return {d.name: i for i, d in enumerate(self.devices)}
+
+    def device(self, name: str) -> Device:
+        if name not in self.index:
+            raise ValueError(
+                f"Machine {self.name!r} has no device {name!r}; it has {', '.join(self.index)}."
+            )
+        return self.devices[self.index[name]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of devices, runtimes and library versions; never of measured numbers."""
+        return fingerprint_of(
+            [
+                [[d.name, d.kind, d.runtime, d.provider, d.cores, d.core_ids, d.label] for d in self.devices],
+                self.libraries,
+            ]
+        )
+
+    @property
+    def emulated(self) -> bool:
+        """True where a live run would follow a virtual clock instead of hardware."""
+        return any(d.runtime == "null" for d in self.devices)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def machine_from_json(content: Mapping[str, Any]) -> Machine:
+    """A machine from its JSON object; a ValueError names the field that is wrong."""
+    try:
+        devices = tuple(
+            Device(**{**d, "core_ids": tuple(d.get("core_ids", ()))}) for d in content["devices"]
+        )
+        links = tuple(Link(**link) for link in content.get("links", ()))
+        libraries = tuple((str(a), str(b)) for a, b in content.get("libraries", ()))
+        return Machine(
+            str(content.get("name", "machine")), devices, links, libraries, str(content.get("note", ""))
+        )
+    except KeyError as error:
+        raise ValueError(f"The machine has no {error}; see `python -m placement machine --json`.") from None
+    except (TypeError, AttributeError) as error:
+        raise ValueError(f"The machine is not understood: {error}.") from None
+
+
+def machine_to_text(machine: Machine) -> str:
+    return json.dumps(machine.to_json(), indent=2) + "\n"
+
+
+def link_arrays(machine: Machine) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Latency (D, D) in seconds and seconds per byte (D, D); a pair without a link is an error."""
+    num = len(machine.devices)
+    latency_s = np.zeros((num, num))
+    s_per_byte = np.zeros((num, num))
+    linked = np.eye(num, dtype=bool)
+    for link in machine.links:
+        a, b = machine.index[link.src], machine.index[link.dst]
+        latency_s[a, b] = link.latency_s
+        s_per_byte[a, b] = 1.0 / link.bytes_per_s
+        linked[a, b] = True
+    if not linked.all():
+        a, b = np.argwhere(~linked)[0]
+        raise ValueError(
+            f"Machine {machine.name!r} has no link from {machine.devices[a].name!r} to"
+            f" {machine.devices[b].name!r}; add one to its links."
+        )
+    return latency_s, s_per_byte

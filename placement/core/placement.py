@@ -1,0 +1,80 @@
+"""A placement: which device every source op runs on, and nothing about time."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Device names by op name, for one graph (by fingerprint) and machine (by name).
+
+    `order` lists source ops where a method decides the order of execution too; empty leaves it to
+    the default (falling upward rank). `calls` gives the number of subgraph calls per device and
+    `replicas` the copies of a device's part, where a method decides them.
+    """
+
+    graph: str
+    machine: str
+    device_of: Mapping[str, str]
+    order: tuple[str, ...] = ()
+    calls: Mapping[str, int] | None = None
+    replicas: Mapping[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "device_of", MappingProxyType(dict(self.device_of)))
+
+    def ops_per_device(self) -> dict[str, int]:
+        """Number of source ops by device, in order of first use."""
+        counts: dict[str, int] = {}
+        for device in self.device_of.values():
+            counts[device] = counts.get(device, 0) + 1
+        return counts
+
+    def to_json(self) -> dict[str, Any]:
+        content: dict[str, Any] = {
+            "graph": self.graph,
+            "machine": self.machine,
+            "device_of": dict(self.device_of),
+        }
+        if self.order:
+            content["order"] = list(self.order)
+        if self.calls is not None:
+            content["calls"] = dict(self.calls)
+        if self.replicas is not None:
+            content["replicas"] = dict(self.replicas)
+        return content
+
+
+def placement_to_text(placement: Placement) -> str:
+    return json.dumps(placement.to_json(), indent=1) + "\n"
+
+
+def placement_from_json(content: Any) -> Placement:
+    """A placement from its JSON object; a ValueError says which field is wrong."""
+    if not isinstance(content, dict) or not isinstance(content.get("device_of"), dict):
+        raise ValueError('A placement file needs {"device_of": {op: device}}; this file has none.')
+    for op, device in content["device_of"].items():
+        if not isinstance(device, str):
+            raise ValueError(f"The placement gives op {op!r} the device {device!r}; use a device name.")
+    order = content.get("order") or ()
+    if not isinstance(order, list | tuple) or not all(isinstance(name, str) for name in order):
+        raise ValueError("The placement's order is not a list of op names; correct or remove it.")
+    counts = {}
+    for key in ("calls", "replicas"):
+        value = content.get(key)
+        if value is not None and (
+            not isinstance(value, dict) or not all(isinstance(n, int) and n > 0 for n in value.values())
+        ):
+            raise ValueError(f"The placement's {key} are not positive counts by device; correct them.")
+        counts[key] = value
+    return Placement(
+        graph=str(content.get("graph", "")),
+        machine=str(content.get("machine", "")),
+        device_of=content["device_of"],
+        order=tuple(order),
+        calls=counts["calls"],
+        replicas=counts["replicas"],
+    )

@@ -1,0 +1,103 @@
+"""A profile: what running a graph on a machine's devices was measured to cost, kernel by kernel.
+
+The kernels belong here and not to the graph, because a runtime decides them: it fuses, reorders and
+folds source ops, differently from machine to machine and version to version.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from placement.core.costs import Costs
+from placement.core.graph import Graph
+from placement.core.graph_json import graph_from_json, graph_to_json
+from placement.core.machine import Machine, link_arrays, machine_from_json
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Measured seconds of every kernel on every device of a machine.
+
+    `sources[k]` names the source ops that kernel k does the work of, empty for one of the runtime's
+    own (a change of layout). `compute_s[k][d]` is the median, None where the device cannot run the
+    kernel, and `spread[k][d]` its interquartile range over the median. `step_s[d]` is the whole
+    model on that device alone, `all_cores_s` on the whole CPU where the devices are its lanes.
+    The machine's links carry the measured latencies and bandwidths. `measured_at` is ISO 8601, UTC.
+    """
+
+    graph: str
+    machine: Machine
+    kernels: Graph
+    sources: tuple[tuple[str, ...], ...]
+    compute_s: tuple[tuple[float | None, ...], ...]
+    spread: tuple[tuple[float, ...], ...]
+    call_s: tuple[float, ...]
+    step_s: tuple[float | None, ...]
+    all_cores_s: float | None = None
+    contention: float = 0.0
+    measured_at: str = ""
+    origin: str = "measured"
+
+    def __post_init__(self) -> None:
+        num_kernels, num_devices = len(self.kernels.ops), len(self.machine.devices)
+        for name, rows in (("compute_s", self.compute_s), ("spread", self.spread)):
+            if len(rows) != num_kernels or any(len(row) != num_devices for row in rows):
+                raise ValueError(
+                    f"The profile's {name} is not {num_kernels} kernels by {num_devices} devices;"
+                    " measure it again."
+                )
+        if len(self.sources) != num_kernels or len(self.call_s) != num_devices:
+            raise ValueError("The profile's lists do not match its kernels and devices; measure again.")
+
+    @property
+    def coverage(self) -> float:
+        """Share of (kernel, device) pairs that have a time."""
+        cells = [cell for row in self.compute_s for cell in row]
+        return sum(cell is not None for cell in cells) / len(cells) if cells else 1.0
+
+    def costs(self) -> Costs:
+        """The same as arrays."""
+        latency_s, s_per_byte = link_arrays(self.machine)
+        compute = [[np.inf if cell is None else cell for cell in row] for row in self.compute_s]
+        return Costs(
+            compute_s=np.array(compute, dtype=np.float64).reshape(len(compute), len(self.call_s)),
+            call_s=np.array(self.call_s, dtype=np.float64),
+            latency_s=latency_s,
+            s_per_byte=s_per_byte,
+            origin=self.origin,
+            contention=self.contention,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        content = asdict(self)
+        content["kernels"] = graph_to_json(self.kernels)
+        content["format"] = "placement-profile"
+        return content
+
+
+def profile_from_json(content: Mapping[str, Any]) -> Profile:
+    """A profile from its JSON object; a ValueError says what is missing."""
+    if not isinstance(content, Mapping) or content.get("format") != "placement-profile":
+        raise ValueError(
+            'A profile file needs "format": "placement-profile"; write one with'
+            " `python -m placement profile INPUT --out FILE`."
+        )
+    try:
+        return Profile(
+            graph=str(content["graph"]),
+            machine=machine_from_json(content["machine"]),
+            kernels=graph_from_json(content["kernels"]),
+            sources=tuple(tuple(s) for s in content["sources"]),
+            compute_s=tuple(tuple(row) for row in content["compute_s"]),
+            spread=tuple(tuple(row) for row in content["spread"]),
+            call_s=tuple(content["call_s"]),
+            step_s=tuple(content["step_s"]),
+            all_cores_s=content.get("all_cores_s"),
+            contention=float(content.get("contention", 0.0)),
+            measured_at=str(content.get("measured_at", "")),
+            origin=str(content.get("origin", "given")),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"The profile is not understood: {error}; measure it again.") from None

@@ -1,0 +1,377 @@
+"""The verbs: what the command line, the pages and a notebook can ask for.
+
+This module joins the two wings, `placement` (decides and predicts) and `profiling` (touches the
+machine). Each heavy part is imported by the verb that needs it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from profiling.execute import Run
+
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.profile import Profile
+    from placement.core.schedule import Schedule
+    from placement.core.timeline import Span, Timeline
+    from placement.placers._base import Report
+
+Emit = Callable[[dict[str, Any]], object]
+
+
+def silent(event: dict[str, Any]) -> None:
+    """The listener that hears events and does nothing."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A placement's schedule and what the simulator says of it; `value` is the objective's."""
+
+    schedule: Schedule
+    timeline: Timeline
+    value: float
+    unit: str
+    critical_path: tuple[Span, ...]
+    busy_s: Mapping[str, float]
+    transfer_bytes: int
+    peak_bytes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A placer's answer. `seconds` is the time inside `place()` alone."""
+
+    placer: str
+    placement: Placement
+    schedule: Schedule
+    timeline: Timeline
+    objective: str
+    value: float
+    unit: str
+    costs: str
+    lower_bound: float
+    proven_optimal: bool
+    violations: tuple[str, ...]
+    seconds: float
+
+    @property
+    def num_segments(self) -> int:
+        return len(self.schedule.segments)
+
+
+def samples() -> list[dict[str, Any]]:
+    """The bundled models: name, number of ops and where they come from."""
+    from placement import loaders
+
+    return [dataclasses.asdict(sample) for sample in loaders.samples()]
+
+
+def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
+    """The model in a file, or the bundled sample of that name.
+
+    `dims` sets symbolic dimensions ("batch": 4). A ValueError says in one sentence what is wrong.
+    """
+    from placement import loaders
+
+    return loaders.load(source, dict(dims or {}))
+
+
+def inspect(model: Model) -> dict[str, Any]:
+    """A model's counts, sizes, inputs and outputs."""
+    graph = model.graph
+
+    def ends(tensors: Sequence[Any]) -> list[dict[str, Any]]:
+        return [
+            {"name": t.name, "shape": None if t.shape is None else list(t.shape), "dtype": t.dtype}
+            for t in tensors
+        ]
+
+    return {
+        "name": graph.name,
+        "num_ops": len(graph.ops),
+        "num_tensors": len(graph.tensors),
+        "param_bytes": graph.param_bytes,
+        "flops": graph.flops,
+        "inputs": ends(graph.inputs),
+        "outputs": ends(graph.outputs),
+        "fingerprint": graph.fingerprint,
+        "notes": list(model.notes),
+    }
+
+
+def machine(spec: str = "local", lanes: int | None = None) -> Machine:
+    """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file."""
+    from profiling.devices import load_machine, local_machine
+
+    if lanes is not None:
+        if spec != "local":
+            raise ValueError(f"Lanes split this computer's CPU; machine {spec!r} has its own devices.")
+        return local_machine(lanes)
+    return load_machine(spec)
+
+
+def placers() -> list[dict[str, Any]]:
+    """Every placer with its summary, paper and settings."""
+    from placement.placers import names, placer_class
+    from placement.placers._base import describe
+
+    return [describe(name, placer_class(name)) for name in names()]
+
+
+def can_measure(model: Model, machine: Machine) -> bool:
+    """Whether the model can be executed and every device of the machine is on this computer."""
+    from profiling.devices import missing_devices
+
+    return model.executable is not None and not machine.emulated and not missing_devices(machine)
+
+
+def stored_profile(model: Model, machine: Machine) -> Profile | None:
+    """The profile of this graph on this machine that was measured before, if any."""
+    from profiling.store import ProfileStore
+
+    return ProfileStore().get(model.graph.fingerprint, machine.fingerprint)
+
+
+def profile(
+    model: Model, machine: Machine, *, emit: Emit = silent, refresh: bool = False
+) -> Profile:
+    """Measured costs of every kernel and link; from the store unless `refresh` asks anew."""
+    found = None if refresh else stored_profile(model, machine)
+    if found is not None:
+        return found
+    from profiling import ops
+    from profiling.lock import measuring
+    from profiling.store import ProfileStore
+
+    require_present(model, machine)
+    with measuring(f"profile of {model.graph.name}", _waiting(emit)):
+        measured = ops.profile(model, machine, emit)
+    ProfileStore().put(measured)
+    return measured
+
+
+def require_present(model: Model, machine: Machine) -> None:
+    """ValueError unless this model can run live on this machine, now and here."""
+    from profiling.devices import missing_devices
+
+    if model.executable is None:
+        raise ValueError(
+            f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
+            " simulate it, or open a model file."
+        )
+    missing = missing_devices(machine)
+    if missing:
+        raise ValueError(
+            f"Machine {machine.name!r} has devices that are not on this computer:"
+            f" {'; '.join(missing)}. Choose --machine local, or simulate instead."
+        )
+
+
+def make_problem(
+    model: Model,
+    machine: Machine,
+    profile: Profile | None = None,
+    *,
+    objective: str = "latency",
+    pins: Sequence[tuple[str, str]] = (),
+) -> Problem:
+    """The placement problem of a model on a machine.
+
+    With a profile its kernels and measured costs, else each op its own kernel with analytic
+    (roofline) costs. A file that carries its own machine and costs keeps them.
+    """
+    from placement.core.problem import Problem, own_kernels
+    from placement.roofline import roofline
+
+    if model.problem is not None:
+        return dataclasses.replace(model.problem, objective=objective, pins=tuple(pins))
+    graph = model.graph
+    if profile is None:
+        costs = roofline(graph, machine)
+        return Problem(
+            graph, machine, costs, graph, own_kernels(graph), pins=tuple(pins), objective=objective
+        )
+    if profile.graph != graph.fingerprint:
+        raise ValueError(
+            f"The profile is of another graph ({profile.graph}, this one is {graph.fingerprint});"
+            " measure this model."
+        )
+    wanted = [d.name for d in machine.devices]
+    if [d.name for d in profile.machine.devices] != wanted:
+        raise ValueError(
+            f"The profile is for devices {', '.join(d.name for d in profile.machine.devices)}, the"
+            f" machine has {', '.join(wanted)}; measure on this machine."
+        )
+    return Problem(
+        graph,
+        profile.machine,
+        profile.costs(),
+        profile.kernels,
+        tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
+        pins=tuple(pins),
+        objective=objective,
+    )
+
+
+def simulate(problem: Problem, placement: Placement) -> Simulated:
+    """What a placement is predicted to do."""
+    from placement.segments import make_schedule
+
+    return simulate_schedule(problem, make_schedule(problem, placement))
+
+
+def simulate_schedule(problem: Problem, schedule: Schedule) -> Simulated:
+    """What a schedule is predicted to do."""
+    from placement.critical import critical_path
+    from placement.simulate import simulate as predict
+    from placement.throughput import seconds_per_sample
+
+    timeline = predict(problem, schedule)
+    latency = problem.objective == "latency"
+    return Simulated(
+        schedule=schedule,
+        timeline=timeline,
+        value=timeline.step_s if latency else seconds_per_sample(problem, schedule),
+        unit=problem.unit,
+        critical_path=critical_path(timeline),
+        busy_s=timeline.busy_s(),
+        transfer_bytes=timeline.transfer_bytes,
+        peak_bytes=timeline.peak_bytes,
+    )
+
+
+def place(
+    problem: Problem,
+    placer: str = "heft",
+    *,
+    settings: Mapping[str, Any] | None = None,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Placed:
+    """Let a placer decide, and say what its placement is predicted to do."""
+    from placement.bounds import lower_bound
+    from placement.core.violations import violations
+    from placement.placers import placer_class
+    from placement.placers._base import build, quiet
+
+    kind = placer_class(placer)
+    if problem.objective not in kind.objectives:
+        raise ValueError(
+            f"Placer {placer!r} does not work for the objective {problem.objective!r}, only for"
+            f" {', '.join(kind.objectives)}; choose another placer."
+        )
+    built = build(placer, kind, settings or {}, time_limit_s=time_limit_s, seed=seed)
+    start_s = time.perf_counter()
+    placement = built.place(problem, report or quiet)
+    seconds = time.perf_counter() - start_s
+    predicted = simulate(problem, placement)
+    bound = lower_bound(problem)
+    broken = violations(problem, predicted.schedule)
+    return Placed(
+        placer=placer,
+        placement=placement,
+        schedule=predicted.schedule,
+        timeline=predicted.timeline,
+        objective=problem.objective,
+        value=predicted.value,
+        unit=predicted.unit,
+        costs=problem.costs.origin,
+        lower_bound=bound,
+        proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9),
+        violations=broken,
+        seconds=seconds,
+    )
+
+
+def run(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    steps: int = 20,
+    warmup: int = 3,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    emit: Emit = silent,
+) -> tuple[Simulated, Run]:
+    """Run a placement live; the prediction and the measurement side by side.
+
+    On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
+    computer: others wait, and `emit` hears {"event": "waiting", ...}.
+    """
+    from profiling.execute import execute
+    from profiling.lock import measuring
+
+    if steps < 1 or warmup < 0:
+        raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
+    if problem.objective != "latency":
+        raise ValueError("A live run measures the latency of one step; use --objective latency.")
+    if not problem.machine.emulated:
+        require_present(model, problem.machine)
+    predicted = simulate(problem, placement)
+    with measuring(f"run of {model.graph.name}", _waiting(emit)):
+        measured = execute(
+            problem,
+            predicted.schedule,
+            model=model,
+            steps=steps,
+            warmup=warmup,
+            seed=seed,
+            inputs=inputs,
+            emit=emit,
+        )
+    return predicted, measured
+
+
+def compare(
+    model: Model,
+    problem: Problem,
+    names: Sequence[str],
+    *,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    live: bool = False,
+    emit: Emit = silent,
+) -> list[dict[str, Any]]:
+    """One row per placer: predicted value, bound, seconds, and the measured median if `live`."""
+    rows = []
+    for name in names:
+        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed)
+        measured_s = None
+        if live:
+            _, measured = run(model, problem, placed.placement, seed=seed, emit=emit)
+            measured_s = measured.median_s
+        rows.append(
+            {
+                "placer": name,
+                "value": placed.value,
+                "unit": placed.unit,
+                "lower_bound": placed.lower_bound,
+                "seconds": placed.seconds,
+                "measured_s": measured_s,
+            }
+        )
+    return rows
+
+
+def export(model: Model, placement: Placement, format: str, path: str) -> None:
+    """Write the graph and its placement in another format; a ValueError lists the formats."""
+    from placement import exporters
+
+    exporters.exporter(format).export(model.graph, placement, path)
+
+
+def _waiting(emit: Emit) -> Callable[[str], None]:
+    def tell(holder: str) -> None:
+        emit({"event": "waiting", "holder": holder})
+
+    return tell

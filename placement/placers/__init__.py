@@ -1,0 +1,21 @@
+"""Placers: the listing of this folder is the registry; files that begin with "_" are shared steps."""
+
+import importlib
+import pkgutil
+
+from placement.placers._base import Placer
+
+
+def names() -> tuple[str, ...]:
+    """Names of all placers, sorted."""
+    return tuple(
+        sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+    )
+
+
+def placer_class(name: str) -> type[Placer]:
+    """The placer of that name; a ValueError lists the names there are."""
+    if name not in names():
+        raise ValueError(f"There is no placer {name!r}; choose one of {', '.join(names())}.")
+    found: type[Placer] = importlib.import_module(f"{__name__}.{name}").PLACER
+    return found

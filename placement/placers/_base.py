@@ -1,0 +1,120 @@
+"""What every placer has in common: its settings are its fields, its answer a placement."""
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, get_type_hints
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is: best value and bound in the objective's seconds, step `step` of `of`."""
+
+    best_s: float = math.inf
+    bound_s: float = 0.0
+    step: int = 0
+    of: int = 0
+
+
+# Returns False to ask for the best so far.
+Report = Callable[[Progress], bool]
+
+
+def quiet(progress: Progress) -> bool:
+    """The report that tells nobody and never stops."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placer(ABC):
+    """An algorithm with its settings.
+
+    The class variables describe it to people: `summary` in one line, `paper`, `objectives` it
+    works for, whether it is `exact`, and what must be installed (`needs`). `time_limit_s` and
+    `seed` are common to all; a method without search or chance ignores them.
+    """
+
+    summary: ClassVar[str]
+    paper: ClassVar[str] = ""
+    objectives: ClassVar[tuple[str, ...]] = ("latency",)
+    exact: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    time_limit_s: float | None = None
+    seed: int = 0
+
+    @abstractmethod
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        """A placement of every op; raises ValueError where the problem has none."""
+
+
+COMMON = ("time_limit_s", "seed")
+_TYPES = {int: "int", float: "float", bool: "bool", str: "str"}
+
+
+def setting(default: Any, help: str) -> Any:
+    """A field of a placer with its explanation for the form and the command line."""
+    return dataclasses.field(default=default, metadata={"help": help})
+
+
+def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
+    """What the menu, the form and `placers --json` say about a placer."""
+    hints = get_type_hints(placer)
+    return {
+        "name": name,
+        "summary": placer.summary,
+        "paper": placer.paper,
+        "objectives": list(placer.objectives),
+        "exact": placer.exact,
+        "needs": list(placer.needs),
+        "settings": {
+            f.name: {
+                "type": _TYPES[hints[f.name]],
+                "default": f.default,
+                "help": f.metadata.get("help", ""),
+            }
+            for f in dataclasses.fields(placer)
+            if f.name not in COMMON
+        },
+    }
+
+
+def build(
+    name: str,
+    placer: type[Placer],
+    settings: Mapping[str, Any],
+    *,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+) -> Placer:
+    """A placer from settings as text or values; a ValueError names the one that does not fit."""
+    hints = get_type_hints(placer)
+    fields = {f.name for f in dataclasses.fields(placer)} - set(COMMON)
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key not in fields:
+            known = ", ".join(sorted(fields)) or "none"
+            raise ValueError(f"Placer {name!r} has no setting {key!r}; it has: {known}.")
+        values[key] = _parsed(name, key, value, hints[key])
+    return placer(**values, time_limit_s=time_limit_s, seed=seed)
+
+
+def _parsed(name: str, key: str, value: Any, wanted: type) -> Any:
+    if wanted is bool and isinstance(value, str):
+        if value.lower() in ("true", "1", "yes", "on"):
+            return True
+        if value.lower() in ("false", "0", "no", "off"):
+            return False
+        raise ValueError(f"Setting {key!r} of placer {name!r} is {value!r}; use true or false.")
+    try:
+        return wanted(value)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Setting {key!r} of placer {name!r} is {value!r}; use a value of type"
+            f" {_TYPES[wanted]}."
+        ) from None

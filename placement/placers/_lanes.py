@@ -1,0 +1,147 @@
+"""State of a list scheduler: what each device is busy with, holds and has received so far."""
+
+import bisect
+
+import numpy as np
+
+from placement.core.problem import Problem
+from placement.order import by_priority
+
+
+class Lanes:
+    """Kernels put on devices one by one, in an order that respects data.
+
+    A tensor is sent once per device; with link contention it waits for its link. Under execution
+    "segment" a kernel that reads from another device pays for the call that it starts. Memory is
+    followed as in Baechi's m-ETF: weights stay, a value goes when all its readers are scheduled.
+    """
+
+    def __init__(self, problem: Problem, *, insertion: bool) -> None:
+        self.problem = problem
+        self.insertion = insertion
+        self.device_of_unit = [-1] * problem.num_units
+        num_kernels, num_devices = problem.costs.compute_s.shape
+        self.compute_s = problem.costs.compute_s.tolist()
+        self.call_s = problem.costs.call_s.tolist() if problem.execution == "segment" else [0.0] * num_devices
+        self.start_s = [0.0] * num_kernels
+        self.end_s = [0.0] * num_kernels
+        self.device = [-1] * num_kernels
+        self.busy: list[list[tuple[float, float]]] = [[] for _ in range(num_devices)]
+        self.arrival_s: dict[tuple[int, int], float] = {}
+        self.link_free_s: dict[tuple[int, int], float] = {}
+        self.held_bytes = [0.0] * num_devices
+        self.unread = np.diff(problem.kernels.arrays.consumer_ptr).tolist()
+        arrays = problem.kernels.arrays
+        self._in = _rows(arrays.in_ptr, arrays.in_tensors)
+        self._out = _rows(arrays.out_ptr, arrays.out_tensors)
+        self._producer = arrays.producer.tolist()
+        self._bytes = arrays.tensor_bytes.tolist()
+        self._params = arrays.param_bytes.tolist()
+        self._holders: dict[int, list[int]] = {}
+
+    def candidates(self, unit: int) -> list[int]:
+        """Devices that may run a unit and have room for it; the roomiest if none has."""
+        problem = self.problem
+        allowed = [int(d) for d in np.flatnonzero(problem.allowed[unit])]
+        params = sum(self._params[k] for k in problem.kernels_of_unit[unit])
+        needed = params
+        if problem.memory_model == "live":
+            needed += sum(self._bytes[t] for k in problem.kernels_of_unit[unit] for t in self._out[k])
+        room = [self._room(d) for d in allowed]
+        fitting = [d for d, r in zip(allowed, room, strict=True) if r >= needed]
+        return fitting or [allowed[int(np.argmax(room))]]
+
+    def _room(self, d: int) -> float:
+        limit = self.problem.machine.devices[d].memory_bytes
+        return np.inf if limit is None else limit - self.held_bytes[d]
+
+    def rest_of_unit_s(self, unit: int, k: int, d: int) -> float:
+        """Compute that device d takes on with the other kernels of a unit when it takes k."""
+        if self.device_of_unit[unit] >= 0:
+            return 0.0
+        return sum(self.compute_s[j][d] for j in self.problem.kernels_of_unit[unit] if j != k)
+
+    def ready_s(self, k: int, d: int) -> tuple[float, bool]:
+        """When kernel k's inputs can be on device d, and whether one has to cross for it."""
+        ready, crosses = 0.0, False
+        for t in self._in[k]:
+            p = self._producer[t]
+            if p < 0:
+                continue
+            if self.device[p] == d:
+                ready = max(ready, self.end_s[p])
+                continue
+            known = self.arrival_s.get((t, d))
+            if known is None:
+                known, crosses = self._sent_s(t, p, d), True
+            ready = max(ready, known)
+        return ready, crosses
+
+    def _sent_s(self, t: int, p: int, d: int) -> float:
+        src, start = self.device[p], self.end_s[p]
+        if self.problem.link_contention:
+            start = max(start, self.link_free_s.get((src, d), 0.0))
+        return start + self.problem.costs.transfer_s(src, d, self._bytes[t])
+
+    def slot_s(self, k: int, d: int) -> tuple[float, float]:
+        """Earliest start and end of kernel k on device d."""
+        ready, crosses = self.ready_s(k, d)
+        duration = self.compute_s[k][d] + (self.call_s[d] if crosses else 0.0)
+        busy = self.busy[d]
+        if not busy:
+            return ready, ready + duration
+        if not self.insertion:
+            start = max(ready, busy[-1][1])
+            return start, start + duration
+        first = bisect.bisect_left(busy, (ready, ready))
+        free_from = max(ready, busy[first - 1][1]) if first else ready
+        for start, end in busy[first:]:
+            if free_from + duration <= start:
+                break
+            free_from = max(free_from, end)
+        return free_from, free_from + duration
+
+    def finish_s(self, k: int, d: int) -> float:
+        return self.slot_s(k, d)[1]
+
+    def put(self, k: int, d: int) -> None:
+        """Schedule kernel k on device d, and with it its whole unit's choice of device."""
+        start, end = self.slot_s(k, d)
+        unit = int(self.problem.unit_of_kernel[k])
+        if self.device_of_unit[unit] < 0:
+            self.device_of_unit[unit] = d
+            self.held_bytes[d] += sum(self._params[j] for j in self.problem.kernels_of_unit[unit])
+        for t in self._in[k]:
+            p = self._producer[t]
+            if p >= 0 and self.device[p] != d and (t, d) not in self.arrival_s:
+                arrival = self._sent_s(t, p, d)
+                self.arrival_s[t, d] = arrival
+                self.link_free_s[self.device[p], d] = arrival
+                self._hold(t, d)
+            self.unread[t] -= 1
+            if self.unread[t] == 0:
+                for holder in self._holders.pop(t, ()):
+                    self.held_bytes[holder] -= self._bytes[t]
+        self.device[k], self.start_s[k], self.end_s[k] = d, start, end
+        bisect.insort(self.busy[d], (start, end))
+        for t in self._out[k]:
+            if self.unread[t]:
+                self._hold(t, d)
+
+    def _hold(self, t: int, d: int) -> None:
+        if self.problem.memory_model == "live":
+            self._holders.setdefault(t, []).append(d)
+            self.held_bytes[d] += self._bytes[t]
+
+    def order(self) -> list[int]:
+        """Kernels by start time, data respected where times are equal."""
+        by_start = sorted(range(len(self.start_s)), key=lambda k: (self.start_s[k], self.end_s[k], k))
+        keys = [0.0] * len(by_start)
+        for rank, k in enumerate(by_start):
+            keys[k] = float(rank)
+        return by_priority(self.problem.kernels, keys)
+
+
+def _rows(ptr: np.ndarray, flat: np.ndarray) -> list[list[int]]:
+    bounds, values = ptr.tolist(), flat.tolist()
+    return [values[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]

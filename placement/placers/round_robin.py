@@ -1,0 +1,32 @@
+"""Round robin: units dealt to the devices in turn, in topological order.
+
+A baseline with no idea of costs: it shows what crossings cost.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Report, quiet, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundRobin(Placer):
+    summary = "Ops dealt to the devices in turn: a baseline that ignores all costs"
+    objectives = ("latency", "throughput")
+
+    run_length: int = setting(1, "How many neighbours in a row stay on a device before the next")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        if self.run_length < 1:
+            raise ValueError(f"run_length is {self.run_length}; use 1 or more.")
+        devices = []
+        for unit in range(problem.num_units):
+            allowed = np.flatnonzero(problem.allowed[unit])
+            devices.append(int(allowed[(unit // self.run_length) % len(allowed)]))
+        return problem.placement_of(devices)
+
+
+PLACER = RoundRobin

@@ -1,0 +1,75 @@
+"""The slow, clear checker of timelines, written from the definitions in docs/design.md."""
+
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Timeline
+
+CLOSE = 1e-9
+
+
+def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) -> list[str]:
+    """What a predicted timeline breaks: one sentence each, none for a right one."""
+    faults: list[str] = []
+    compute = {s.segment: s for s in timeline.spans if s.kind == "compute"}
+    moves = [s for s in timeline.spans if s.kind == "transfer"]
+    index, costs = problem.machine.index, problem.costs
+    if sorted(compute) != list(range(len(schedule.segments))):
+        return ["not every segment has one compute span"]
+    for number, segment in enumerate(schedule.segments):
+        d = index[segment.device]
+        work = costs.call_s[d] + sum(
+            costs.compute_s[problem.kernels.index[k], d] for k in segment.kernels
+        )
+        span = compute[number]
+        if span.device != segment.device:
+            faults.append(f"segment {number} ran on {span.device}")
+        slower = 1 + costs.contention * (sum(x.on_host for x in problem.machine.devices) - 1)
+        if not work - CLOSE <= span.duration_s <= work * slower + CLOSE:
+            faults.append(f"segment {number} took {span.duration_s}, its work is {work}")
+    for device in index:
+        own = [compute[i] for i, s in enumerate(schedule.segments) if s.device == device]
+        for a, b in zip(own, own[1:], strict=False):
+            if b.start_s < a.end_s - CLOSE:
+                faults.append(f"{device} runs two segments at once or out of order")
+    arrivals = {}
+    for span in moves:
+        src, dst = span.device.split("->")
+        if (span.name, dst) in arrivals:
+            faults.append(f"tensor {span.name} went to {dst} twice")
+        arrivals[span.name, dst] = span.end_s
+        cost = costs.transfer_s(index[src], index[dst], span.num_bytes)
+        if abs(span.duration_s - cost) > CLOSE:
+            faults.append(f"transfer of {span.name} took {span.duration_s}, it costs {cost}")
+        if span.segment >= 0 and span.start_s < compute[span.segment].end_s - CLOSE:
+            faults.append(f"tensor {span.name} left before it was made")
+    if problem.link_contention:
+        for link in {s.device for s in moves}:
+            on_link = sorted((s for s in moves if s.device == link), key=lambda s: s.start_s)
+            for a, b in zip(on_link, on_link[1:], strict=False):
+                if b.start_s < a.end_s - CLOSE:
+                    faults.append(f"two tensors pass {link} at once")
+    segment_of = schedule.segment_of
+    host = next((d.name for d in problem.machine.devices if d.on_host), None)
+    for tensor in problem.kernels.tensors:
+        made = None if tensor.producer is None else segment_of[tensor.producer]
+        at = host if made is None else schedule.segments[made].device
+        for consumer in tensor.consumers:
+            reader = segment_of[consumer]
+            if reader == made:
+                continue
+            device = schedule.segments[reader].device
+            if device == at or (made is None and problem.machine.device(device).on_host):
+                ready = 0.0 if made is None else compute[made].end_s
+            elif made is None and host is None:
+                ready = 0.0
+            else:
+                ready = arrivals.get((tensor.name, device), float("inf"))
+            if compute[reader].start_s < ready - CLOSE:
+                faults.append(f"{consumer} started before {tensor.name} was there")
+        if tensor.is_output and at != host and host is not None and made is not None:
+            if (tensor.name, host) not in arrivals:
+                faults.append(f"output {tensor.name} did not return to the host")
+    last = max((s.end_s for s in timeline.spans), default=0.0)
+    if abs(last - timeline.step_s) > CLOSE:
+        faults.append(f"the step took {timeline.step_s} but its last span ended at {last}")
+    return faults

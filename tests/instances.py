@@ -1,0 +1,142 @@
+"""Random and published problem instances for tests."""
+
+import random
+
+import numpy as np
+
+from placement.core.costs import Costs
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Link, Machine
+from placement.core.problem import Problem, own_kernels
+
+# Topcuoglu, Hariri and Wu 2002, figure 2: times of 10 tasks on 3 processors and the edges' costs.
+CANONICAL_TIMES = (
+    (14, 16, 9),
+    (13, 19, 18),
+    (11, 13, 19),
+    (13, 8, 17),
+    (12, 13, 10),
+    (13, 16, 9),
+    (7, 15, 11),
+    (5, 11, 14),
+    (18, 12, 20),
+    (21, 7, 16),
+)
+CANONICAL_EDGES = (
+    (1, 2, 18),
+    (1, 3, 12),
+    (1, 4, 9),
+    (1, 5, 11),
+    (1, 6, 14),
+    (2, 8, 19),
+    (2, 9, 16),
+    (3, 7, 23),
+    (4, 8, 27),
+    (4, 9, 23),
+    (5, 9, 13),
+    (6, 8, 15),
+    (7, 10, 17),
+    (8, 10, 11),
+    (9, 10, 13),
+)
+
+
+def canonical_file(*, link_contention: bool = False) -> dict:
+    """The canonical example as a problem file."""
+    names = [f"P{i}" for i in (1, 2, 3)]
+    return {
+        "format": "placement-problem",
+        "devices": [{"name": name} for name in names],
+        "links": [
+            {"src": a, "dst": b, "latency_s": 0.0, "bytes_per_s": 1.0}
+            for a in names
+            for b in names
+            if a != b
+        ],
+        "ops": [
+            {"name": f"n{i}", "times_s": list(map(float, times))}
+            for i, times in enumerate(CANONICAL_TIMES, 1)
+        ],
+        "tensors": [
+            {"producer": f"n{a}", "consumers": [f"n{b}"], "bytes": c} for a, b, c in CANONICAL_EDGES
+        ],
+        "link_contention": link_contention,
+        "execution": "op",
+    }
+
+
+def random_problem(
+    seed: int,
+    *,
+    num_ops: int = 12,
+    num_devices: int = 2,
+    execution: str = "segment",
+    link_contention: bool = True,
+    contention: float = 0.0,
+    with_groups: bool = False,
+    with_gaps: bool = False,
+) -> Problem:
+    """A random layered problem; devices beyond the first are GPUs with memory of their own.
+
+    Integer times keep sums exact, so that tests may compare with ==. `with_gaps` leaves some
+    (op, device) pairs unsupported, `with_groups` ties some ops together.
+    """
+    rng = random.Random(seed)
+    ops = tuple(
+        Op(
+            f"op{i}",
+            rng.choice(("Conv", "Relu", "Add")),
+            scope=f"block{i // 4}",
+            param_bytes=rng.randrange(0, 50),
+            colocation_group=f"g{rng.randrange(3)}" if with_groups and rng.random() < 0.3 else None,
+        )
+        for i in range(num_ops)
+    )
+    tensors = [Tensor("input", None, ("op0",), rng.randrange(1, 20))]
+    for i in range(num_ops):
+        later = [f"op{j}" for j in range(i + 1, min(num_ops, i + 5)) if rng.random() < 0.45]
+        tensors.append(
+            Tensor(f"t{i}", f"op{i}", tuple(later), rng.randrange(1, 30), is_output=not later)
+        )
+    devices = tuple(
+        Device(f"d{i}", kind="cpu" if i == 0 else "gpu", memory_bytes=10_000)
+        for i in range(num_devices)
+    )
+    links = tuple(
+        Link(a.name, b.name, float(rng.randrange(1, 4)), 2.0)
+        for a in devices
+        for b in devices
+        if a != b
+    )
+    machine = Machine("random", devices, links)
+    compute = np.array([[rng.randrange(1, 20) for _ in devices] for _ in ops], dtype=float)
+    if with_gaps:
+        for i in range(num_ops):
+            if rng.random() < 0.2:
+                compute[i, rng.randrange(1, num_devices)] = np.inf
+    latency = np.zeros((num_devices, num_devices))
+    per_byte = np.zeros_like(latency)
+    for link in links:
+        a, b = machine.index[link.src], machine.index[link.dst]
+        latency[a, b], per_byte[a, b] = link.latency_s, 1 / link.bytes_per_s
+    calls = np.array([float(rng.randrange(0, 3)) for _ in devices])
+    graph = Graph("random", ops, tuple(tensors))
+    costs = Costs(compute, calls, latency, per_byte, "given", contention=contention)
+    return Problem(
+        graph,
+        machine,
+        costs,
+        graph,
+        own_kernels(graph),
+        execution=execution,
+        link_contention=link_contention,
+    )
+
+
+def random_devices(problem: Problem, seed: int) -> list[int]:
+    """A random allowed device for every unit."""
+    rng = random.Random(seed)
+    return [
+        rng.choice([int(d) for d in np.flatnonzero(problem.allowed[u])])
+        for u in range(problem.num_units)
+    ]

@@ -1,0 +1,178 @@
+"""Every placer there is, against definitions: valid, deterministic, never better than optimal."""
+
+import itertools
+import subprocess
+import sys
+
+import pytest
+
+from placement.bounds import lower_bound
+from placement.core.problem_json import problem_from_json
+from placement.core.violations import violations
+from placement.pipeline import place, simulate
+from placement.placers import names, placer_class
+from placement.placers._base import build, describe
+from placement.segments import make_schedule
+from placement.simulate import simulate as predict
+from tests.checker import timeline_faults
+from tests.instances import canonical_file, random_problem
+
+PLACERS = names()
+SEEDS = range(12)
+
+
+def works_for(name, objective):
+    return objective in placer_class(name).objectives
+
+
+def best_by_force(problem):
+    """Least simulated value over every assignment of units, in default order."""
+    best = float("inf")
+    choices = [
+        [d for d in range(problem.num_devices) if problem.allowed[u, d]]
+        for u in range(problem.num_units)
+    ]
+    for devices in itertools.product(*choices):
+        best = min(best, simulate(problem, problem.placement_of(devices)).value)
+    return best
+
+
+@pytest.mark.parametrize("name", PLACERS)
+@pytest.mark.parametrize("execution", ["op", "segment"])
+def test_every_placement_is_valid_and_simulates_by_the_rules(name, execution):
+    if not works_for(name, "latency"):
+        pytest.skip(f"{name} does not place for latency")
+    for seed in SEEDS:
+        problem = random_problem(
+            seed,
+            num_ops=14,
+            num_devices=1 + seed % 4,
+            execution=execution,
+            with_groups=seed % 2 == 1,
+            with_gaps=seed % 3 == 1 and seed % 4 > 0,
+        )
+        placement = placer_class(name)().place(problem)
+        schedule = make_schedule(problem, placement)
+        assert violations(problem, schedule) == (), (name, seed)
+        timeline = predict(problem, schedule)
+        assert timeline_faults(problem, schedule, timeline) == [], (name, seed)
+        assert timeline.step_s >= lower_bound(problem) - 1e-9, (name, seed)
+
+
+@pytest.mark.parametrize("name", PLACERS)
+def test_pins_hold(name):
+    problem = random_problem(4, num_ops=8, num_devices=3)
+    from dataclasses import replace
+
+    pinned = replace(problem, pins=(("op2", "d2"), ("op5", "d1")))
+    placement = placer_class(name)().place(pinned)
+    assert placement.device_of["op2"] == "d2", name
+    assert placement.device_of["op5"] == "d1", name
+
+
+@pytest.mark.parametrize("name", PLACERS)
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+def test_none_beats_brute_force_with_its_own_order_left_out(name, objective):
+    if not works_for(name, objective):
+        pytest.skip(f"{name} does not place for {objective}")
+    from dataclasses import replace
+
+    for seed in range(6):
+        problem = random_problem(seed, num_ops=7, num_devices=2, execution="op")
+        problem = replace(problem, objective=objective)
+        found = placer_class(name)().place(problem)
+        value = simulate(problem, replace(found, order=())).value
+        assert value >= best_by_force(problem) - 1e-9, (name, seed)
+        assert best_by_force(problem) >= lower_bound(problem) - 1e-9, (name, seed)
+
+
+@pytest.mark.parametrize("name", PLACERS)
+def test_settings_have_help_and_build_from_text(name):
+    described = describe(name, placer_class(name))
+    assert described["summary"], name
+    for key, field in described["settings"].items():
+        assert field["help"], (name, key)
+        assert field["type"] in ("int", "float", "bool", "str"), (name, key)
+    texts = {key: str(f["default"]) for key, f in described["settings"].items()}
+    assert build(name, placer_class(name), texts) == placer_class(name)(), name
+    with pytest.raises(ValueError, match="no setting 'nonsense'"):
+        build(name, placer_class(name), {"nonsense": "1"})
+
+
+@pytest.mark.parametrize("name", PLACERS)
+def test_the_same_answer_under_any_hash_seed(name):
+    program = (
+        "import sys, json; sys.path.insert(0, '.')\n"
+        "from tests.instances import random_problem\n"
+        "from placement.placers import placer_class\n"
+        "p = random_problem(7, num_ops=30, num_devices=3, with_groups=True)\n"
+        f"print(json.dumps(placer_class({name!r})().place(p).to_json()))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "77")
+    }
+    assert len(answers) == 1, name
+
+
+def test_heft_on_the_canonical_example_is_the_published_schedule():
+    """Makespan 80, and the processor of each task, as in figure 3(a) of the paper."""
+    problem = problem_from_json(canonical_file(), "canonical")
+    placed = place(problem, "heft")
+    assert placed.value == 80.0
+    assert dict(placed.placement.device_of) == {
+        "n1": "P3",
+        "n2": "P1",
+        "n3": "P3",
+        "n4": "P2",
+        "n5": "P3",
+        "n6": "P2",
+        "n7": "P3",
+        "n8": "P1",
+        "n9": "P2",
+        "n10": "P2",
+    }
+    ends = {s.name: (s.start_s, s.end_s) for s in placed.timeline.spans if s.kind == "compute"}
+    assert ends["n1"] == (0.0, 9.0)
+    assert ends["n4"] == (18.0, 26.0)
+    assert ends["n10"] == (73.0, 80.0)
+
+
+def test_heft_ranks_are_the_published_ones():
+    from placement.placers.heft import mean_upward_ranks
+
+    problem = problem_from_json(canonical_file(), "canonical")
+    ranks = [round(r, 3) for r in mean_upward_ranks(problem)]
+    assert ranks == [108.0, 77.0, 80.0, 80.0, 69.0, 63.333, 42.667, 35.667, 44.333, 14.667]
+
+
+def test_heft_keeps_within_memory_where_time_alone_would_not():
+    from tests.instances import canonical_file
+
+    content = canonical_file()
+    for row in content["ops"]:
+        row["memory_bytes"] = 10
+    for device in content["devices"]:
+        device["memory_bytes"] = 40
+    placed = place(problem_from_json(content, "tight"), "heft")
+    assert placed.violations == ()
+    assert max(placed.placement.ops_per_device().values()) <= 4
+
+
+def test_manual_rules_place_by_type_scope_and_name():
+    problem = random_problem(2, num_ops=12, num_devices=3)
+    rules = "Conv=d1; block2=d2; op0=d0"
+    placement = place(problem, "manual", settings={"rules": rules}).placement
+    for op in problem.graph.ops:
+        wanted = "d1" if op.kind == "Conv" else "d0"
+        wanted = "d2" if op.scope == "block2" else wanted
+        wanted = "d0" if op.name == "op0" else wanted
+        assert placement.device_of[op.name] == wanted
+    with pytest.raises(ValueError, match="matches no op"):
+        place(problem, "manual", settings={"rules": "Nothing*=d1"})

@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     def verb(name: str, help: str) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = verbs.add_parser(name, help=help, description=help)
         sub.set_defaults(verb=getattr(commands, name))
-        sub.add_argument("--json", action="store_true", help="print one JSON value and nothing else")
+        sub.add_argument(
+            "--json", action="store_true", help="print one JSON value and nothing else"
+        )
         return sub
 
     verb("samples", "list the bundled models")
@@ -128,7 +130,6 @@ def _add_search(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--time-limit", type=float, metavar="S")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-
 
 
 if __name__ == "__main__":

@@ -51,9 +51,9 @@ def of_profile(profile: Profile, seconds: float) -> dict[str, Any]:
         "coverage": profile.coverage,
         "step_s": dict(zip((d.name for d in profile.machine.devices), profile.step_s, strict=True)),
         "sum_of_kernels_s": {
-            d.name: None if any(row[i] is None for row in profile.compute_s) else sum(
-                row[i] or 0.0 for row in profile.compute_s
-            )
+            d.name: None
+            if any(row[i] is None for row in profile.compute_s)
+            else sum(row[i] or 0.0 for row in profile.compute_s)
             for i, d in enumerate(profile.machine.devices)
         },
         "all_cores_s": profile.all_cores_s,
@@ -98,9 +98,7 @@ def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
     }
 
 
-def of_run(
-    predicted: Simulated, measured: Run, placement: Placement, costs: str
-) -> dict[str, Any]:
+def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> dict[str, Any]:
     return {
         "step_s": {"median": measured.median_s, "p5": measured.p5_s, "p95": measured.p95_s},
         "steps_s": list(measured.step_s),

@@ -8,9 +8,9 @@ from placement.core.problem import Problem
 def lower_bound(problem: Problem) -> float:
     """Seconds that no placement can beat, in the problem's objective.
 
-    Latency: the longest path with each kernel on its fastest allowed device and free transfers, and
-    all work (each unit on its fastest device) shared evenly. Throughput: the second, and the largest
-    single unit.
+    Latency: the longest path with each kernel on its fastest allowed device and free transfers,
+    and all work (each unit on its fastest device) shared evenly. Throughput: the second, and the
+    largest single unit.
     """
     unit_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
     shared_s = float(unit_s.sum()) / problem.num_devices

@@ -20,7 +20,9 @@ MAX_JSON_BYTES = 512 * 2**20
 
 def samples(options: Namespace) -> int:
     rows = pipeline.samples()
-    return _print(options, rows, (f"{r['name']:24} {r['num_ops']:5} ops  {r['source']}" for r in rows))
+    return _print(
+        options, rows, (f"{r['name']:24} {r['num_ops']:5} ops  {r['source']}" for r in rows)
+    )
 
 
 def inspect(options: Namespace) -> int:
@@ -35,7 +37,10 @@ def machine(options: Namespace) -> int:
     if options.out:
         Path(options.out).write_text(machine_to_text(found))
     answer = answers.of_machine(found)
-    lines = [f"{d.name}: {d.label or d.kind}, {d.cores} cores, {d.provider or d.runtime}" for d in found.devices]
+    lines = [
+        f"{d.name}: {d.label or d.kind}, {d.cores} cores, {d.provider or d.runtime}"
+        for d in found.devices
+    ]
     return _print(options, answer, lines)
 
 
@@ -120,7 +125,11 @@ def run(options: Namespace) -> int:
         emit=_listener(options),
     )
     answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
-    short = {k: v for k, v in answer.items() if "timeline" not in k and k not in ("steps_s", "critical_path")}
+    short = {
+        k: v
+        for k, v in answer.items()
+        if "timeline" not in k and k not in ("steps_s", "critical_path")
+    }
     _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
     return 0 if measured.outputs_match else 1
 
@@ -233,9 +242,11 @@ def _print_event(event: dict[str, Any]) -> bool:
 def _show_progress(event: dict[str, Any]) -> bool:
     if event["event"] == "progress":
         text = event.get("message", "")
-        print(f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr)
+        print(
+            f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr
+        )
     elif event["event"] == "waiting":
-        print(f"\rwaiting for {event['holder']}", file=sys.stderr)
+        print(f"\r{event['holder']}", file=sys.stderr)
     return True
 
 

@@ -10,6 +10,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -113,7 +114,9 @@ def machine(spec: str = "local", lanes: int | None = None) -> Machine:
 
     if lanes is not None:
         if spec != "local":
-            raise ValueError(f"Lanes split this computer's CPU; machine {spec!r} has its own devices.")
+            raise ValueError(
+                f"Lanes split this computer's CPU; machine {spec!r} has its own devices."
+            )
         return local_machine(lanes)
     return load_machine(spec)
 
@@ -169,9 +172,10 @@ def require_present(model: Model, machine: Machine) -> None:
         )
     missing = missing_devices(machine)
     if missing:
+        listed = "; ".join(f"{name} ({why})" for name, why in missing)
         raise ValueError(
-            f"Machine {machine.name!r} has devices that are not on this computer:"
-            f" {'; '.join(missing)}. Choose --machine local, or simulate instead."
+            f"Machine {machine.name!r} has devices that are not on this computer: {listed};"
+            " choose --machine local, or simulate instead."
         )
 
 
@@ -306,17 +310,18 @@ def run(
     """Run a placement live; the prediction and the measurement side by side.
 
     On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
-    computer: others wait, and `emit` hears {"event": "waiting", ...}.
+    computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
     """
-    from profiling.execute import execute
-    from profiling.lock import measuring
-
     if steps < 1 or warmup < 0:
         raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
     if problem.objective != "latency":
         raise ValueError("A live run measures the latency of one step; use --objective latency.")
     if not problem.machine.emulated:
         require_present(model, problem.machine)
+    from profiling.execute import execute
+
+    from profiling.lock import measuring
+
     predicted = simulate(problem, placement)
     with measuring(f"run of {model.graph.name}", _waiting(emit)):
         measured = execute(
@@ -367,11 +372,11 @@ def export(model: Model, placement: Placement, format: str, path: str) -> None:
     """Write the graph and its placement in another format; a ValueError lists the formats."""
     from placement import exporters
 
-    exporters.exporter(format).export(model.graph, placement, path)
+    exporters.exporter(format).export(model.graph, placement, Path(path))
 
 
 def _waiting(emit: Emit) -> Callable[[str], None]:
-    def tell(holder: str) -> None:
-        emit({"event": "waiting", "holder": holder})
+    def tell(message: str) -> None:
+        emit({"event": "waiting", "holder": message})
 
     return tell

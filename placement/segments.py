@@ -7,6 +7,7 @@ segments save calls but hold values back; neighbours are merged while the simula
 longer.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from placement._tasks import Tasks, lower
@@ -24,7 +25,7 @@ ROUNDING = 1e-12
 
 
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:
-    """The schedule of a placement: its order, cut at crossings, neighbours merged where it helps."""
+    """The schedule of a placement: in its order, cut at crossings, merged where that helps."""
     device_of_kernel = problem.kernel_devices(placement)
     order = kernel_order(problem, placement, device_of_kernel)
     schedule = cut_at_crossings(problem, device_of_kernel.tolist(), order)
@@ -126,7 +127,7 @@ def _harmless_pairs(tasks: Tasks, times: Times) -> list[tuple[int, int]]:
     slack = slack_s(tasks, times)
     pairs = []
     for lane in tasks.lanes:
-        for a, b in zip(lane, lane[1:], strict=False):
+        for a, b in itertools.pairwise(lane):
             delay_in = max((times.arrived_s[i] for i in tasks.reads[b]), default=0.0)
             delay_in = max(0.0, delay_in - times.start_s[a])
             delay_out = times.end_s[b] - times.start_s[b] if tasks.sends[a] else 0.0
@@ -143,7 +144,7 @@ def slack_s(tasks: Tasks, times: Times) -> tuple[list[float], list[float]]:
     """
     late_seg = [times.step_s] * len(tasks.device)
     late_move = [times.step_s] * len(tasks.transfers)
-    following = {a: b for lane in tasks.lanes for a, b in zip(lane, lane[1:], strict=False)}
+    following = {a: b for lane in tasks.lanes for a, b in itertools.pairwise(lane)}
     next_on_link = {w: i for i, w in enumerate(times.waited_for) if w >= 0}
     readers: list[list[int]] = [[] for _ in tasks.transfers]
     for s, reads in enumerate(tasks.reads):
@@ -175,9 +176,7 @@ def slack_s(tasks: Tasks, times: Times) -> tuple[list[float], list[float]]:
     )
 
 
-def _merged(
-    schedule: Schedule, tasks: Tasks, pairs: Sequence[tuple[int, int]]
-) -> Schedule | None:
+def _merged(schedule: Schedule, tasks: Tasks, pairs: Sequence[tuple[int, int]]) -> Schedule | None:
     """The schedule with the pairs merged, or None if the segments would wait in a cycle."""
     into = list(range(len(schedule.segments)))
     for a, b in sorted(pairs):
@@ -190,7 +189,7 @@ def _merged(
     number = {s: i for i, s in enumerate(numbers)}
     successors: list[set[int]] = [set() for _ in numbers]
     for lane in tasks.lanes:
-        for a, b in zip(lane, lane[1:], strict=False):
+        for a, b in itertools.pairwise(lane):
             successors[number[into[a]]].add(number[into[b]])
     for s, reads in enumerate(tasks.reads):
         for i in reads:

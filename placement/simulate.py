@@ -52,7 +52,14 @@ def simulate(problem: Problem, schedule: Schedule) -> Timeline:
             after += [(1, times.waited_for[i])] if times.waited_for[i] >= 0 else []
             tensor = problem.kernels.tensors[move.tensor]
             device = f"{names[move.src]}->{names[move.dst]}"
-            span = ("transfer", tensor.name, device, times.arrived_s[i], move.segment, tensor.num_bytes)
+            span = (
+                "transfer",
+                tensor.name,
+                device,
+                times.arrived_s[i],
+                move.segment,
+                tensor.num_bytes,
+            )
         what, name, device, end_s, segment, num_bytes = span
         links = tuple(position[a] for a in after)
         spans.append(Span(what, name, device, start_s, end_s, segment, num_bytes, links))
@@ -66,7 +73,7 @@ def step_time_s(problem: Problem, schedule: Schedule) -> float:
 
 
 def run_tasks(problem: Problem, tasks: Tasks) -> Times:
-    """Event-driven run of the tasks; a ValueError if the segments wait for each other in a cycle."""
+    """Event-driven run of the tasks; a ValueError if segments wait for each other in a cycle."""
     run = _Run(problem, tasks)
     for i in tasks.at_start:
         run.send(i, 0.0)

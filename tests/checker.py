@@ -1,5 +1,7 @@
 """The slow, clear checker of timelines, written from the definitions in docs/design.md."""
 
+import itertools
+
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
@@ -28,7 +30,7 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
             faults.append(f"segment {number} took {span.duration_s}, its work is {work}")
     for device in index:
         own = [compute[i] for i, s in enumerate(schedule.segments) if s.device == device]
-        for a, b in zip(own, own[1:], strict=False):
+        for a, b in itertools.pairwise(own):
             if b.start_s < a.end_s - CLOSE:
                 faults.append(f"{device} runs two segments at once or out of order")
     arrivals = {}
@@ -45,7 +47,7 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
     if problem.link_contention:
         for link in {s.device for s in moves}:
             on_link = sorted((s for s in moves if s.device == link), key=lambda s: s.start_s)
-            for a, b in zip(on_link, on_link[1:], strict=False):
+            for a, b in itertools.pairwise(on_link):
                 if b.start_s < a.end_s - CLOSE:
                     faults.append(f"two tensors pass {link} at once")
     segment_of = schedule.segment_of
@@ -66,9 +68,9 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
                 ready = arrivals.get((tensor.name, device), float("inf"))
             if compute[reader].start_s < ready - CLOSE:
                 faults.append(f"{consumer} started before {tensor.name} was there")
-        if tensor.is_output and at != host and host is not None and made is not None:
-            if (tensor.name, host) not in arrivals:
-                faults.append(f"output {tensor.name} did not return to the host")
+        returns = tensor.is_output and at != host and host is not None and made is not None
+        if returns and (tensor.name, host) not in arrivals:
+            faults.append(f"output {tensor.name} did not return to the host")
     last = max((s.end_s for s in timeline.spans), default=0.0)
     if abs(last - timeline.step_s) > CLOSE:
         faults.append(f"the step took {timeline.step_s} but its last span ended at {last}")

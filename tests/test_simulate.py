@@ -1,5 +1,7 @@
 """The simulator and the segments against definitions: every timeline passes the slow checker."""
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,7 +58,7 @@ def test_the_critical_path_covers_the_step_without_gap_or_overlap(problem, seed)
     path = critical_path(timeline)
     assert path[0].start_s == 0.0
     assert path[-1].end_s == timeline.step_s
-    assert all(a.end_s == b.start_s for a, b in zip(path, path[1:], strict=False))
+    assert all(a.end_s == b.start_s for a, b in itertools.pairwise(path))
     assert sum(shares(path).values()) == pytest.approx(timeline.step_s)
     # What the simulator predicts never idles without a reason it can name.
     assert shares(path)["wait"] == 0.0

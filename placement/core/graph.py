@@ -40,7 +40,9 @@ class Op:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise ValueError(f"An op of kind {self.kind!r} has an empty name; give every op a name.")
+            raise ValueError(
+                f"An op of kind {self.kind!r} has an empty name; give every op a name."
+            )
         if self.phase not in PHASES:
             raise ValueError(f"Op {self.name!r} has phase {self.phase!r}; use one of {PHASES}.")
         if self.param_bytes < 0 or self.flops < 0:
@@ -102,9 +104,9 @@ class Graph:
     def __post_init__(self) -> None:
         position = {op.name: i for i, op in enumerate(self.ops)}
         if len(position) != len(self.ops):
+            twice = _first_repeated(op.name for op in self.ops)
             raise ValueError(
-                f"Graph {self.name!r} has two ops named {_first_repeated(op.name for op in self.ops)!r};"
-                " give each op its own name."
+                f"Graph {self.name!r} has two ops named {twice!r}; give each op its own name."
             )
         if len({t.name for t in self.tensors}) != len(self.tensors):
             raise ValueError(
@@ -116,8 +118,8 @@ class Graph:
             if tensor.producer is not None:
                 if tensor.producer not in position:
                     raise ValueError(
-                        f"Tensor {tensor.name!r} is produced by {tensor.producer!r}, which is not an"
-                        " op of the graph; correct the name."
+                        f"Tensor {tensor.name!r} is produced by {tensor.producer!r}, which is not"
+                        " an op of the graph; correct the name."
                     )
                 start = position[tensor.producer]
             for consumer in tensor.consumers:
@@ -128,8 +130,8 @@ class Graph:
                     )
                 if position[consumer] <= start:
                     raise ValueError(
-                        f"Op {consumer!r} reads tensor {tensor.name!r} before op {tensor.producer!r}"
-                        " writes it; list the ops in topological order (a cycle has none)."
+                        f"Op {consumer!r} reads tensor {tensor.name!r} before op"
+                        f" {tensor.producer!r} writes it; list the ops in topological order (a cycle has none)."
                     )
 
     @cached_property
@@ -157,11 +159,19 @@ class Graph:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of structure, shapes and attributes; neither weights nor the graph's name."""
+        """Content hash of structure, shapes and attributes; not of weights or the graph's name."""
         return fingerprint_of(
             [
                 [
-                    [o.name, o.kind, o.scope, o.phase, o.param_bytes, o.colocation_group, o.attributes]
+                    [
+                        o.name,
+                        o.kind,
+                        o.scope,
+                        o.phase,
+                        o.param_bytes,
+                        o.colocation_group,
+                        o.attributes,
+                    ]
                     for o in self.ops
                 ],
                 [

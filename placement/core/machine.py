@@ -58,7 +58,8 @@ class Link:
     def __post_init__(self) -> None:
         if not (self.latency_s >= 0 and math.isfinite(self.latency_s)):
             raise ValueError(
-                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s}; use zero or more."
+                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s};"
+                " use zero or more."
             )
         if not self.bytes_per_s > 0:
             raise ValueError(
@@ -113,7 +114,10 @@ class Machine:
         """Hash of devices, runtimes and library versions; never of measured numbers."""
         return fingerprint_of(
             [
-                [[d.name, d.kind, d.runtime, d.provider, d.cores, d.core_ids, d.label] for d in self.devices],
+                [
+                    [d.name, d.kind, d.runtime, d.provider, d.cores, d.core_ids, d.label]
+                    for d in self.devices
+                ],
                 self.libraries,
             ]
         )
@@ -136,10 +140,16 @@ def machine_from_json(content: Mapping[str, Any]) -> Machine:
         links = tuple(Link(**link) for link in content.get("links", ()))
         libraries = tuple((str(a), str(b)) for a, b in content.get("libraries", ()))
         return Machine(
-            str(content.get("name", "machine")), devices, links, libraries, str(content.get("note", ""))
+            str(content.get("name", "machine")),
+            devices,
+            links,
+            libraries,
+            str(content.get("note", "")),
         )
     except KeyError as error:
-        raise ValueError(f"The machine has no {error}; see `python -m placement machine --json`.") from None
+        raise ValueError(
+            f"The machine has no {error}; see `python -m placement machine --json`."
+        ) from None
     except (TypeError, AttributeError) as error:
         raise ValueError(f"The machine is not understood: {error}.") from None
 

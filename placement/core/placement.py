@@ -58,7 +58,9 @@ def placement_from_json(content: Any) -> Placement:
         raise ValueError('A placement file needs {"device_of": {op: device}}; this file has none.')
     for op, device in content["device_of"].items():
         if not isinstance(device, str):
-            raise ValueError(f"The placement gives op {op!r} the device {device!r}; use a device name.")
+            raise ValueError(
+                f"The placement gives op {op!r} the device {device!r}; use a device name."
+            )
     order = content.get("order") or ()
     if not isinstance(order, list | tuple) or not all(isinstance(name, str) for name in order):
         raise ValueError("The placement's order is not a list of op names; correct or remove it.")
@@ -66,9 +68,12 @@ def placement_from_json(content: Any) -> Placement:
     for key in ("calls", "replicas"):
         value = content.get(key)
         if value is not None and (
-            not isinstance(value, dict) or not all(isinstance(n, int) and n > 0 for n in value.values())
+            not isinstance(value, dict)
+            or not all(isinstance(n, int) and n > 0 for n in value.values())
         ):
-            raise ValueError(f"The placement's {key} are not positive counts by device; correct them.")
+            raise ValueError(
+                f"The placement's {key} are not positive counts by device; correct them."
+            )
         counts[key] = value
     return Placement(
         graph=str(content.get("graph", "")),

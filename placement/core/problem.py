@@ -62,7 +62,9 @@ class Problem:
             (self.memory_model, MEMORY_MODELS, "memory model"),
         ):
             if value not in known:
-                raise ValueError(f"The {what} {value!r} is not known; use one of {', '.join(known)}.")
+                raise ValueError(
+                    f"The {what} {value!r} is not known; use one of {', '.join(known)}."
+                )
         for op, device in self.pins:
             if op not in self.graph.index:
                 raise ValueError(f"Op {op!r} is pinned but not in graph {self.graph.name!r}.")
@@ -73,10 +75,10 @@ class Problem:
         unplaceable = np.flatnonzero(~self.allowed.any(axis=1))
         if unplaceable.size:
             ops = self.ops_of_unit[int(unplaceable[0])]
+            group = ", for it and its group" if len(ops) > 1 else ""
             raise ValueError(
                 f"No device may run op {self.graph.ops[ops[0]].name!r}"
-                f" (pins and supported devices leave none{', with its group' if len(ops) > 1 else ''});"
-                " remove a pin or choose another machine."
+                f" (pins and supported devices leave none{group}); remove a pin or choose another machine."
             )
 
     @property
@@ -142,7 +144,10 @@ class Problem:
     @cached_property
     def ops_of_unit(self) -> tuple[tuple[int, ...], ...]:
         """Source ops of each unit (empty for a runtime's own kernels that touch none)."""
-        return _members(self.unit_of_op, int(max(self._units[0].max(initial=-1), self._units[1].max(initial=-1))) + 1)
+        return _members(
+            self.unit_of_op,
+            int(max(self._units[0].max(initial=-1), self._units[1].max(initial=-1))) + 1,
+        )
 
     @cached_property
     def kernels_of_unit(self) -> tuple[tuple[int, ...], ...]:
@@ -200,7 +205,7 @@ class Problem:
     def placement_of(
         self, device_of_unit: Sequence[int] | Ints, order: Iterable[int] = ()
     ) -> Placement:
-        """The placement that puts each unit on a device; `order` lists kernels, first to run first."""
+        """The placement with each unit on a device; `order` lists kernels, first to run first."""
         names = [d.name for d in self.machine.devices]
         device_of = {
             op.name: names[int(device_of_unit[int(self.unit_of_op[i])])]

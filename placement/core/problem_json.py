@@ -28,11 +28,15 @@ FORMAT = "placement-problem"
 def problem_from_json(content: Mapping[str, Any], name: str) -> Problem:
     """The problem of a parsed problem file; a ValueError says what is wrong and where."""
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
-        raise ValueError(f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).')
+        raise ValueError(
+            f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).'
+        )
     devices = tuple(
         Device(
             _text(d, "name", f"device {i}"),
-            memory_bytes=None if d.get("memory_bytes") is None else _count(d, "memory_bytes", "device"),
+            memory_bytes=None
+            if d.get("memory_bytes") is None
+            else _count(d, "memory_bytes", "device"),
         )
         for i, d in enumerate(_rows(content, "devices"))
     )
@@ -89,8 +93,7 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "devices": [
-            {"name": d.name}
-            | ({} if d.memory_bytes is None else {"memory_bytes": d.memory_bytes})
+            {"name": d.name} | ({} if d.memory_bytes is None else {"memory_bytes": d.memory_bytes})
             for d in problem.machine.devices
         ],
         "links": [
@@ -126,7 +129,9 @@ def _graph(
         )
         row_times = row.get("times_s")
         if not isinstance(row_times, list) or len(row_times) != num_devices:
-            raise ValueError(f"The times_s of {where} is not a list of {num_devices} times, one per device.")
+            raise ValueError(
+                f"The times_s of {where} is not a list of {num_devices} times, one per device."
+            )
         times.append([math.inf if t is None else _seconds(t, where) for t in row_times])
     index = {op.name: i for i, op in enumerate(ops)}
     if len(index) != len(ops):
@@ -135,7 +140,9 @@ def _graph(
     for i, row in enumerate(_rows(content, "tensors", required=False)):
         producer, consumers = row.get("producer"), row.get("consumers")
         if not isinstance(consumers, list):
-            raise ValueError(f"The consumers of tensor {i} are {consumers!r}; use a list of op names.")
+            raise ValueError(
+                f"The consumers of tensor {i} are {consumers!r}; use a list of op names."
+            )
         for end in [*consumers, *([] if producer is None else [producer])]:
             if end not in index:
                 raise ValueError(f"Tensor {i} names op {end!r}, which the problem does not list.")
@@ -143,19 +150,30 @@ def _graph(
             successors[index[producer]] += sorted({index[c] for c in consumers})
         label = f"{producer or 'input'}:{i}"
         tensors.append(
-            Tensor(label, producer, tuple(dict.fromkeys(consumers)), _count(row, "bytes", f"tensor {i}"))
+            Tensor(
+                label,
+                producer,
+                tuple(dict.fromkeys(consumers)),
+                _count(row, "bytes", f"tensor {i}"),
+            )
         )
     order = topological_order(len(ops), successors)
     if order is None:
         raise ValueError(f"The ops of problem {name!r} depend on each other in a cycle; break it.")
     graph = Graph(name, tuple(ops[i] for i in order), tuple(tensors))
-    return graph, np.array([times[i] for i in order], dtype=np.float64).reshape(len(ops), num_devices)
+    return graph, np.array([times[i] for i in order], dtype=np.float64).reshape(
+        len(ops), num_devices
+    )
 
 
-def _rows(content: Mapping[str, Any], key: str, *, required: bool = True) -> list[Mapping[str, Any]]:
+def _rows(
+    content: Mapping[str, Any], key: str, *, required: bool = True
+) -> list[Mapping[str, Any]]:
     rows = content.get(key, [])
     if not isinstance(rows, list) or not all(isinstance(r, Mapping) for r in rows):
-        raise ValueError(f"The problem's {key} are not a list of objects; see the format in the README.")
+        raise ValueError(
+            f"The problem's {key} are not a list of objects; see the format in the README."
+        )
     if required and not rows:
         raise ValueError(f"The problem lists no {key}; add at least one.")
     return rows

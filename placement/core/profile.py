@@ -49,7 +49,9 @@ class Profile:
                     " measure it again."
                 )
         if len(self.sources) != num_kernels or len(self.call_s) != num_devices:
-            raise ValueError("The profile's lists do not match its kernels and devices; measure again.")
+            raise ValueError(
+                "The profile's lists do not match its kernels and devices; measure again."
+            )
 
     @property
     def coverage(self) -> float:

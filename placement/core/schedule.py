@@ -29,14 +29,19 @@ class Schedule:
         return {kernel: i for i, s in enumerate(self.segments) for kernel in s.kernels}
 
     def to_json(self) -> dict[str, Any]:
-        return {"segments": [{"device": s.device, "kernels": list(s.kernels)} for s in self.segments]}
+        return {
+            "segments": [{"device": s.device, "kernels": list(s.kernels)} for s in self.segments]
+        }
 
 
 def schedule_from_json(content: Any) -> Schedule:
     """A schedule from its JSON object."""
     try:
         return Schedule(
-            tuple(Segment(str(s["device"]), tuple(map(str, s["kernels"]))) for s in content["segments"])
+            tuple(
+                Segment(str(s["device"]), tuple(map(str, s["kernels"])))
+                for s in content["segments"]
+            )
         )
     except (KeyError, TypeError):
         raise ValueError(

@@ -58,9 +58,7 @@ def _support(problem: Problem, schedule: Schedule) -> list[str]:
 
 
 def _order(problem: Problem, schedule: Schedule) -> list[str]:
-    position = {
-        k: (i, j) for i, s in enumerate(schedule.segments) for j, k in enumerate(s.kernels)
-    }
+    position = {k: (i, j) for i, s in enumerate(schedule.segments) for j, k in enumerate(s.kernels)}
     return [
         f"{consumer!r} runs before {tensor.producer!r}, whose tensor {tensor.name!r} it reads."
         for tensor in problem.kernels.tensors
@@ -87,7 +85,9 @@ def _units(problem: Problem, schedule: Schedule) -> list[str]:
     for unit, kernels in enumerate(problem.kernels_of_unit):
         if len({device_of[problem.kernels.ops[k].name] for k in kernels}) > 1:
             ops = [problem.graph.ops[i].name for i in problem.ops_of_unit[unit]]
-            found.append(f"The group of op {ops[0] if ops else kernels[0]!r} is split over devices.")
+            found.append(
+                f"The group of op {ops[0] if ops else kernels[0]!r} is split over devices."
+            )
     return found
 
 

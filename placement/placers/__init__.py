@@ -1,4 +1,4 @@
-"""Placers: the listing of this folder is the registry; files that begin with "_" are shared steps."""
+"""Placers: this folder's listing is the registry; files that begin with "_" are shared steps."""
 
 import importlib
 import pkgutil

@@ -1,6 +1,8 @@
 """State of a list scheduler: what each device is busy with, holds and has received so far."""
 
 import bisect
+import math
+import itertools
 
 import numpy as np
 
@@ -22,7 +24,9 @@ class Lanes:
         self.device_of_unit = [-1] * problem.num_units
         num_kernels, num_devices = problem.costs.compute_s.shape
         self.compute_s = problem.costs.compute_s.tolist()
-        self.call_s = problem.costs.call_s.tolist() if problem.execution == "segment" else [0.0] * num_devices
+        self.call_s = (
+            problem.costs.call_s.tolist() if problem.execution == "segment" else [0.0] * num_devices
+        )
         self.start_s = [0.0] * num_kernels
         self.end_s = [0.0] * num_kernels
         self.device = [-1] * num_kernels
@@ -46,20 +50,23 @@ class Lanes:
         params = sum(self._params[k] for k in problem.kernels_of_unit[unit])
         needed = params
         if problem.memory_model == "live":
-            needed += sum(self._bytes[t] for k in problem.kernels_of_unit[unit] for t in self._out[k])
+            needed += sum(
+                self._bytes[t] for k in problem.kernels_of_unit[unit] for t in self._out[k]
+            )
         room = [self._room(d) for d in allowed]
         fitting = [d for d, r in zip(allowed, room, strict=True) if r >= needed]
         return fitting or [allowed[int(np.argmax(room))]]
 
     def _room(self, d: int) -> float:
         limit = self.problem.machine.devices[d].memory_bytes
-        return np.inf if limit is None else limit - self.held_bytes[d]
+        return math.inf if limit is None else limit - self.held_bytes[d]
 
     def rest_of_unit_s(self, unit: int, k: int, d: int) -> float:
         """Compute that device d takes on with the other kernels of a unit when it takes k."""
         if self.device_of_unit[unit] >= 0:
             return 0.0
-        return sum(self.compute_s[j][d] for j in self.problem.kernels_of_unit[unit] if j != k)
+        others = [j for j in self.problem.kernels_of_unit[unit] if j != k]
+        return math.fsum(self.compute_s[j][d] for j in others)
 
     def ready_s(self, k: int, d: int) -> tuple[float, bool]:
         """When kernel k's inputs can be on device d, and whether one has to cross for it."""
@@ -135,7 +142,9 @@ class Lanes:
 
     def order(self) -> list[int]:
         """Kernels by start time, data respected where times are equal."""
-        by_start = sorted(range(len(self.start_s)), key=lambda k: (self.start_s[k], self.end_s[k], k))
+        by_start = sorted(
+            range(len(self.start_s)), key=lambda k: (self.start_s[k], self.end_s[k], k)
+        )
         keys = [0.0] * len(by_start)
         for rank, k in enumerate(by_start):
             keys[k] = float(rank)
@@ -144,4 +153,4 @@ class Lanes:
 
 def _rows(ptr: np.ndarray, flat: np.ndarray) -> list[list[int]]:
     bounds, values = ptr.tolist(), flat.tolist()
-    return [values[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [values[a:b] for a, b in itertools.pairwise(bounds)]

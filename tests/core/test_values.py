@@ -173,7 +173,10 @@ def broken(**changes):
             broken(tensors=[{"producer": "n1", "consumers": ["n1"], "bytes": 1}]),
             "cycle",
         ),
-        (broken(ops=[{"name": "a", "times_s": [None] * 3}], tensors=[]), "No device may run op 'a'"),
+        (
+            broken(ops=[{"name": "a", "times_s": [None] * 3}], tensors=[]),
+            "No device may run op 'a'",
+        ),
     ],
 )
 def test_wrong_problem_files_are_refused_with_one_sentence(content, words):

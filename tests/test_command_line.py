@@ -1,0 +1,177 @@
+"""The command line as scripts see it: one JSON value, exit status, one line on bad input."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.instances import canonical_file
+
+
+def call(*arguments, home=None):
+    return subprocess.run(
+        [sys.executable, "-m", "placement", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def answer(*arguments, status=0):
+    done = call(*arguments, "--json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+def refused(*arguments):
+    """The one line on standard error of a call that exits 2."""
+    done = call(*arguments)
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def canonical(tmp_path):
+    path = tmp_path / "canonical.json"
+    path.write_text(json.dumps(canonical_file()))
+    return path
+
+
+def test_placers_have_all_keys():
+    rows = answer("placers")
+    assert {"single", "round_robin", "manual", "heft"} <= {r["name"] for r in rows}
+    for row in rows:
+        assert set(row) == {
+            "name",
+            "summary",
+            "paper",
+            "objectives",
+            "exact",
+            "needs",
+            "settings",
+        }
+
+
+def test_samples_are_the_nine_light_models():
+    rows = answer("samples")
+    assert {r["name"] for r in rows} >= {
+        "onnx-alexnet",
+        "onnx-vgg19",
+        "onnx-inception-v1",
+        "onnx-inception-v2",
+        "onnx-resnet50",
+        "onnx-densenet121",
+        "onnx-squeezenet",
+        "onnx-shufflenet",
+        "onnx-zfnet512",
+    }
+    for row in rows:
+        assert set(row) == {"name", "num_ops", "source"}
+
+
+def test_place_then_simulate_a_problem_file(canonical, tmp_path):
+    out = tmp_path / "placement.json"
+    placed = answer("place", canonical, "--placer", "heft", "--out", out)
+    assert placed["value"] == 80.0
+    assert placed["costs"] == "given"
+    assert placed["unit"] == "s"
+    assert placed["violations"] == []
+    assert placed["lower_bound"] <= 80.0
+    assert placed["proven_optimal"] is False
+    assert sum(placed["ops_per_device"].values()) == 10
+    assert placed["seconds"] < 60
+    simulated = answer("simulate", canonical, "--placement", out)
+    assert simulated["value"] == 80.0
+    path = simulated["critical_path"]
+    assert path[0]["start_s"] == 0 and path[-1]["end_s"] == 80.0
+    assert set(path[0]) == {"kind", "name", "device", "start_s", "end_s"}
+    assert set(simulated["busy_s"]) >= {"P1", "P2", "P3"}
+    assert set(simulated["peak_bytes"]) == {"P1", "P2", "P3"}
+
+
+def test_pins_and_settings_from_the_command_line(canonical, tmp_path):
+    out = tmp_path / "p.json"
+    answer("place", canonical, "--pin", "n1=P2", "--set", "insertion=false", "--out", out)
+    assert json.loads(out.read_text())["device_of"]["n1"] == "P2"
+
+
+def test_throughput_is_the_largest_load(canonical, tmp_path):
+    """Single on P1: all work on one device, nothing to send, so the load is the sum, 127."""
+    placed = answer(
+        "place", canonical, "--placer", "single", "--set", "device=P1", "--objective", "throughput"
+    )
+    assert placed["value"] == 127.0
+
+
+def test_violations_exit_1(canonical, tmp_path):
+    content = canonical_file()
+    for row in content["ops"]:
+        row["memory_bytes"] = 10
+    content["devices"][0]["memory_bytes"] = 50
+    canonical.write_text(json.dumps(content))
+    out = tmp_path / "p.json"
+    out.write_text(json.dumps({"device_of": {f"n{i}": "P1" for i in range(1, 11)}}))
+    simulated = answer("simulate", canonical, "--placement", out, status=1)
+    assert simulated["violations"] == ["Device 'P1' needs 100 bytes but has 50."]
+
+
+def test_compare_gives_a_row_per_placer(canonical):
+    rows = answer("compare", canonical, "--placers", "single,heft,round_robin")
+    assert [r["placer"] for r in rows] == ["single", "heft", "round_robin"]
+    assert rows[0]["value"] == 127.0 and rows[1]["value"] == 80.0
+    assert set(rows[0]) == {"placer", "value", "unit", "lower_bound", "seconds", "measured_s"}
+
+
+def test_analytic_costs_on_a_machine_that_is_not_here():
+    placed = answer("place", "onnx-squeezenet", "--machine", "pcie-4gpu")
+    assert placed["costs"] == "analytic"
+    assert placed["value"] > 0
+
+
+def test_a_null_machine_runs_on_a_virtual_clock(tmp_path):
+    ran = answer("run", "onnx-squeezenet", "--placer", "heft", "--machine", "null-2")
+    assert ran["emulated"] is True
+    assert ran["step_s"]["median"] == pytest.approx(ran["predicted_s"])
+    assert ran["error"] == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("inspect", "no-such-model"), "no-such-model"),
+        (("inspect", "onnx-resnet51"), "onnx-resnet50"),
+        (("inspect", "README.md"), "README.md"),
+        (("nonsense",), "nonsense"),
+        (("place", "onnx-squeezenet", "--placer", "magic", "--analytic"), "heft"),
+        (("place", "onnx-squeezenet", "--analytic", "--set", "x=1"), "no setting 'x'"),
+        (("place", "onnx-squeezenet", "--analytic", "--pin", "nope"), "OP=DEVICE"),
+        (("place", "onnx-squeezenet", "--analytic", "--pin", "nope=cpu:0"), "'nope'"),
+        (("place", "onnx-squeezenet", "--machine", "mars"), "mars"),
+        (("inspect", "onnx-squeezenet", "--dim", "batch=x"), "batch=x"),
+        (("inspect", "onnx-squeezenet", "--dim", "batch=2"), "batch"),
+        (("simulate", "onnx-squeezenet", "--analytic", "--placement", "gone.json"), "gone.json"),
+        (("run", "onnx-squeezenet", "--placer", "heft", "--machine", "nvlink-8gpu"), "not on this"),
+        (("machine", "--lanes", "999"), "999"),
+    ],
+)
+def test_bad_input_gets_one_line(arguments, words):
+    assert words in refused(*arguments)
+
+
+def test_the_canonical_example_cannot_run_live(canonical):
+    assert "executable" in refused("run", canonical, "--placer", "heft")
+
+
+def test_the_verbs_in_a_notebook():
+    import placement as pl
+
+    model = pl.load("onnx-squeezenet")
+    machine = pl.machine("pcie-4gpu")
+    problem = pl.make_problem(model, machine)
+    placed = pl.place(problem, "heft")
+    assert pl.simulate(problem, placed.placement).value == placed.value
+    assert {row["name"] for row in pl.placers()} >= {"heft"}

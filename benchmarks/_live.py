@@ -1,0 +1,64 @@
+"""Placements opened side by side in one process, so that their steps can be timed turn by turn."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+
+from placement._tasks import lower
+from placement.core.machine import Device
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from profiling.backends.base import Compiled, Program
+from profiling.execute import lanes_of
+from profiling.lanes import Lane, Lanes
+
+TIMEOUT_S = 120.0
+Steps = Mapping[str, Callable[[], float]]
+
+
+@contextmanager
+def opened(
+    problem: Problem, compiled: Compiled, schedules: Mapping[str, Schedule], seed: int = 0
+) -> Iterator[Steps]:
+    """By name, a call that runs one step of a schedule and returns its seconds."""
+    feeds = compiled.feeds(seed, {})
+    with ExitStack() as stack:
+        steps = {}
+        for name, schedule in schedules.items():
+            program = compiled.open(schedule, feeds)
+            stack.callback(program.close)
+            lanes = lanes_of(problem, schedule, lower(problem, schedule))
+            steps[name] = _stepper(stack, lanes, len(schedule.segments), program)
+        yield steps
+
+
+@contextmanager
+def alone(compiled: Compiled, devices: Mapping[str, Device | None], seed: int = 0) -> Iterator[Steps]:
+    """By name, a step of the unplaced model on one device, or on all cores for None."""
+    feeds = compiled.feeds(seed, {})
+    with ExitStack() as stack:
+        steps = {}
+        for name, device in devices.items():
+            program = compiled.unplaced(device, feeds)
+            stack.callback(program.close)
+            lane = Lane(device or Device("all cores"), (0,), ((),))
+            steps[name] = _stepper(stack, (lane,), 1, program)
+        yield steps
+
+
+def turn_by_turn(steps: Steps, rounds: int, warmup: int = 3) -> dict[str, list[float]]:
+    """Seconds of `rounds` steps of each, every other round in reverse order."""
+    times_s: dict[str, list[float]] = {name: [] for name in steps}
+    for number in range(-warmup, rounds):
+        for name in list(steps)[:: 1 if number % 2 else -1]:
+            seconds = steps[name]()
+            if number >= 0:
+                times_s[name].append(seconds)
+    return times_s
+
+
+def _stepper(
+    stack: ExitStack, lanes: tuple[Lane, ...], num_segments: int, program: Program
+) -> Callable[[], float]:
+    threads = Lanes(lanes, num_segments, program.run)
+    stack.callback(threads.close)
+    return lambda: threads.step(TIMEOUT_S).seconds

@@ -1,0 +1,77 @@
+"""Is parallelism real? HEFT on two one-core lanes against the best single lane, live.
+
+    python -m benchmarks.live_lanes [--json] [--rounds N] [MODEL ...]
+
+Steps of the HEFT placement and of the plain model on each lane run turn by turn in one process; a
+ratio below 1 means that HEFT is faster. The whole CPU with all its cores is timed afterwards in the
+same process, since its threads spin and would take a lane's core.
+"""
+
+import argparse
+import json
+import statistics
+from typing import Any
+
+from benchmarks import _live
+from placement import pipeline
+from placement.segments import make_schedule
+from profiling.execute import compiled_for
+from profiling.lock import measuring
+from profiling.measure import ratio_interval
+
+
+def row(name: str, rounds: int) -> dict[str, Any]:
+    """Medians in milliseconds, and the ratio HEFT / best lane with its 95 % limits."""
+    model = pipeline.load(name)
+    machine = pipeline.machine("two-lanes")
+    problem = pipeline.make_problem(model, machine, pipeline.profile(model, machine))
+    placed = pipeline.place(problem, "heft")
+    compiled = compiled_for(problem, model)
+    lanes = {d.name: d for d in problem.machine.devices}
+    with (
+        _live.opened(problem, compiled, {"heft": placed.schedule}) as placed_steps,
+        _live.alone(compiled, lanes) as alone_steps,
+    ):
+        times_s = _live.turn_by_turn({**placed_steps, **alone_steps}, rounds)
+    with _live.alone(compiled, {"all cores": None}) as steps:
+        times_s |= _live.turn_by_turn(steps, rounds)
+    medians_s = {key: statistics.median(values) for key, values in times_s.items()}
+    best = min(lanes, key=lambda lane: medians_s[lane])
+    ratio, low, high = ratio_interval(times_s["heft"], times_s[best], 0)
+    return {
+        "model": name,
+        "heft_ms": medians_s["heft"] * 1e3,
+        "predicted_ms": placed.value * 1e3,
+        "best_lane_ms": medians_s[best] * 1e3,
+        "all_cores_ms": medians_s["all cores"] * 1e3,
+        "num_segments": placed.num_segments,
+        "ratio": ratio,
+        "low": low,
+        "high": high,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="default: every bundled sample")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    names = options.models or [s["name"] for s in pipeline.samples() if "onnx" in s["name"]]
+    with measuring("live_lanes"):
+        rows = [row(name, options.rounds) for name in names]
+    if options.json:
+        print(json.dumps(rows))
+        return
+    print("| model | best lane ms | HEFT ms | predicted ms | HEFT / lane (95 %) | both cores ms |")
+    print("|---|---|---|---|---|---|")
+    for r in rows:
+        print(
+            f"| {r['model']} | {r['best_lane_ms']:.2f} | {r['heft_ms']:.2f} |"
+            f" {r['predicted_ms']:.2f} | {r['ratio']:.3f} ({r['low']:.3f} to {r['high']:.3f}) |"
+            f" {r['all_cores_ms']:.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""networkx: a graph as a DiGraph, and as node-link JSON that networkx reads.
+
+Nodes are ops, named like them, with the attributes `kind`, `scope`, `phase`, `flops`,
+`param_bytes`, `colocation_group`, `attributes` (list of [key, text]) and, where there is a
+placement, `device`. An edge joins producer and consumer; its `tensors` lists the names of what
+flows, its `bytes` their sum. The graph attribute `tensors` describes every tensor (`name`,
+`producer`, `consumers`, `num_bytes`, `shape`, `dtype`, `is_output`), because a tensor is sent once
+however many ops read it, and because model inputs and outputs have no edge.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.core.graph import Graph
+from placement.core.placement import Placement
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+def to_networkx(graph: Graph, placement: Placement | None = None) -> "nx.DiGraph[str]":
+    """The graph as described above; nodes are in topological order."""
+    import networkx as nx
+
+    result: nx.DiGraph[str] = nx.DiGraph()
+    result.graph["name"] = graph.name
+    result.graph["tensors"] = [
+        {
+            "name": t.name,
+            "producer": t.producer,
+            "consumers": list(t.consumers),
+            "num_bytes": t.num_bytes,
+            "shape": None if t.shape is None else list(t.shape),
+            "dtype": t.dtype,
+            "is_output": t.is_output,
+        }
+        for t in graph.tensors
+    ]
+    for op in graph.ops:
+        device = {} if placement is None else {"device": placement.device_of.get(op.name)}
+        result.add_node(
+            op.name,
+            kind=op.kind,
+            scope=op.scope,
+            phase=op.phase,
+            flops=op.flops,
+            param_bytes=op.param_bytes,
+            colocation_group=op.colocation_group,
+            attributes=[list(pair) for pair in op.attributes],
+            **device,
+        )
+    for tensor in graph.tensors:
+        for consumer in tensor.consumers if tensor.producer is not None else ():
+            if not result.has_edge(tensor.producer, consumer):
+                result.add_edge(tensor.producer, consumer, tensors=[], bytes=0)
+            edge = result.edges[tensor.producer, consumer]
+            edge["tensors"].append(tensor.name)
+            edge["bytes"] += tensor.num_bytes
+    return result
+
+
+@dataclass(frozen=True)
+class NetworkxExporter:
+    """Writes node-link JSON; the loader of the same name reads it back."""
+
+    name: str = "networkx"
+    summary: str = "networkx node-link JSON: ops as nodes, traffic as edges"
+    suffix: str = ".json"
+
+    def export(self, graph: Graph, placement: Placement | None, path: Path) -> None:
+        import networkx as nx
+
+        content: dict[str, Any] = nx.node_link_data(to_networkx(graph, placement), edges="edges")
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+EXPORTER = NetworkxExporter()

@@ -1,0 +1,173 @@
+"""Model loaders, one file per format; the folder listing is the registry.
+
+A file of this folder whose name does not begin with an underscore may define
+
+- `LOADER`, something that reads files (see `Loader`), and
+- `SAMPLES`, something that lists and opens bundled models by name (see `SampleSource`).
+
+Nothing else is edited to add a format. The files import heavy libraries inside their functions, so
+that listing loaders and samples loads none.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from placement.core.model import Model
+from placement.loaders._files import regular_file
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A bundled model: the name to open it by, its number of source ops, and where it is from."""
+
+    name: str
+    num_ops: int
+    source: str
+
+
+@dataclass(frozen=True)
+class SymbolicDim:
+    """A dimension without a fixed size: its default `size`, and the first place it is seen at."""
+
+    name: str
+    size: int
+    where: str
+
+
+class Loader(Protocol):
+    """Reads one file format.
+
+    `accepts` may peek into a file whose suffix fits, because formats share suffixes; it answers
+    and never raises. `load` raises ValueError with one sentence for whatever is wrong. A loader of
+    a format with symbolic dimensions has a method `symbolic_dims(path)` as well.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def suffixes(self) -> tuple[str, ...]: ...
+    def accepts(self, path: Path) -> bool: ...
+    def load(self, path: Path, dims: Mapping[str, int]) -> Model: ...
+
+
+class SampleSource(Protocol):
+    """Bundled models: `samples` is quick, `load_sample` takes one of the names it lists."""
+
+    def samples(self) -> tuple[Sample, ...]: ...
+    def load_sample(self, name: str, dims: Mapping[str, int]) -> Model: ...
+
+
+def loaders() -> tuple[Loader, ...]:
+    """Every loader of this folder, in the order of file names."""
+    return tuple(_defined("LOADER"))
+
+
+def samples() -> tuple[Sample, ...]:
+    """Every bundled model, in the order of file names and then of the file's own list."""
+    return tuple(sample for source in _defined("SAMPLES") for sample in source.samples())
+
+
+def load(input: str, dims: Mapping[str, int] | None = None) -> Model:
+    """Open a bundled sample by name, or else a file by path.
+
+    `dims` gives symbolic dimensions a size. A ValueError says in one sentence what is wrong with
+    the input, where, and what to do about it.
+    """
+    dims = dict(dims or {})
+    for source in _defined("SAMPLES"):
+        if any(sample.name == input for sample in source.samples()):
+            model: Model = source.load_sample(input, dims)
+            return model
+    path = _existing(input)
+    opened: Model = _guarded(path, loader_for(path).load, path, dims)
+    return opened
+
+
+def _guarded(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the function returns; errors of reading and of memory become ValueErrors."""
+    try:
+        return function(*arguments)
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path.name!r} has text that is not UTF-8; write or export it again."
+        ) from None
+    except OSError as error:
+        raise ValueError(f"{path.name!r} cannot be read: {error.strerror or error}.") from None
+    except (RecursionError, MemoryError):
+        raise ValueError(
+            f"{path.name!r} is nested too deeply or too large for the memory here;"
+            " use a smaller file."
+        ) from None
+
+
+def symbolic_dims(input: str) -> tuple[SymbolicDim, ...]:
+    """The dimensions of a sample or file that `dims` may give a size, in the order of its inputs.
+
+    Raises the same ValueErrors as `load`.
+    """
+    if any(sample.name == input for sample in samples()):
+        return ()
+    path = _existing(input)
+    read = getattr(loader_for(path), "symbolic_dims", None)
+    found: tuple[SymbolicDim, ...] = () if read is None else _guarded(path, read, path)
+    return found
+
+
+def loader_for(path: Path) -> Loader:
+    """The loader whose suffix fits and that accepts the file; ValueError where there is none."""
+    found = loaders()
+    fitting = [loader for loader in found if path.suffix.lower() in loader.suffixes]
+    if not fitting:
+        known = sorted({suffix for loader in found for suffix in loader.suffixes})
+        raise ValueError(
+            f"{path.name!r} has the ending {path.suffix!r}, which no loader reads;"
+            f" use one of {', '.join(known)}."
+        )
+    for loader in fitting:
+        if loader.accepts(path):
+            return loader
+    expected = " or ".join(loader.summary for loader in fitting)
+    raise ValueError(f"{path.name!r} is not {expected}; check the content of the file.")
+
+
+def _existing(input: str) -> Path:
+    if not input:
+        raise ValueError("The input is empty; give a model file or the name of a bundled sample.")
+    path = Path(input).expanduser() if input.startswith("~/") else Path(input)
+    looks_like_path = "/" in input or "\\" in input or path.suffix.lower() in _suffixes()
+    try:
+        missing = not path.exists()
+    except (OSError, ValueError):
+        missing = True
+    if missing and not looks_like_path:
+        names = [sample.name for sample in samples()]
+        close = get_close_matches(input, names, n=3, cutoff=0.5) or names
+        raise ValueError(
+            f"{input[:100]!r} is neither a file nor a bundled sample; did you mean"
+            f" {', '.join(close)}?"
+        )
+    return regular_file(path)
+
+
+def _suffixes() -> set[str]:
+    return {suffix for loader in loaders() for suffix in loader.suffixes}
+
+
+def _defined(attribute: str) -> Iterator[Any]:
+    for module in _modules():
+        if hasattr(module, attribute):
+            yield getattr(module, attribute)
+
+
+def _modules() -> Iterator[ModuleType]:
+    for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
+        if not info.name.startswith("_"):
+            yield importlib.import_module(f"{__name__}.{info.name}")

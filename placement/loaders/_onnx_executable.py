@@ -1,0 +1,73 @@
+"""The side of an ONNX model that a runtime executes."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from placement.core.fingerprint import fingerprint_of
+from placement.core.model import Model
+from placement.loaders._onnx_external import check_external, external_bytes, load_external
+from placement.loaders._onnx_graph import build_graph
+from placement.loaders._onnx_limits import MAX_FILE_BYTES
+from placement.loaders._onnx_prepare import prepare
+from placement.loaders._onnx_read import parse_onnx, read_bytes
+
+
+@dataclass(frozen=True)
+class OnnxExecutable:
+    """An ONNX file with sizes for its symbolic dimensions.
+
+    `file_hash` is the SHA-256 of the file as it was opened and `external` the (name, bytes,
+    modification time in ns) of its data files; `model_proto` refuses files that have changed since.
+    """
+
+    path: Path
+    dims: tuple[tuple[str, int], ...]
+    file_hash: str
+    external: tuple[tuple[str, int, int], ...]
+
+    @property
+    def format(self) -> str:
+        return "onnx"
+
+    @property
+    def content_hash(self) -> str:
+        return fingerprint_of([self.file_hash, self.external, self.dims])
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder that external data is relative to."""
+        return self.path.resolve().parent
+
+    def model_proto(self) -> onnx.ModelProto:
+        """The whole model: nodes named like the graph's ops, sizes in place, weights inside.
+
+        External data is moved into the model, but where all of it together passes protobuf's limit
+        of 2 GiB it is left in its files, relative to `base_dir`.
+        """
+        data = read_bytes(self.path)
+        model = parse_onnx(data, self.path)
+        if (
+            hashlib.sha256(data).hexdigest() != self.file_hash
+            or check_external(model, self.path) != self.external
+        ):
+            raise ValueError(f"{self.path.name!r} has changed since it was opened; open it again.")
+        if self.external and len(data) + external_bytes(model) <= MAX_FILE_BYTES:
+            load_external(model, self.path)
+        return prepare(model, dict(self.dims), self.path.stem)[0]
+
+
+def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+    """The model in a file, named after the file's stem."""
+    data = read_bytes(path)
+    model = parse_onnx(data, path)
+    external = check_external(model, path)
+    prepared, notes = prepare(model, dims, path.stem)
+    graph, more = build_graph(prepared, path.stem)
+    executable = OnnxExecutable(
+        path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external
+    )
+    return Model(graph, executable, notes=(*notes, *more))

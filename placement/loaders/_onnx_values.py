@@ -1,0 +1,143 @@
+"""Shapes and types of the values of an ONNX model, by ONNX shape inference.
+
+Inference works on a copy without the weights' data, so that large models are not copied; small
+constants stay, because shapes are computed from them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import onnx
+import onnx.shape_inference
+
+from placement.loaders._onnx_limits import MAX_DIM, MAX_TENSOR_BYTES, num_bytes, type_name
+
+KEPT_BYTES = 4096  # constants up to this size may be shapes, axes or paddings
+_RENAMED = {"FLOAT": "float32", "DOUBLE": "float64"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """What is known of a value: `shape` is None where a dimension or the rank is unknown.
+
+    `dtype` is numpy's word where numpy has the type, else ONNX's in small letters; sequences,
+    optionals and maps read "sequence(float32)". `num_bytes` is zero where it is not known.
+    """
+
+    shape: tuple[int, ...] | None = None
+    dtype: str = "unknown"
+    num_bytes: int = 0
+
+    def text(self) -> str:
+        return self.dtype + ("[?]" if self.shape is None else f"[{'x'.join(map(str, self.shape))}]")
+
+
+UNKNOWN = Value()
+
+
+def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
+    """A copy with inferred shapes and without the data of large weights, and notes for people."""
+    slim = without_weights(model)
+    try:
+        return onnx.shape_inference.infer_shapes(slim, data_prop=True), ()
+    except Exception as error:  # the C++ side raises several kinds, RuntimeError among them
+        text = " ".join(str(error).split())[:200]
+        return slim, (f"Shapes of {name!r} are partly unknown, inference failed: {text}",)
+
+
+def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of the model in which large initializers keep shape and type but lose their data."""
+    slim = onnx.ModelProto()
+    slim.ir_version = model.ir_version
+    slim.opset_import.extend(model.opset_import)
+    slim.functions.extend(model.functions)
+    graph, source = slim.graph, model.graph
+    graph.name = source.name
+    graph.node.extend(source.node)
+    graph.input.extend(source.input)
+    graph.output.extend(source.output)
+    graph.value_info.extend(source.value_info)
+    graph.sparse_initializer.extend(source.sparse_initializer)
+    for tensor in source.initializer:
+        small = num_bytes(tuple(tensor.dims), tensor.data_type) <= KEPT_BYTES
+        if small and tensor.data_location != onnx.TensorProto.EXTERNAL:
+            graph.initializer.append(tensor)
+        else:
+            graph.initializer.add(name=tensor.name, dims=tensor.dims, data_type=tensor.data_type)
+    return slim
+
+
+def graph_values(
+    graph: onnx.GraphProto, outer: Mapping[str, Value] | None = None
+) -> dict[str, Value]:
+    """Every value of a graph that something is known of, those of surrounding graphs included."""
+    own: dict[str, Value] = {}
+    for value in (*graph.value_info, *graph.input, *graph.output):
+        known = value_of(value)
+        # An output may repeat a value with less said about it.
+        if value.name not in own or known.shape is not None:
+            own[value.name] = known
+    for tensor in graph.initializer:
+        own[tensor.name] = tensor_value(tensor)
+    for sparse in graph.sparse_initializer:
+        dense = tuple(sparse.dims)
+        stored = sum(num_bytes(tuple(t.dims), t.data_type) for t in (sparse.values, sparse.indices))
+        own[sparse.values.name] = Value(dense, dtype_name(sparse.values.data_type), stored)
+    return {**(outer or {}), **own}
+
+
+def value_of(value: onnx.ValueInfoProto) -> Value:
+    kind = value.type.WhichOneof("value")
+    if kind == "tensor_type":
+        tensor = value.type.tensor_type
+        shape = _shape(tensor.shape) if tensor.HasField("shape") else None
+        return dense_value(shape, tensor.elem_type)
+    return Value(None, _type_text(value.type))
+
+
+def tensor_value(tensor: onnx.TensorProto) -> Value:
+    return dense_value(tuple(tensor.dims), tensor.data_type)
+
+
+def dense_value(shape: tuple[int, ...] | None, data_type: int) -> Value:
+    size = 0 if shape is None else num_bytes(shape, data_type)
+    return Value(shape, dtype_name(data_type), size)
+
+
+def dtype_name(data_type: int) -> str:
+    name = type_name(data_type)
+    return "unknown" if name == "UNDEFINED" else _RENAMED.get(name, name.lower())
+
+
+def check_sizes(values: Iterable[tuple[str, Value]], name: str) -> None:
+    """ValueError where a value would be larger than any machine here could hold."""
+    for value, known in values:
+        if known.num_bytes > MAX_TENSOR_BYTES:
+            raise ValueError(
+                f"Value {value[:80]!r} of {name!r} would have {known.num_bytes} bytes;"
+                " give its dimensions smaller sizes."
+            )
+
+
+def _shape(shape: onnx.TensorShapeProto) -> tuple[int, ...] | None:
+    dims = []
+    for dim in shape.dim:
+        if not dim.HasField("dim_value") or not 0 <= dim.dim_value <= MAX_DIM:
+            return None
+        dims.append(dim.dim_value)
+    return tuple(dims)
+
+
+def _type_text(type_proto: onnx.TypeProto, depth: int = 0) -> str:
+    kind = type_proto.WhichOneof("value")
+    if depth > 8 or kind is None:
+        return "unknown"
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        return dtype_name(getattr(type_proto, kind).elem_type)
+    if kind == "map_type":
+        key = dtype_name(type_proto.map_type.key_type)
+        return f"map({key}, {_type_text(type_proto.map_type.value_type, depth + 1)})"
+    if kind in ("sequence_type", "optional_type"):
+        inner = _type_text(getattr(type_proto, kind).elem_type, depth + 1)
+        return f"{kind.removesuffix('_type')}({inner})"
+    return "opaque"

@@ -1,0 +1,33 @@
+"""ONNX models: the graph a person sees and the side a runtime executes, from one file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.core.model import Model
+from placement.loaders import SymbolicDim
+
+
+@dataclass(frozen=True)
+class OnnxLoader:
+    """Reads `.onnx` files; weights stay in the file until something is executed."""
+
+    name: str = "onnx"
+    summary: str = "an ONNX model"
+    suffixes: tuple[str, ...] = (".onnx",)
+
+    def accepts(self, path: Path) -> bool:
+        return True
+
+    def load(self, path: Path, dims: Mapping[str, int]) -> Model:
+        from placement.loaders._onnx_executable import open_onnx
+
+        return open_onnx(path, dims)
+
+    def symbolic_dims(self, path: Path) -> tuple[SymbolicDim, ...]:
+        from placement.loaders._onnx_dims import symbolic_dims
+
+        return symbolic_dims(path)
+
+
+LOADER = OnnxLoader()

@@ -15,7 +15,7 @@ def check_text(model: onnx.ModelProto, name: str) -> None:
     for text in _texts(model):
         if not isinstance(text, str):
             raise ValueError(
-                f"{name!r} has a name that is not UTF-8 text ({bytes(text)[:40]!r});"
+                f"{name!r} has a name that is not UTF-8 text ({repr(text)[:40]});"
                 " the file is damaged, export it again."
             )
 

@@ -38,7 +38,7 @@ def weight_path(name: str) -> Path | None:
         parts[-1] = parts[-1][: found.start()]
         if not parts[-1]:
             parts.pop()
-    return _checked(parts)
+    return None if all(map(_GENERIC.fullmatch, parts)) else _checked(parts)
 
 
 def node_path(name: str) -> Path | None:
@@ -90,6 +90,4 @@ def _levels(part: str) -> list[str]:
 def _checked(parts: list[str]) -> Path | None:
     clean = [re.sub(r"\s+", " ", part).strip() for part in parts[:MAX_DEPTH]]
     clean = [part for part in clean if part]
-    if not clean or all(_GENERIC.fullmatch(part) for part in clean):
-        return None
-    return tuple(clean)
+    return None if all(part.isdigit() for part in clean) else tuple(clean)

@@ -1,0 +1,87 @@
+"""Every model that the onnx package ships loads, and its graph is what a graph must be."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from placement.core.graph import topological_order
+from placement.loaders import load
+from tests.loaders.models import package_files
+
+BYTES = {
+    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2,
+    "int8": 1, "uint64": 8, "uint32": 4, "uint16": 2, "uint8": 1, "bool": 1, "complex64": 8,
+    "complex128": 16,
+}  # fmt: skip
+
+
+def assert_sound(graph, source, name):
+    """`source` is the model as it stands in the file."""
+    positions = {op.name: i for i, op in enumerate(graph.ops)}
+    assert len(positions) == len(graph.ops) > 0, name
+    assert topological_order(len(graph.ops), [list(s) for s in graph.successors]) is not None
+    for op in graph.ops:
+        assert op.name.isprintable() and op.kind and op.flops >= 0 and op.param_bytes >= 0, name
+        assert all(len(text) <= 200 for _, text in op.attributes), (name, op.name)
+    for tensor in graph.tensors:
+        assert tensor.name, name
+        if tensor.shape is None:
+            assert tensor.num_bytes == 0, (name, tensor)
+        elif tensor.dtype in BYTES:
+            assert tensor.num_bytes == math.prod(tensor.shape) * BYTES[tensor.dtype], (name, tensor)
+    constants = {t.name for t in source.graph.initializer}
+    constants |= {t.values.name for t in source.graph.sparse_initializer}
+    assert [t.name for t in graph.inputs] == [
+        i.name for i in source.graph.input if i.name not in constants
+    ], name
+    assert {t.name for t in graph.outputs} == {o.name for o in source.graph.output} - constants, (
+        name
+    )
+
+
+@pytest.mark.parametrize(
+    "path", package_files(), ids=lambda p: p.stem if p.stem != "model" else p.parent.name
+)
+def test_file(path):
+    source = onnx.load(path)
+    if source.functions:
+        pytest.skip("inlining changes the list of values")
+    model = load(str(path))
+    assert model.graph.name == path.stem
+    assert_sound(model.graph, source, str(path))
+    assert model.executable.format == "onnx"
+
+
+def test_node_models(node_cases, tmp_path):
+    path = tmp_path / "case.onnx"
+    assert len(node_cases) > 1500
+    for name, source in node_cases.items():
+        path.write_bytes(source.SerializeToString())
+        model = load(str(path))
+        assert_sound(model.graph, source, name)
+        assert not any("inference failed" in note for note in model.notes), (name, model.notes)
+
+
+def test_fingerprints_do_not_depend_on_the_hash_seed(tmp_path):
+    files = [str(path) for path in package_files() if "expand" in str(path) or "light" in str(path)]
+    code = (
+        "import json, sys; from placement.loaders import load; "
+        "print(json.dumps([load(f).graph.fingerprint for f in json.loads(sys.argv[1])]))"
+    )
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code, json.dumps(files)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(answers) == 1
+    assert json.loads(answers.pop()) == [load(file).graph.fingerprint for file in files]

@@ -34,6 +34,7 @@ def problem_from_json(content: Mapping[str, Any], name: str) -> Problem:
     devices = tuple(
         Device(
             _text(d, "name", f"device {i}"),
+            runtime="given",
             memory_bytes=None
             if d.get("memory_bytes") is None
             else _count(d, "memory_bytes", "device"),

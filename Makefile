@@ -1,0 +1,60 @@
+# make run     the studio at http://127.0.0.1:8501
+# make test    everything that must hold: format, lint, types, tests, browser, a second provider
+# make setup   only the environment of `make run`
+
+PYTHON ?= python3
+VENV = .venv
+WEBGPU = .venv-webgpu
+PIP = -m pip --disable-pip-version-check --quiet
+TESTS =
+
+SUPPORTED = import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+
+# $(call make_venv,FOLDER): a virtual environment, unless a working one is there.
+make_venv = \
+	$(PYTHON) -c "$(SUPPORTED)" 2>/dev/null || { \
+		echo "$(PYTHON) is no Python 3.11 to 3.14; name one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
+		exit 1; \
+	}; \
+	$(1)/bin/python -c "import pip; $(SUPPORTED)" 2>/dev/null || { \
+		rm -rf $(1) && $(PYTHON) -m venv $(1); \
+	}
+
+.PHONY: run setup test check webgpu browser clean
+
+run: setup
+	$(VENV)/bin/python -m streamlit run app.py
+
+setup: $(VENV)/ready-to-run
+
+test: check webgpu
+
+check: $(VENV)/ready-to-test browser
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/python -m mypy
+	$(VENV)/bin/python -m pytest $(TESTS)
+
+# The command line on another execution provider, whose package takes the place of onnxruntime.
+webgpu: $(WEBGPU)/ready-to-test browser
+	$(WEBGPU)/bin/python -m pytest tests/webgpu
+
+browser:
+	@sh tests/browser/find_chromium.sh
+
+$(VENV)/ready-to-run: requirements.txt
+	@$(call make_venv,$(VENV))
+	$(VENV)/bin/python $(PIP) install -r requirements.txt
+	@touch $@
+
+$(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt
+	$(VENV)/bin/python $(PIP) install -r requirements-dev.txt
+	@touch $@
+
+$(WEBGPU)/ready-to-test: tests/webgpu/requirements.txt
+	@$(call make_venv,$(WEBGPU))
+	$(WEBGPU)/bin/python $(PIP) install -r tests/webgpu/requirements.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(WEBGPU)

@@ -1,0 +1,35 @@
+"""Listing is quick: the verbs that only list load none of the heavy libraries."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOT_LOADED = {"onnxruntime", "streamlit", "torch", "ortools", "numba", "ray", "openvino", "plotly"}
+
+
+@pytest.mark.parametrize("verb", ["placers", "samples"])
+def test_listing_verbs_load_nothing_heavy(verb):
+    done = subprocess.run(
+        (sys.executable, "-X", "importtime", "-m", "placement", verb, "--json"),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout), "the list is empty"
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in lines}
+    assert "numpy" in loaded, "the import times were not read"
+    assert not loaded & NOT_LOADED
+
+
+def test_importing_the_package_loads_no_part_of_it():
+    code = "import sys, placement; print(*(m for m in sys.modules if m.startswith('placement.')))"
+    done = subprocess.run(
+        (sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert len(done.stdout.split()) <= 2, done.stdout

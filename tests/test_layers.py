@@ -1,0 +1,172 @@
+"""The architecture, held by the imports themselves: they point down, and heavy ones wait.
+
+Rows from bottom to top as in docs/design.md; a module may import from its own row and below.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = ("app", "benchmarks", "pages", "placement", "profiling")
+HEAVY = {
+    "networkx",
+    "numba",
+    "onnx",
+    "onnxruntime",
+    "openvino",
+    "ortools",
+    "plotly",
+    "pyvis",
+    "ray",
+    "scipy",
+    "streamlit",
+    "torch",
+}
+# The longest prefix decides.
+ROWS = {
+    "placement.core": 0,
+    "placement": 1,
+    "profiling": 1,
+    "placement.placers": 2,
+    "placement.exporters": 2,
+    "profiling.execute": 2,
+    "profiling.ops": 2,
+    "profiling.links": 2,
+    # From here on the two wings, placement and profiling, are joined.
+    "placement.answers": 3,
+    "placement.commands": 3,
+    "placement.pipeline": 3,
+    "placement.__init__": 3,
+    "placement.__main__": 3,
+    "pages.ui": 4,
+    "pages": 5,
+    "app": 5,
+    "benchmarks": 5,
+}
+# Files behind a door that is itself opened only when needed, by the start of their names.
+BEHIND_A_DOOR = {"_onnx": {"onnx"}, "_ort": {"onnx", "onnxruntime"}, "_torch": {"torch"}}
+
+
+def modules() -> dict[str, Path]:
+    """Our modules by dotted name."""
+    paths = [ROOT / "app.py", *(p for top in OURS[1:] for p in sorted((ROOT / top).rglob("*.py")))]
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in paths
+        if path.exists()
+    }
+
+
+MODULES = modules()
+
+
+def row(module: str) -> int:
+    parts = module.split(".")
+    prefixes = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next(ROWS[prefix] for prefix in prefixes if prefix in ROWS)
+
+
+def imports(tree: ast.AST, *, at_once: bool) -> Iterator[str]:
+    """Dotted names that a tree imports: all of them, or those that run when it is imported."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if at_once and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "write imports in full"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                known = inner in MODULES or f"{inner}.__init__" in MODULES
+                yield inner if known else str(node.module)
+        yield from imports(node, at_once=at_once)
+
+
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+def loaded_with(module: str) -> set[str]:
+    """Everything that importing one of our modules imports, through other modules of ours too."""
+    loaded: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for name in imports(tree_of(waiting.pop()), at_once=True):
+            if name not in loaded:
+                loaded.add(name)
+                waiting += [m for m in (name, f"{name}.__init__") if m in MODULES]
+    return loaded
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_down(module):
+    for name in imports(tree_of(module), at_once=False):
+        if name.split(".")[0] in OURS:
+            imported = f"{name}.__init__" if name == "placement" else name
+            assert row(imported) <= row(module), f"{module} imports {name}, which stands above it"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("placement") and row(m) < 3])
+def test_deciding_and_predicting_touch_no_machine(module):
+    touched = [n for n in imports(tree_of(module), at_once=False) if n.startswith("profiling")]
+    assert not touched, f"{module} imports {touched}"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("placement.core")])
+def test_core_needs_the_standard_library_and_numpy(module):
+    tops = {name.split(".")[0] for name in imports(tree_of(module), at_once=False)}
+    assert tops <= {*sys.stdlib_module_names, "numpy", "placement"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_streamlit_stays_on_the_pages(module):
+    tops = {name.split(".")[0] for name in imports(tree_of(module), at_once=False)}
+    assert "streamlit" not in tops or module.split(".")[0] in ("app", "pages")
+    if module == "pages.ui.charts":
+        assert "streamlit" not in tops, "charts are pure"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.split(".")[0] not in ("app", "pages")])
+def test_heavy_libraries_wait_until_they_are_needed(module):
+    name = module.rpartition(".")[2]
+    allowed = set().union(*(d for start, d in BEHIND_A_DOOR.items() if name.startswith(start)))
+    heavy = {n.split(".")[0] for n in loaded_with(module)} & HEAVY
+    assert heavy <= allowed, f"importing {module} loads {sorted(heavy - allowed)}"
+
+
+def test_the_walk_sees_imports_where_they_stand():
+    source = """
+import numpy
+from typing import TYPE_CHECKING
+if TYPE_CHECKING:
+    import torch
+try:
+    import onnx
+except ImportError:
+    pass
+class A:
+    import plotly
+    def f(self):
+        import streamlit.web
+from placement.core import graph
+from placement.core.graph import Op
+"""
+    tree = ast.parse(source)
+    assert list(imports(tree, at_once=True)) == [
+        "numpy",
+        "typing",
+        "onnx",
+        "plotly",
+        "placement.core.graph",
+        "placement.core.graph",
+    ]
+    assert "streamlit.web" in imports(tree, at_once=False)
+    assert row("placement.core.graph") < row("placement.loaders.onnx")
+    assert row("placement.loaders.onnx") < row("placement.placers.heft")
+    assert row("pages.ui.canvas.view") < row("pages.model")

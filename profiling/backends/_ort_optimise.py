@@ -1,0 +1,132 @@
+"""Let onnxruntime optimise a whole model once; what it saves is the graph of kernels.
+
+No fusion is lost at a border later and no layout is converted twice, because the cut goes through
+the optimised graph. Weights stay in a file beside it and are read when a part needs them.
+"""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profiling.backends import _ort_sessions as sessions
+
+LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
+PROTOBUF_LIMIT = 1_900_000_000
+_WEIGHTS = "weights.bin"
+_SMALL = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Optimised:
+    """An optimised model: a proto whose large weights lie in files of `folder`.
+
+    `source` is the model that was optimised, as a file; `level` names the level that worked.
+    The folder is removed when the last user is gone.
+    """
+
+    model: Any
+    source: Path
+    level: str
+    folder: "tempfile.TemporaryDirectory[str]"
+
+    @property
+    def path(self) -> Path:
+        return Path(self.folder.name)
+
+    def with_data(self, tensor: Any) -> Any:
+        """The initializer with its data inside."""
+        from onnx import TensorProto
+
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return tensor
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        with (self.path / where["location"]).open("rb") as file:
+            file.seek(int(where.get("offset", 0)))
+            data = file.read(int(where["length"]))
+        return TensorProto(
+            name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data
+        )
+
+    def num_bytes(self, tensor: Any) -> int:
+        """Bytes of an initializer's data."""
+        from onnx import TensorProto
+
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return next(int(e.value) for e in tensor.external_data if e.key == "length")
+        return len(tensor.raw_data) or int(tensor.ByteSize())
+
+
+def write_source(proto: Any, base_dir: Path | None) -> "tempfile.TemporaryDirectory[str]":
+    """The model in a temporary folder as `source.onnx`, weights beside it where they must be."""
+    import onnx
+    from onnx.external_data_helper import load_external_data_for_model
+
+    folder = tempfile.TemporaryDirectory(prefix="placement-")
+    if base_dir is not None and any(t.external_data for t in proto.graph.initializer):
+        load_external_data_for_model(proto, str(base_dir))
+    path = Path(folder.name) / "source.onnx"
+    large = sum(len(t.raw_data) for t in proto.graph.initializer) > PROTOBUF_LIMIT
+    if large:
+        onnx.save(proto, path, save_as_external_data=True, location="source.bin")
+    else:
+        path.write_bytes(proto.SerializeToString())
+    return folder
+
+
+def optimise(folder: "tempfile.TemporaryDirectory[str]", level: str) -> Optimised:
+    """The model of `write_source`, optimised at one level for the CPU provider.
+
+    Raises what onnxruntime raises where it cannot run the model or write the result.
+    """
+    import onnx
+
+    path = Path(folder.name)
+    target = path / f"{level}.onnx"
+    made = sessions.options(1, level)
+    made.optimized_model_filepath = str(target)
+    key = "session.optimized_model_external_initializers_"
+    made.add_session_config_entry(key + "file_name", f"{level}.{_WEIGHTS}")
+    made.add_session_config_entry(key + "min_size_in_bytes", str(_SMALL))
+    made.add_session_config_entry("session.disable_prepacking", "1")
+    sessions.session(str(path / "source.onnx"), made, [sessions.CPU])
+    model = onnx.load(target, load_external_data=False)
+    _sort(model.graph)
+    return Optimised(model, path / "source.onnx", level, folder)
+
+
+def reads(node: Any) -> tuple[str, ...]:
+    """Values a node reads, those that its bodies take from outside included, each once."""
+    found = dict.fromkeys(name for name in node.input if name)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            found.update(dict.fromkeys(_captured(graph)))
+    return tuple(found)
+
+
+def _captured(graph: Any) -> list[str]:
+    """Values that a body reads and does not define."""
+    known = {value.name for value in graph.input} | {t.name for t in graph.initializer}
+    known.update(t.values.name for t in graph.sparse_initializer)
+    known.update(name for node in graph.node for name in node.output)
+    wanted = [name for node in graph.node for name in reads(node)]
+    wanted += [value.name for value in graph.output]
+    return [name for name in wanted if name not in known]
+
+
+def _sort(graph: Any) -> None:
+    """Put the nodes in topological order, as stored where that is one already."""
+    from placement.core.graph import topological_order
+
+    producer = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    successors: list[list[int]] = [[] for _ in graph.node]
+    for i, node in enumerate(graph.node):
+        for name in reads(node):
+            if name in producer:
+                successors[producer[name]].append(i)
+    order = topological_order(len(successors), successors)
+    assert order is not None, "onnxruntime saved a graph with a cycle"
+    if order != list(range(len(order))):
+        nodes = [graph.node[i] for i in order]
+        del graph.node[:]
+        graph.node.extend(nodes)

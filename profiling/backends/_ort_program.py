@@ -1,0 +1,197 @@
+"""A schedule of kernels as onnxruntime sessions bound to shared memory.
+
+Each segment is one session, built without further optimisation, so that what was profiled is what
+runs. Values that cross borders lie in buffers allocated once, output of one session and input of
+the next; only values without a fixed size (dynamic shapes, strings, sequences, optionals) are
+handed on as whatever the producing session made in this step. Between devices everything goes
+through host memory.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from placement.core.machine import Device, Machine
+from placement.core.schedule import Schedule
+from profiling.backends import _ort_sessions as sessions
+from profiling.backends._ort_buffers import share_buffers
+from profiling.backends._ort_items import ort_value
+from profiling.backends._ort_memory import check_memory, peak_bytes
+from profiling.backends._ort_optimise import PROTOBUF_LIMIT, Optimised
+from profiling.backends._ort_parts import Part, part_proto, shared_weights
+from profiling.backends._ort_values import Value
+from profiling.backends.base import Program
+
+ALIGNMENT = 4096
+
+
+class OrtProgram(Program):
+    """See `profiling.backends.base.Program`; `level` is the optimisation inside each part."""
+
+    def __init__(
+        self,
+        optimised: Optimised,
+        values: Mapping[str, Value],
+        schedule: Schedule,
+        parts: Sequence[Part],
+        machine: Machine,
+        feeds: Mapping[str, Any],
+        level: str,
+    ) -> None:
+        import onnxruntime as ort
+
+        self._names = tuple(value.name for value in optimised.model.graph.output)
+        self._parts = parts
+        self._options = ort.RunOptions()
+        self._constants = _constant_outputs(optimised, parts, feeds)
+        fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
+        sizes = {name: value.num_bytes for name, value in fixed.items()}
+        buffer_of, capacity = share_buffers(schedule, parts, sizes, set(self._names))
+        devices = [machine.device(segment.device) for segment in schedule.segments]
+        self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity)
+        check_memory(self.peak_bytes, machine)
+        buffers = [_aligned(size) for size in capacity]
+        self._values = {
+            name: ort.OrtValue.ortvalue_from_numpy(_view(buffers[buffer_of[name]], value))
+            for name, value in fixed.items()
+        }
+        used = {name for part in parts for name in part.inputs}
+        self._values.update(
+            (n, ort_value(v, values[n].type)) for n, v in feeds.items() if n in used
+        )
+        shared = shared_weights(optimised, parts)
+        spin = len(devices) == 1
+        self._sessions = [
+            _session(optimised, part, values, shared, device, level, spin)
+            for part, device in zip(parts, devices, strict=True)
+        ]
+        self._bindings: list[Any] = []
+        self._calls = [
+            self._bound(session, part, set(fixed) | set(feeds))
+            for session, part in zip(self._sessions, parts, strict=True)
+        ]
+        self.actual_devices, self.fallbacks, self.fallen = _assignment(self._sessions, devices)
+
+    def _bound(self, session: Any, part: Part, ready: set[str]) -> Callable[[], None]:
+        binding = session.io_binding()
+        self._bindings.append(binding)
+        for name in part.inputs:
+            if name in ready:
+                binding.bind_ortvalue_input(name, self._values[name])
+        for name in part.outputs:
+            if name in ready:
+                binding.bind_ortvalue_output(name, self._values[name])
+            else:
+                binding.bind_output(name, "cpu")
+        run: Callable[[], None] = sessions.bound_run(session, binding, self._options)
+        loose_in = tuple(name for name in part.inputs if name not in ready)
+        loose_out = tuple((i, n) for i, n in enumerate(part.outputs) if n not in ready)
+        if not loose_in and not loose_out:
+            return run
+        return partial(self._run_loose, run, binding, loose_in, loose_out)
+
+    def _run_loose(
+        self,
+        run: Callable[[], None],
+        binding: Any,
+        loose_in: tuple[str, ...],
+        loose_out: tuple[tuple[int, str], ...],
+    ) -> None:
+        for name in loose_in:
+            binding.bind_ortvalue_input(name, self._values[name])
+        # Bound anew, or the run would write into what the last one made.
+        for _, name in loose_out:
+            binding.bind_output(name, "cpu")
+        run()
+        if loose_out:
+            made = binding.get_outputs()
+            for i, name in loose_out:
+                self._values[name] = made[i]
+
+    def run(self, segment: int) -> None:
+        self._calls[segment]()
+
+    def outputs(self) -> dict[str, Any]:
+        found = dict(self._constants)
+        for part, binding in zip(self._parts, self._bindings, strict=True):
+            wanted = [name for name in part.outputs if name in self._names]
+            if wanted:
+                made = dict(zip(part.outputs, binding.copy_outputs_to_cpu(), strict=True))
+                found.update((name, made[name]) for name in wanted)
+        return {name: found[name] for name in self._names}
+
+    def stop(self) -> None:
+        self._options.terminate = True
+
+    def close(self) -> None:
+        self._calls, self._bindings, self._sessions, self._values = [], [], [], {}
+
+
+def _session(
+    optimised: Optimised,
+    part: Part,
+    values: Mapping[str, Value],
+    shared: Mapping[str, Any],
+    device: Device,
+    level: str,
+    spin: bool,
+) -> Any:
+    proto = part_proto(optimised, part, values, shared)
+    options = sessions.for_device(device, level, spin)
+    given = [t.name for t in proto.graph.initializer if t.name in shared]
+    if given:
+        options.add_external_initializers(given, [shared[name] for name in given])
+    providers = sessions.providers(device, options)
+    if sum(len(t.raw_data) for t in proto.graph.initializer) < PROTOBUF_LIMIT:
+        return sessions.session(proto.SerializeToString(), options, providers)
+    import onnx
+
+    path = optimised.path / f"part{part.nodes[0]}.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location=path.name + ".bin")
+    return sessions.session(str(path), options, providers)
+
+
+def _aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    memory = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+def _view(memory: np.ndarray[Any, np.dtype[np.uint8]], value: Value) -> np.ndarray[Any, Any]:
+    assert value.dtype is not None and value.shape is not None
+    return memory[: value.num_bytes].view(value.dtype).reshape(value.shape)
+
+
+def _constant_outputs(
+    optimised: Optimised, parts: Sequence[Part], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Outputs that no kernel computes: inputs handed through and weights."""
+    from onnx import numpy_helper
+
+    made = {name for part in parts for name in part.outputs}
+    names = [v.name for v in optimised.model.graph.output if v.name not in made]
+    found = {name: feeds[name] for name in names if name in feeds}
+    for tensor in optimised.model.graph.initializer:
+        if tensor.name in names:
+            found[tensor.name] = numpy_helper.to_array(optimised.with_data(tensor))
+    return found
+
+
+def _assignment(
+    made: Sequence[Any], devices: Sequence[Device]
+) -> tuple[dict[str, str], tuple[str, ...], tuple[int, ...]]:
+    """Providers that really compute, by device; what fell back to another one, and the segments."""
+    actual: dict[str, dict[str, None]] = {}
+    sentences: list[str] = []
+    fallen: dict[int, None] = {}
+    for i, (session, device) in enumerate(zip(made, devices, strict=True)):
+        for subgraph in session.get_provider_graph_assignment_info():
+            actual.setdefault(device.name, {})[subgraph.ep_name] = None
+            if subgraph.ep_name != device.provider:
+                nodes = ", ".join(node.name or node.op_type for node in subgraph.get_nodes())
+                sentences.append(f"{nodes}: asked of {device.name}, run by {subgraph.ep_name}.")
+                fallen[i] = None
+    names = {name: "+".join(found) for name, found in actual.items()}
+    return names, tuple(sentences), tuple(fallen)

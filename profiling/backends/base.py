@@ -1,0 +1,101 @@
+"""What a device runtime offers: its devices, the kernels it makes of a model, and running them.
+
+`Backend.compile` turns a model into kernels, `Compiled.open` turns a schedule of those kernels into
+a `Program`, whose segments the executor calls one by one. Nothing here knows threads or clocks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from placement.core.graph import Graph
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.schedule import Schedule
+
+Feeds = Mapping[str, Any]
+
+
+class Program(ABC):
+    """A schedule made ready: sessions built, buffers allocated, inputs in place.
+
+    `run(i)` computes segment i and returns when its results may be read; segments of different
+    devices may run at the same time, those that depend on each other may not. `close` frees all.
+    `actual_devices` names, per device of the schedule, the provider that really computes there;
+    `fallbacks` says in sentences what runs elsewhere than requested, `fallen` in which segments.
+    """
+
+    actual_devices: Mapping[str, str] = MappingProxyType({})
+    fallbacks: tuple[str, ...] = ()
+    fallen: tuple[int, ...] = ()
+    peak_bytes: Mapping[str, int] = MappingProxyType({})
+
+    @abstractmethod
+    def run(self, segment: int) -> None:
+        """Compute one segment; the caller has seen to it that its inputs are there."""
+
+    @abstractmethod
+    def outputs(self) -> dict[str, Any]:
+        """The model's outputs by name: arrays, lists of arrays for sequences, None if absent."""
+
+    def stop(self) -> None:  # noqa: B027 - most need nothing
+        """Ask segments that are running to end soon; called from another thread."""
+
+    def close(self) -> None:  # noqa: B027
+        """Free sessions and buffers; the program cannot run afterwards."""
+
+
+class Compiled(ABC):
+    """A model as the kernels that a runtime makes of it, with the real sizes of their tensors.
+
+    `sources[k]` names the source ops whose work kernel k does: empty for the runtime's own.
+    `random_ops` names source ops that are random by definition.
+    """
+
+    kernels: Graph
+    sources: tuple[tuple[str, ...], ...]
+    random_ops: tuple[str, ...]
+
+    @abstractmethod
+    def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
+        """Inputs for one step: those given, checked against the model, and the others seeded."""
+
+    @abstractmethod
+    def open(self, schedule: Schedule, feeds: Feeds) -> Program:
+        """Make a schedule of these kernels ready to run on these inputs."""
+
+    @abstractmethod
+    def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
+        """The whole model as the runtime runs it by itself: a program of one segment.
+
+        On one device, or with None on the whole CPU with all its cores.
+        """
+
+    def close(self) -> None:  # noqa: B027
+        """Free what compiling has kept."""
+
+
+class Backend(ABC):
+    """A device runtime."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def missing(self) -> str:
+        """What keeps this runtime from running ("needs: pip install ..."); empty if nothing."""
+
+    @abstractmethod
+    def devices(self) -> tuple[Device, ...]:
+        """The devices that this runtime offers here; the whole CPU is one."""
+
+    @abstractmethod
+    def libraries(self) -> tuple[tuple[str, str], ...]:
+        """(library, version) pairs whose change makes measured numbers stale."""
+
+    def dedicate(self, machine: Machine) -> None:  # noqa: B027
+        """Tell the runtime that this process serves one machine only; called before all else."""
+
+    @abstractmethod
+    def compile(self, model: Model, machine: Machine) -> Compiled:
+        """Let the runtime optimise a model for the devices of a machine."""

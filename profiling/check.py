@@ -1,0 +1,74 @@
+"""Are the outputs of a placed model those of the unplaced one?"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+RTOL = 1e-4
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`match` within the tolerance, the largest difference, and the first output that differs."""
+
+    match: bool
+    max_abs_diff: float = 0.0
+    where: str = ""
+
+
+def compare(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], rtol: float = RTOL
+) -> Comparison:
+    """Compare outputs by name; NaN equals NaN, infinities equal themselves.
+
+    Numbers may differ by `rtol` of themselves plus as much of the output's typical size (its root
+    mean square), for differences of large numbers lose digits; everything else is equal or not.
+    """
+    if list(expected) != list(actual):
+        return Comparison(False, float("inf"), f"outputs {list(actual)}, expected {list(expected)}")
+    worst, where = 0.0, ""
+    for name, value in expected.items():
+        match, diff = _same(value, actual[name], rtol)
+        worst = max(worst, diff)
+        if not match and not where:
+            where = name
+    return Comparison(not where, worst, where)
+
+
+def _same(expected: Any, actual: Any, rtol: float) -> tuple[bool, float]:
+    if isinstance(expected, Mapping):
+        if not isinstance(actual, Mapping) or list(expected) != list(actual):
+            return False, float("inf")
+        return _same(list(expected.values()), list(actual.values()), rtol)
+    if isinstance(expected, list | tuple):
+        if not isinstance(actual, list | tuple) or len(expected) != len(actual):
+            return False, float("inf")
+        each = [_same(a, b, rtol) for a, b in zip(expected, actual, strict=True)]
+        return all(m for m, _ in each), max((d for _, d in each), default=0.0)
+    if expected is None or actual is None:
+        return expected is actual, 0.0 if expected is actual else float("inf")
+    return _same_arrays(np.asarray(expected), np.asarray(actual), rtol)
+
+
+def _same_arrays(a: Array, b: Array, rtol: float) -> tuple[bool, float]:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False, float("inf")
+    if a.dtype.kind not in "fc":
+        equal = a.tobytes() == b.tobytes() if a.dtype.kind == "V" else bool((a == b).all())
+        if a.dtype.kind not in "iu" or equal:
+            return equal, 0.0 if equal else float("inf")
+        return False, float(np.abs(a.astype(np.float64) - b.astype(np.float64)).max())
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    if same.all():
+        return True, 0.0
+    if not (np.isfinite(x[~same]).all() and np.isfinite(y[~same]).all()):
+        return False, float("inf")
+    diff = np.abs(x[~same] - y[~same])
+    finite = np.abs(x[np.isfinite(x)])
+    typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
+    return bool((diff <= rtol * (np.abs(x[~same]) + typical)).all()), float(diff.max())

@@ -1,0 +1,253 @@
+"""Run a schedule live: the counterpart of `simulate`, with the same signature and result.
+
+One thread per device runs the segments that were simulated, in the same order; every run ends with
+a comparison of its outputs with those of the unplaced model, and says which device computed.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from placement._tasks import Tasks, lower
+from placement.core.machine import Device
+from placement.core.model import Model
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Timeline
+from placement.simulate import simulate
+from profiling import backends
+from profiling.backends.base import Compiled, Program
+from profiling.check import Comparison, compare
+from profiling.lanes import Lane, Lanes, Step
+from profiling.spans import measured_timeline, span_events
+
+Emit = Callable[[dict[str, Any]], object]
+BASELINE_STEPS = 10
+
+
+def silent(event: dict[str, Any]) -> None:
+    """The default `emit`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a live run has shown.
+
+    `timeline` is the step of median duration. `baseline_s` is the unplaced model on each device
+    alone (None where its memory cannot hold it), `all_cores_s` on the whole CPU where the devices
+    are its lanes. `max_abs_diff` compares with the unplaced model's outputs; where these cannot be
+    compared `skipped_outputs_reason` says why.
+    """
+
+    timeline: Timeline
+    step_s: tuple[float, ...]
+    outputs_match: bool
+    max_abs_diff: float
+    skipped_outputs_reason: str
+    requested_devices: Mapping[str, str]
+    actual_devices: Mapping[str, str]
+    fallbacks: tuple[str, ...]
+    peak_bytes: Mapping[str, int]
+    transfer_bytes: int
+    baseline_s: Mapping[str, float | None]
+    all_cores_s: float | None
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.step_s)
+
+
+def execute(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    model: Model,
+    steps: int = 20,
+    warmup: int = 3,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    emit: Emit = silent,
+    timeout_s: float = 60.0,
+    baselines: bool = True,
+) -> Run:
+    """Run a schedule of `problem.kernels` for `warmup` + `steps` steps on seeded or given inputs.
+
+    Raises ValueError for inputs, memory or a profile that do not fit, RuntimeError for a step that
+    hangs or a runtime that fails; an exception from `emit` ends the run.
+    """
+    if problem.machine.emulated:
+        return _emulated(problem, schedule, steps, emit)
+    compiled = compiled_for(problem, model)
+    feeds = compiled.feeds(seed, inputs or {})
+    expected = _expected(compiled, problem, feeds, timeout_s)
+    program = compiled.open(schedule, feeds)
+    try:
+        tasks = lower(problem, schedule)
+        rows = _steps(problem, schedule, tasks, program, steps, warmup, emit, timeout_s)
+        comparison = compare(expected, program.outputs()) if expected else Comparison(True)
+    finally:
+        program.close()
+    alone_s, all_cores_s = {}, None
+    if baselines:
+        alone_s = {
+            d.name: baseline_s(compiled, d, feeds, timeout_s) for d in problem.machine.devices
+        }
+        if len(problem.machine.devices) > 1 and all(d.on_host for d in problem.machine.devices):
+            all_cores_s = baseline_s(compiled, None, feeds, timeout_s)
+    median = sorted(rows, key=lambda row: row.seconds)[(len(rows) - 1) // 2]
+    timeline = measured_timeline(problem, schedule, tasks, median, program.peak_bytes)
+    random = ", ".join(compiled.random_ops[:3])
+    return Run(
+        timeline=timeline,
+        step_s=tuple(row.seconds for row in rows),
+        outputs_match=comparison.match,
+        max_abs_diff=comparison.max_abs_diff,
+        skipped_outputs_reason=f"random by definition: {random}" if random else "",
+        requested_devices={d.name: d.provider for d in problem.machine.devices},
+        actual_devices=dict(program.actual_devices),
+        fallbacks=program.fallbacks,
+        peak_bytes=dict(program.peak_bytes),
+        transfer_bytes=timeline.transfer_bytes,
+        baseline_s=alone_s,
+        all_cores_s=all_cores_s,
+    )
+
+
+def compiled_for(problem: Problem, model: Model) -> Compiled:
+    """The model compiled for the problem's machine; a ValueError if its kernels are others."""
+    runtimes = dict.fromkeys(d.runtime for d in problem.machine.devices)
+    if len(runtimes) != 1:
+        raise ValueError(
+            f"One live run uses one runtime, this machine has {', '.join(runtimes)}; choose devices"
+            " of one."
+        )
+    compiled = backends.usable(next(iter(runtimes))).compile(model, problem.machine)
+    known = {op.name for op in compiled.kernels.ops}
+    other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
+    if other is not None or len(known) != len(problem.kernels.ops):
+        what = f"kernel {other!r}" if other is not None else f"{len(problem.kernels.ops)} kernels"
+        raise ValueError(
+            f"The costs speak of {what}, which the runtime does not make of this model here;"
+            " profile the model again."
+        )
+    return compiled
+
+
+def lanes_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> tuple[Lane, ...]:
+    """One lane per device that has segments, each awaiting what the simulation awaits."""
+    found = []
+    for device, segments in zip(problem.machine.devices, tasks.lanes, strict=True):
+        if not segments:
+            continue
+        seen: set[int] = set()
+        awaits = []
+        for segment in segments:
+            moves = (tasks.transfers[i].segment for i in tasks.reads[segment])
+            new = tuple(sorted({s for s in moves if s >= 0} - seen))
+            seen.update(new)
+            awaits.append(new)
+        found.append(Lane(device, segments, tuple(awaits)))
+    return tuple(found)
+
+
+def _steps(
+    problem: Problem,
+    schedule: Schedule,
+    tasks: Tasks,
+    program: Program,
+    steps: int,
+    warmup: int,
+    emit: Emit,
+    timeout_s: float,
+) -> list[Step]:
+    lanes = Lanes(lanes_of(problem, schedule, tasks), len(schedule.segments), program.run)
+    rows = []
+    try:
+        for number in range(warmup + steps):
+            row = lanes.step(timeout_s)
+            if number >= warmup:
+                rows.append(row)
+                for event in span_events(schedule, row, number - warmup):
+                    emit(event)
+    except TimeoutError as error:
+        program.stop()
+        raise RuntimeError(str(error)) from None
+    except (ValueError, RuntimeError):
+        raise
+    except Exception as error:  # onnxruntime raises its own kinds
+        text = " ".join(str(error).split())[:300]
+        raise RuntimeError(f"The runtime failed in a step: {text}") from None
+    finally:
+        program.stop()
+        lanes.close()
+    return rows
+
+
+def _expected(
+    compiled: Compiled, problem: Problem, feeds: Mapping[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """Outputs of the unplaced model, or none where they are random by definition."""
+    if compiled.random_ops:
+        return {}
+    host = next((d for d in problem.machine.devices if d.on_host), None)
+    program = compiled.unplaced(host, feeds)
+    try:
+        _alone(program, host, 1, timeout_s)
+        return program.outputs()
+    finally:
+        program.close()
+
+
+def baseline_s(
+    compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
+) -> float | None:
+    """Median seconds of the unplaced model on one device, or on all cores of the CPU."""
+    limit = None if device is None else device.memory_bytes
+    if limit is not None and compiled.kernels.param_bytes > limit:
+        return None
+    program = compiled.unplaced(device, feeds)
+    try:
+        return statistics.median(_alone(program, device, 3 + BASELINE_STEPS, timeout_s)[3:])
+    finally:
+        program.close()
+
+
+def _alone(program: Program, device: Device | None, steps: int, timeout_s: float) -> list[float]:
+    lanes = Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)
+    try:
+        return [lanes.step(timeout_s).seconds for _ in range(steps)]
+    except TimeoutError as error:
+        program.stop()
+        raise RuntimeError(f"The unplaced model hangs: {error}") from None
+    finally:
+        lanes.close()
+
+
+def _emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:
+    """What the simulation says, as if it had been run: for machines on a virtual clock."""
+    predicted = simulate(problem, schedule)
+    timeline = Timeline(predicted.spans, predicted.step_s, "emulated", predicted.peak_bytes)
+    for number in range(steps):
+        for span in timeline.spans:
+            emit({"event": "span", "step": number, **span.to_json()})
+        emit({"event": "step", "index": number, "seconds": timeline.step_s})
+    devices = problem.machine.devices
+    alone_s = {
+        d.name: float(problem.costs.call_s[i] + problem.costs.compute_s[:, i].sum())
+        for i, d in enumerate(devices)
+    }
+    return Run(
+        timeline=timeline,
+        step_s=(timeline.step_s,) * steps,
+        outputs_match=True,
+        max_abs_diff=0.0,
+        skipped_outputs_reason="emulated: nothing was computed",
+        requested_devices={d.name: d.provider for d in devices},
+        actual_devices={d.name: "virtual clock" for d in devices},
+        fallbacks=(),
+        peak_bytes=dict(predicted.peak_bytes),
+        transfer_bytes=predicted.transfer_bytes,
+        baseline_s={n: s if s < float("inf") else None for n, s in alone_s.items()},
+        all_cores_s=None,
+    )

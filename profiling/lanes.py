@@ -1,0 +1,168 @@
+"""Worker threads, one per device: each runs its segments in order and hands values over by locks.
+
+A lock per producing segment and waiting device stands for "this value is there": taken before the
+step, released by the producer. A worker that waits sleeps in the operating system and takes no time
+from the others; nothing is polled. Runtimes release the interpreter's lock while they compute.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from placement.core.machine import Device
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The segments of one device in running order, and the earlier segments of others each awaits.
+
+    `awaits[j]` belongs to `segments[j]`; a segment of another device is awaited once, by the first
+    that needs it.
+    """
+
+    device: Device
+    segments: tuple[int, ...]
+    awaits: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Clock times of one step: of every segment, and of every hand-over (producer, device name).
+
+    `resumed_s` is when the waiting thread ran again, and misses hand-overs nobody waited for.
+    """
+
+    began_s: float
+    ended_s: float
+    start_s: tuple[float, ...]
+    end_s: tuple[float, ...]
+    resumed_s: dict[tuple[int, str], float]
+
+    @property
+    def seconds(self) -> float:
+        return self.ended_s - self.began_s
+
+
+class Lanes:
+    """Threads that run steps together until closed; they die with the process."""
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        num_segments: int,
+        run: Callable[[int], None],
+        *,
+        clock: Clock = time.perf_counter,
+    ) -> None:
+        self._run, self._clock = run, clock
+        self._start_s, self._end_s = [0.0] * num_segments, [0.0] * num_segments
+        self._began_s, self._ended_s = [0.0] * len(lanes), [0.0] * len(lanes)
+        self._resumed: dict[tuple[int, str], float] = {}
+        self._error: BaseException | None = None
+        self._over = False
+        self._there: dict[tuple[int, str], threading.Lock] = {}
+        for lane in lanes:
+            for producer in (p for awaits in lane.awaits for p in awaits):
+                self._there[producer, lane.device.name] = _taken()
+        self._go = [_taken() for _ in lanes]
+        self._done = [_taken() for _ in lanes]
+        self._threads = [
+            threading.Thread(target=self._work, args=(i, lane), name=lane.device.name, daemon=True)
+            for i, lane in enumerate(lanes)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def step(self, timeout_s: float) -> Step:
+        """Run every segment once; TimeoutError if that takes too long, segments' errors pass on."""
+        self._resumed = {}
+        for go in self._go:
+            go.release()
+        deadline_s = time.monotonic() + timeout_s
+        for done in self._done:
+            if not done.acquire(timeout=max(0.0, deadline_s - time.monotonic())):
+                self._stop()
+                raise TimeoutError(f"A step took longer than {timeout_s:g} s and was given up.")
+        if self._error is not None:
+            raise self._error
+        return Step(
+            min(self._began_s, default=0.0),
+            max(self._ended_s, default=0.0),
+            tuple(self._start_s),
+            tuple(self._end_s),
+            self._resumed,
+        )
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """End the threads; False if one is still inside a segment."""
+        self._stop()
+        for thread in self._threads:
+            thread.join(timeout_s)
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def _stop(self) -> None:
+        self._over = True
+        for lock in (*self._go, *self._there.values()):
+            with suppress(RuntimeError):  # it was free already
+                lock.release()
+
+    def _work(self, number: int, lane: Lane) -> None:
+        pin(lane.device.core_ids)
+        device = lane.device.name
+        tasks = []
+        for segment, awaits in zip(lane.segments, lane.awaits, strict=True):
+            waits = tuple((p, self._there[p, device]) for p in awaits)
+            signals = tuple(lock for (p, _), lock in self._there.items() if p == segment)
+            tasks.append((segment, waits, signals))
+        while True:
+            self._go[number].acquire()
+            if self._over:
+                with suppress(RuntimeError):  # nobody waits for this step any more
+                    self._done[number].release()
+                return
+            self._began_s[number] = self._clock()
+            try:
+                self._once(tasks, device)
+            except BaseException as error:  # handed to the thread that asked for the step
+                self._error = self._error or error
+                self._stop()
+            self._ended_s[number] = self._clock()
+            self._done[number].release()
+
+    def _once(
+        self,
+        tasks: list[tuple[int, tuple[tuple[int, threading.Lock], ...], tuple[threading.Lock, ...]]],
+        device: str,
+    ) -> None:
+        clock, run, start_s, end_s = self._clock, self._run, self._start_s, self._end_s
+        for segment, waits, signals in tasks:
+            for producer, there in waits:
+                if not there.acquire(blocking=False):
+                    there.acquire()
+                    self._resumed[producer, device] = clock()
+                if self._over:
+                    return
+            start_s[segment] = clock()
+            run(segment)
+            end_s[segment] = clock()
+            for there in signals:
+                there.release()
+
+
+def pin(core_ids: Sequence[int]) -> None:
+    """Keep the calling thread on these cores, where the system allows it; none means anywhere."""
+    if core_ids and hasattr(os, "sched_setaffinity"):
+        allowed = set(core_ids) & os.sched_getaffinity(0)
+        if allowed:
+            os.sched_setaffinity(0, allowed)
+
+
+def _taken() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock

@@ -1,0 +1,144 @@
+"""Profiles on disk, under the fingerprints of graph and machine: a second opening is instant.
+
+SQLite in write-ahead mode, one connection per call, so that page and command line may use it at
+once. Content is the profile's JSON, compressed; a row that this version cannot read counts as
+missing, and a file that is no database is moved aside: a cache must never stop the work.
+"""
+
+import json
+import logging
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from placement.core.machine import Machine
+from placement.core.profile import Profile, profile_from_json
+from profiling.home import home
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS profiles (
+    graph TEXT NOT NULL,
+    machine TEXT NOT NULL,
+    measured_at TEXT NOT NULL,
+    content BLOB NOT NULL,
+    PRIMARY KEY (graph, machine)
+)
+"""
+_WAIT_S = 30.0
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class ProfileStore:
+    """The profiles in one SQLite file, by default in the studio's home folder."""
+
+    def __init__(
+        self, path: Path | None = None, *, warn: Callable[[str], object] = _log.warning
+    ) -> None:
+        self.path = home() / "profiles.sqlite" if path is None else Path(path)
+        self._warn = warn
+
+    def get(self, graph_fp: str, machine_fp: str) -> Profile | None:
+        """The profile of a graph on a machine, None where there is none that can be read."""
+        query = "SELECT content FROM profiles WHERE graph = ? AND machine = ?"
+        rows = self._do(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
+        return next((p for row in rows if (p := self._read(row[0])) is not None), None)
+
+    def put(self, profile: Profile) -> None:
+        """Keep a profile, in place of an older one for the same graph and machine."""
+        row = (profile.graph, profile.machine.fingerprint, profile.measured_at, _packed(profile))
+        self._do(lambda db: db.execute("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?)", row))
+
+    def others(self, graph_fp: str, machine_fp: str) -> tuple[Profile, ...]:
+        """Profiles of a graph on every machine but this one, the newest first."""
+        query = (
+            "SELECT content FROM profiles WHERE graph = ? AND machine <> ?"
+            " ORDER BY measured_at DESC, machine"
+        )
+        rows = self._do(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
+        return tuple(p for row in rows if (p := self._read(row[0])) is not None)
+
+    def clear(self, graph_fp: str | None = None) -> int:
+        """Forget the profiles of a graph, or all; returns how many there were."""
+        where, values = ("", ()) if graph_fp is None else (" WHERE graph = ?", (graph_fp,))
+        return self._do(lambda db: db.execute(f"DELETE FROM profiles{where}", values).rowcount)
+
+    def _read(self, content: bytes) -> Profile | None:
+        try:
+            return profile_from_json(json.loads(zlib.decompress(content)))
+        except (zlib.error, ValueError, TypeError, AttributeError) as error:
+            self._warn(f"A profile in {self.path} cannot be read ({error}); measure it again.")
+            return None
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Work in one transaction; after a broken file, once more on a new one."""
+        try:
+            try:
+                with self._open() as db:
+                    return work(db)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                self._move_aside(error)
+                with self._open() as db:
+                    return work(db)
+        except (OSError, sqlite3.Error) as error:
+            raise ValueError(
+                f"The profile store {self.path} cannot be used ({error}); set"
+                " PLACEMENT_STUDIO_HOME to a folder that can be written."
+            ) from None
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.path, timeout=_WAIT_S)) as db, db:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute(_TABLE)
+            yield db
+
+    def _move_aside(self, error: sqlite3.DatabaseError) -> None:
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.broken-{number}")).exists():
+            number += 1
+        for suffix in ("", "-wal", "-shm"):
+            part = self.path.with_name(self.path.name + suffix)
+            with suppress(FileNotFoundError):
+                part.replace(aside.with_name(aside.name + suffix))
+        self._warn(f"The profile store {self.path} was unreadable ({error}); moved to {aside}.")
+
+
+def age_s(profile: Profile, now: datetime | None = None) -> float | None:
+    """Seconds since a profile was measured; None where it does not say."""
+    try:
+        measured = datetime.fromisoformat(profile.measured_at)
+    except ValueError:
+        return None
+    if measured.tzinfo is None:
+        measured = measured.replace(tzinfo=UTC)
+    return max(0.0, ((now or datetime.now(UTC)) - measured).total_seconds())
+
+
+def changes(old: Machine, new: Machine) -> tuple[str, ...]:
+    """What differs between two machines for a person: "onnxruntime 1.30 -> 1.31", devices."""
+    before, after = dict(old.libraries), dict(new.libraries)
+    found = [
+        f"{name} {before.get(name, 'absent')} -> {after.get(name, 'absent')}"
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    ]
+    was = {d.name: f"{d.label or d.kind}, {d.cores} cores" for d in old.devices}
+    now = {d.name: f"{d.label or d.kind}, {d.cores} cores" for d in new.devices}
+    found += [
+        f"{name}: {was.get(name, 'absent')} -> {now.get(name, 'absent')}"
+        for name in dict.fromkeys((*was, *now))
+        if was.get(name) != now.get(name)
+    ]
+    return tuple(found)
+
+
+def _packed(profile: Profile) -> bytes:
+    return zlib.compress(json.dumps(profile.to_json(), separators=(",", ":")).encode())

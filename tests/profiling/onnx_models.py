@@ -1,0 +1,67 @@
+"""Every model that the onnx package ships, with inputs, and random compositions of common ops."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model file and what to feed it; without inputs they are seeded."""
+
+    name: str
+    path: Path
+    inputs: dict[str, Any] | None
+
+
+def shipped(folder: Path) -> Iterator[Case]:
+    """Node tests (written to `folder`), then the models that are files of the package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        nodes = load_model_tests(kind="node")
+    for test in nodes:
+        path = folder / f"{test.name}.onnx"
+        path.write_bytes(test.model.SerializeToString())
+        yield Case(test.name, path, _named(test.model, test.data_sets[0][0]))
+    for kind in FOLDERS:
+        for test in load_model_tests(kind=kind):
+            path = Path(test.model_dir) / "model.onnx"
+            stored = sorted(Path(test.model_dir).glob("test_data_set_0/input_*.pb"), key=_number)
+            model = onnx.load(path)
+            values = [_read(p, t) for p, t in zip(stored, _inputs(model), strict=False)]
+            yield Case(test.name, path, _named(model, values))
+
+
+def _number(path: Path) -> int:
+    return int(path.stem.removeprefix("input_"))
+
+
+def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    weights = {t.name for t in model.graph.initializer}
+    every = list(model.graph.input)
+    free = [value for value in every if value.name not in weights]
+    return free if len(free) < len(every) else every
+
+
+def _named(model: onnx.ModelProto, values: list[Any]) -> dict[str, Any]:
+    return {i.name: v for i, v in zip(_inputs(model), values, strict=False)}
+
+
+def _read(path: Path, value: onnx.ValueInfoProto) -> Any:
+    data = path.read_bytes()
+    kind = value.type.WhichOneof("value")
+    if kind == "sequence_type":
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(data))
+    if kind == "optional_type":
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(data))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(data))

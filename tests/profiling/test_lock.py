@@ -1,0 +1,101 @@
+"""One measuring job at a time, across threads and processes, and none left by the dead."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from profiling.lock import holder, measuring
+
+ROOT = Path(__file__).parents[2]
+HOLD = """
+import sys, pathlib
+from profiling.lock import measuring
+with measuring("a long run", folder=pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Another process that holds the lock until it reads a line."""
+    process = subprocess.Popen(
+        (sys.executable, "-c", HOLD, str(tmp_path)),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_another_process_waits_and_hears_for_whom(tmp_path, other):
+    told = []
+
+    def on_wait(message: str) -> None:
+        told.append(message)
+        other.stdin.write("go\n")
+        other.stdin.flush()
+
+    with measuring("mine", on_wait, folder=tmp_path):
+        assert told == [f"Waiting for process {other.pid} (a long run) to end measuring."]
+        assert other.wait() == 0
+    assert holder(tmp_path) is None
+
+
+def test_a_killed_process_holds_nothing(tmp_path, other):
+    assert holder(tmp_path).what == "a long run"
+    with measuring("mine", lambda message: other.kill(), folder=tmp_path):
+        assert holder(tmp_path).what == "mine"
+
+
+def test_waiting_can_be_given_up(tmp_path, other):
+    class Cancelled(Exception):
+        pass
+
+    def cancel(message: str) -> None:
+        raise Cancelled
+
+    with pytest.raises(Cancelled), measuring("mine", cancel, folder=tmp_path):
+        raise AssertionError("the other process still measures")
+    assert holder(tmp_path).pid == other.pid
+
+
+def test_threads_take_turns(tmp_path):
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def work() -> None:
+        nonlocal inside, most
+        with measuring("work", folder=tmp_path, sleep=lambda s: threading.Event().wait(0.001)):
+            with lock:
+                inside += 1
+                most = max(most, inside)
+            threading.Event().wait(0.005)
+            with lock:
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (most, inside) == (1, 0)
+
+
+def test_a_holder_may_ask_again_and_an_error_frees_the_lock(tmp_path):
+    with pytest.raises(RuntimeError), measuring("outer", folder=tmp_path):
+        with measuring("inner", folder=tmp_path):
+            pass
+        assert holder(tmp_path).what == "outer"
+        raise RuntimeError
+    assert holder(tmp_path) is None
+
+
+def test_nobody_measures_where_nobody_ever_did(tmp_path):
+    assert holder(tmp_path / "never") is None

@@ -1,0 +1,181 @@
+"""Profiles survive a restart, other processes, and a broken file."""
+
+import multiprocessing
+import sqlite3
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Machine
+from placement.core.profile import Profile
+from profiling.home import home
+from profiling.store import ProfileStore, age_s, changes
+
+names = st.text(min_size=1, max_size=8)
+seconds = st.floats(0, 1e3, allow_nan=False)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    """Profiles of chains of kernels on one to three devices."""
+    num_kernels, num_devices = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    kinds = draw(st.lists(names, min_size=num_kernels, max_size=num_kernels))
+    ops = tuple(
+        Op(f"k{i}", kind, attributes=((kind, "value"),), flops=draw(seconds))
+        for i, kind in enumerate(kinds)
+    )
+    tensors = tuple(
+        Tensor(f"t{i}", f"k{i}", (f"k{i + 1}",), draw(st.integers(0, 1 << 40)), (1, i))
+        for i in range(num_kernels - 1)
+    )
+    machine = Machine(
+        draw(names), tuple(Device(f"d{i}", label=draw(names)) for i in range(num_devices))
+    )
+    row = st.tuples(*[st.none() | seconds] * num_devices)
+    return Profile(
+        graph=draw(names),
+        machine=machine,
+        kernels=Graph("kernels", ops, tensors),
+        sources=tuple((kind,) for kind in kinds),
+        compute_s=draw(st.tuples(*[row] * num_kernels)),
+        spread=draw(st.tuples(*[st.tuples(*[seconds] * num_devices)] * num_kernels)),
+        call_s=draw(st.tuples(*[seconds] * num_devices)),
+        step_s=draw(row),
+        all_cores_s=draw(st.none() | seconds),
+        contention=draw(seconds),
+        measured_at="2026-01-02T03:04:05+00:00",
+    )
+
+
+def small(graph: str = "g", device: str = "a", version: str = "1.30") -> Profile:
+    machine = Machine("m", (Device(device),), (), (("onnxruntime", version),))
+    kernels = Graph("k", (Op("k0", "Relu"),), ())
+    return Profile(
+        graph, machine, kernels, (("relu",),), ((1.5,),), ((0.1,),), (1e-5,), (1.5,),
+        measured_at="2026-01-02T03:04:05+00:00",
+    )  # fmt: skip
+
+
+@given(profile=profiles())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+def test_a_profile_comes_back_as_it_was_after_a_restart(tmp_path, profile):
+    path = tmp_path / "p.sqlite"
+    ProfileStore(path).put(profile)
+    assert ProfileStore(path).get(profile.graph, profile.machine.fingerprint) == profile
+
+
+def test_both_fingerprints_are_the_key(tmp_path):
+    store = ProfileStore(tmp_path / "deep" / "p.sqlite")
+    a, b = small("g", "a"), small("h", "a")
+    store.put(a)
+    store.put(b)
+    assert store.get("g", a.machine.fingerprint) == a
+    assert store.get("h", a.machine.fingerprint) == b
+    assert store.get("g", "another") is None
+    store.put(replace(a, all_cores_s=9.0))
+    assert store.get("g", a.machine.fingerprint).all_cores_s == 9.0
+
+
+def test_other_machines_warn_and_do_not_answer(tmp_path):
+    store = ProfileStore(tmp_path / "p.sqlite")
+    old, new = small(version="1.30"), small(version="1.31")
+    store.put(old)
+    assert store.get("g", new.machine.fingerprint) is None
+    (other,) = store.others("g", new.machine.fingerprint)
+    assert changes(other.machine, new.machine) == ("onnxruntime 1.30 -> 1.31",)
+    assert store.others("g", old.machine.fingerprint) == ()
+    newer = replace(small(device="b"), measured_at="2026-05-02T03:04:05+00:00")
+    store.put(newer)
+    assert store.others("g", "") == (newer, old)
+
+
+def test_changes_name_devices_too():
+    one = Machine("m", (Device("a", cores=4, label="X"),))
+    two = Machine("m", (Device("a", cores=8, label="X"), Device("b", "gpu")))
+    assert changes(one, two) == ("a: X, 4 cores -> X, 8 cores", "b: absent -> gpu, 1 cores")
+    assert changes(one, one) == ()
+
+
+def test_clear(tmp_path):
+    store = ProfileStore(tmp_path / "p.sqlite")
+    for graph in ("g", "h", "i"):
+        store.put(small(graph))
+    assert store.clear("g") == 1
+    assert store.get("g", small().machine.fingerprint) is None
+    assert store.get("h", small().machine.fingerprint) is not None
+    assert store.clear() == 2
+    assert store.clear() == 0
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"this is no database " * 100, b"SQLite format 3\0" + b"x" * 4096]
+)
+def test_a_broken_file_is_moved_aside(tmp_path, garbage):
+    path = tmp_path / "p.sqlite"
+    path.write_bytes(garbage)
+    warned = []
+    store = ProfileStore(path, warn=warned.append)
+    assert store.get("g", "m") is None
+    store.put(small())
+    assert store.get("g", small().machine.fingerprint) == small()
+    assert len(warned) == 1 and "moved to" in warned[0]
+    assert (tmp_path / "p.sqlite.broken-1").read_bytes() == garbage
+
+
+def test_a_damaged_or_foreign_row_counts_as_missing(tmp_path):
+    path = tmp_path / "p.sqlite"
+    warned = []
+    store = ProfileStore(path, warn=warned.append)
+    store.put(small())
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE profiles SET content = ?", (b"not compressed",))
+    db.close()
+    assert store.get("g", small().machine.fingerprint) is None
+    assert store.others("g", "") == ()
+    assert all("measure it again" in w for w in warned) and len(warned) == 2
+
+
+def test_a_path_that_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="PLACEMENT_STUDIO_HOME"):
+        ProfileStore(tmp_path / "file" / "p.sqlite").clear()
+
+
+def _put_many(path: Path, worker: int) -> None:
+    store = ProfileStore(path)
+    for i in range(20):
+        store.put(small(f"{worker}-{i}"))
+        assert store.get(f"{worker}-{i}", small().machine.fingerprint) is not None
+
+
+def test_processes_share_a_store(tmp_path):
+    path = tmp_path / "p.sqlite"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_put_many, args=(path, n)) for n in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    assert ProfileStore(path).clear() == 80
+
+
+def test_age():
+    now = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
+    assert age_s(small(), now) == 3600.0
+    assert age_s(replace(small(), measured_at=""), now) is None
+    assert age_s(replace(small(), measured_at="2026-01-02T04:04:00"), now) == 5.0
+
+
+def test_the_home_folder_can_be_chosen(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "mine"))
+    assert home() == tmp_path / "mine"
+    ProfileStore().put(small())
+    assert (tmp_path / "mine" / "profiles.sqlite").exists()
+    monkeypatch.delenv("PLACEMENT_STUDIO_HOME")
+    assert home().name == "placement-studio"

@@ -1,0 +1,155 @@
+// Where the canvas looks: first sight, fit, zoom, and staying put when blocks open or close.
+
+Object.assign(Canvas.prototype, {
+  resized() {
+    const { clientWidth: width, clientHeight: height } = this.chrome.stage;
+    if (!width || !height) return;
+    if (!this.net) {
+      this.refresh();
+      return;
+    }
+    const ratio = window.devicePixelRatio || 1;
+    this.overlay.width = Math.round(width * ratio);
+    this.overlay.height = Math.round(height * ratio);
+    // vis-network rescales with its container; we keep scale and centre as they were.
+    const [scale, position] = [this.net.getScale(), this.net.getViewPosition()];
+    this.net.setSize(`${width}px`, `${height}px`);
+    this.net.moveTo({ scale, position, animation: false });
+    this.net.redraw();
+  },
+
+  cameraFor(readable) {
+    const extent = this.model.extent();
+    if (!extent) return { scale: 1, position: { x: 0, y: 0 } };
+    const { clientWidth, clientHeight } = this.chrome.stage;
+    const margin = 28;
+    // The zoom buttons stand at the right.
+    const rail = 44;
+    const width = extent.right - extent.left;
+    const height = extent.bottom - extent.top;
+    const whole = Math.min(
+      1.1,
+      (clientWidth - 2 * margin - rail) / width,
+      (clientHeight - 2 * margin) / height,
+    );
+    const scale = readable ? Math.max(whole, READABLE) : Math.max(whole, 0.01);
+    const position = {
+      x: (extent.left + extent.right) / 2 + rail / 2 / scale,
+      y: (extent.top + extent.bottom) / 2 };
+    // Too large to read as a whole: begin where the model begins.
+    if (scale * height > clientHeight) {
+      position.y = extent.top - margin + clientHeight / scale / 2;
+    }
+    if (scale * width > clientWidth) {
+      const first = this.model.nodes[0];
+      const half = clientWidth / scale / 2;
+      position.x = Math.min(Math.max(first.x, extent.left - margin + half), extent.right + margin - half);
+    }
+    return { scale, position };
+  },
+
+  fit(animated) {
+    if (!this.net) return;
+    const animation = animated ? { duration: 220, easingFunction: "easeInOutQuad" } : false;
+    this.net.moveTo({ ...this.cameraFor(false), animation });
+    setTimeout(guarded(() => this.saveCamera()), 260);
+  },
+
+  zoom(factor) {
+    if (!this.net) return;
+    const scale = Math.min(4, Math.max(0.01, this.net.getScale() * factor));
+    this.net.moveTo({ scale, animation: false });
+    this.saveCamera();
+  },
+
+  saveCamera() {
+    if (!this.net || !this.data || !this.chrome.stage.clientWidth) return;
+    home.saved.set(this.data.key, {
+      graph: this.model.view.graph,
+      view: this.model.view.hash,
+      scale: this.net.getScale(),
+      position: this.net.getViewPosition(),
+    });
+  },
+
+  // A point of the old drawing that should stay where it is on the screen.
+  anchorBefore() {
+    const { model } = this;
+    const spots = anchors(model);
+    const ids = [this.toggled, ...model.selection()].filter((id) => id && spots.has(id));
+    return { ids, all: spots, scale: this.net.getScale() };
+  },
+
+  placeCamera(before, sameGraph) {
+    const saved = home.saved.get(this.data.key);
+    if (before && sameGraph) {
+      const spots = anchors(this.model);
+      const near = this.net.getViewPosition();
+      const kept = [...before.ids, ...nearestFirst(before.all, near)].find((id) => spots.has(id));
+      const [old, now] = [before.all.get(kept), spots.get(kept)];
+      if (kept && this.toggled) {
+        this.net.moveTo({
+          scale: before.scale,
+          position: { x: near.x + now.x - old.x, y: near.y + now.y - old.y },
+          animation: false,
+        });
+        this.showBox(this.toggled);
+        this.saveCamera();
+        return;
+      }
+      this.net.moveTo({ ...this.cameraFor(true), animation: false });
+    } else if (!before && saved?.view === this.model.view.hash) {
+      this.net.moveTo({ scale: saved.scale, position: saved.position, animation: false });
+    } else {
+      this.net.moveTo({ ...this.cameraFor(true), animation: false });
+    }
+    this.saveCamera();
+  },
+
+  // An opened block that sticks out is moved in, and the view widened where it is too large.
+  showBox(id) {
+    const box = this.model.boxes[this.model.boxIndex.get(id)];
+    if (!box) return;
+    const { clientWidth, clientHeight } = this.chrome.stage;
+    const [width, height] = [clientWidth - 80, clientHeight - 32];
+    const now = this.net.getScale();
+    const scale = Math.max(READABLE, Math.min(now, width / box.w, height / box.h));
+    const middle = this.net.getViewPosition();
+    const place = (start, length, centre, room) => {
+      const half = room / 2 / scale;
+      if (length > 2 * half) return start + half;
+      return Math.min(Math.max(centre, start + length - half), start + half);
+    };
+    const position = {
+      x: place(box.x, box.w, middle.x, width) + 16 / scale,
+      y: place(box.y, box.h, middle.y, height),
+    };
+    const sticksOut =
+      scale < now ||
+      Math.abs(position.x - 16 / scale - middle.x) > 1 ||
+      Math.abs(position.y - middle.y) > 1;
+    if (sticksOut) this.net.moveTo({ scale, position, animation: false });
+  },
+
+  bringIntoView(i) {
+    const node = this.model.nodes[i];
+    const p = this.net.canvasToDOM(node);
+    const { clientWidth, clientHeight } = this.chrome.stage;
+    if (p.x < 40 || p.y < 30 || p.x > clientWidth - 40 || p.y > clientHeight - 30) {
+      this.net.moveTo({ position: { x: node.x, y: node.y }, animation: { duration: 160 } });
+    }
+  },
+});
+
+// Top middle of every node and box; a block has the same id closed and open.
+function anchors(model) {
+  const spots = new Map();
+  for (const box of model.boxes) spots.set(box.id, { x: box.x + box.w / 2, y: box.y });
+  for (const node of model.nodes) spots.set(node.id, { x: node.x, y: node.y - node.h / 2 });
+  return spots;
+}
+
+function nearestFirst(spots, { x, y }) {
+  const far = ([, p]) => Math.hypot(p.x - x, p.y - y);
+  return [...spots].sort((a, b) => far(a) - far(b)).map(([id]) => id);
+}

@@ -1,0 +1,66 @@
+// Theme and device colours. Streamlit sets --st-* variables on the component's host.
+
+const CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+
+function rgb(text) {
+  const hex = /^#([0-9a-f]{6})/i.exec(text.trim());
+  if (hex) {
+    const n = parseInt(hex[1], 16);
+    return [n >> 16, (n >> 8) & 255, n & 255];
+  }
+  const parts = text.match(/[\d.]+/g);
+  return parts && parts.length >= 3 ? parts.slice(0, 3).map(Number) : [128, 128, 128];
+}
+
+function blend(under, over, share) {
+  const a = rgb(under);
+  const b = rgb(over);
+  return `rgb(${a.map((v, i) => Math.round(v + (b[i] - v) * share)).join(",")})`;
+}
+
+function alpha(colour, share) {
+  return `rgba(${rgb(colour).join(",")},${share})`;
+}
+
+function luminance(colour) {
+  const [r, g, b] = rgb(colour).map((v) => {
+    const s = v / 255;
+    return s <= 0.04 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function inkOn(colour) {
+  return luminance(colour) > 0.3 ? "#14181f" : "#ffffff";
+}
+
+function readTheme(element) {
+  const style = getComputedStyle(element);
+  const get = (name, fallback) => style.getPropertyValue(name).trim() || fallback;
+  const background = get("--st-background-color", "#ffffff");
+  const text = get("--st-text-color", "#1b2130");
+  const dark = luminance(background) < 0.4;
+  return {
+    dark,
+    background,
+    text,
+    // Canvas fonts take no var(); the first family that exists wins as in CSS.
+    font: get("--st-font", "sans-serif"),
+    line: blend(background, text, dark ? 0.45 : 0.38),
+    faint: blend(background, text, dark ? 0.62 : 0.55),
+    frame: blend(background, text, 0.22),
+    neutral: blend(background, text, 0.08),
+  };
+}
+
+function codeOf(device) {
+  return CODE[device] ?? ".";
+}
+
+function deviceAt(character) {
+  return character === "." || character === "*" ? -1 : CODE.indexOf(character);
+}
+
+function deviceColour(devices, index) {
+  return devices[index]?.colour ?? "#9aa0a8";
+}

@@ -1,0 +1,214 @@
+// One canvas on a page: ties view, state, drawing and gestures together.
+
+const home = (globalThis.__placementCanvas ??= {});
+home.views ??= new Map();
+home.waiters ??= new Set();
+home.saved ??= new Map();
+home.canvases = new Map();
+
+// Streamlit replaces a component that throws with an error box; ours goes on and says so instead.
+function guarded(action) {
+  return (...args) => {
+    try {
+      return action(...args);
+    } catch (error) {
+      console.warn("graph canvas:", error);
+      home.lastError = String(error?.stack ?? error);
+      return undefined;
+    }
+  };
+}
+
+function announce(what, detail) {
+  performance.mark(`placement-canvas-${what}`);
+  window.dispatchEvent(
+    new CustomEvent("placement-canvas", { detail: { what, at: performance.now(), ...detail } }),
+  );
+}
+
+const READABLE = 0.4;
+
+class Canvas {
+  constructor(parent) {
+    this.parent = parent;
+    this.generation = 0;
+    this.model = new Model();
+    this.outbox = new Outbox();
+    this.chrome = new Chrome(this);
+    this.tooltip = new Tooltip(this.chrome.stage);
+    this.menu = new Menu(this);
+    this.gestures = new Gestures(this);
+    this.overlay = this.chrome.overlay;
+    this.hoveredNode = -1;
+    this.hoveredBox = -1;
+    this.lassoNext = false;
+    this.scale = 1;
+    this.seen = { left: 0, top: 0 };
+    this.bundles = [];
+    this.net = null;
+    this.data = null;
+    this.confirmed = 0;
+    parent.append(this.chrome.root);
+    this.theme = readTheme(this.chrome.root);
+    this.chrome.root.addEventListener("keydown", guarded((event) => handleKey(this, event)));
+    this.wake = guarded(() => this.refresh());
+    home.waiters.add(this.wake);
+    this.sizes = new ResizeObserver(guarded(() => this.resized()));
+    this.sizes.observe(this.chrome.stage);
+  }
+
+  update(args) {
+    const { data } = args;
+    if (!data) return;
+    this.data = data;
+    this.readOnly = data.readOnly;
+    this.outbox.send = (value) => args.setStateValue("ops", value);
+    this.outbox.acknowledge(data.session, data.ack);
+    this.theme = readTheme(this.chrome.root);
+    this.chrome.root.style.height = `${data.height}px`;
+    this.chrome.root.classList.toggle("dark", this.theme.dark);
+    home.canvases.set(data.key, this);
+    this.refresh();
+  }
+
+  // Draws what is known now: called for new data, a view that arrives later, a first size.
+  refresh() {
+    const { data, model } = this;
+    if (!data) return;
+    const view = home.views.get(data.view);
+    if (!view) {
+      // The store's message is still on its way.
+      this.chrome.root.setAttribute("aria-busy", "true");
+      return;
+    }
+    if (!this.chrome.stage.clientWidth) return;
+    this.chrome.root.removeAttribute("aria-busy");
+    const isNew = model.view?.hash !== view.hash;
+    const before = isNew && this.net ? this.anchorBefore() : null;
+    const sameGraph = model.view?.graph === view.graph;
+    if (isNew) model.setView(view);
+    model.apply(data, this.outbox.queue);
+    if (!this.net) this.createNetwork();
+    else if (isNew) this.swapNodes();
+    if (isNew) this.placeCamera(before, sameGraph);
+    this.chrome.showNote(model.nodes.length ? "" : data.empty || "This graph has no ops.");
+    this.repaint();
+    if (data.ack > this.confirmed) {
+      this.confirmed = data.ack;
+      this.afterFrame(() => announce("confirmed", { key: data.key, ack: data.ack }));
+    }
+    if (isNew) {
+      this.toggled = null;
+      this.afterFrame(() => {
+        this.drawn = view.hash;
+        announce("drawn", { key: data.key, view: view.hash, nodes: model.nodes.length });
+      });
+    }
+  }
+
+  afterFrame(action) {
+    requestAnimationFrame(() => requestAnimationFrame(guarded(action)));
+  }
+
+  visNodes() {
+    return this.model.nodes.map((node, i) => ({
+      id: node.id,
+      x: node.x,
+      y: node.y,
+      fixed: true,
+      shape: "custom",
+      ctxRenderer: ({ ctx }) => ({
+        drawNode: guarded(() => drawNode(ctx, this, i)),
+        nodeDimensions: { width: node.w, height: node.h },
+      }),
+    }));
+  }
+
+  createNetwork() {
+    this.dataset = new vis.DataSet(this.visNodes());
+    const options = { ...this.model.view.options, autoResize: false };
+    const none = new vis.DataSet([]);
+    this.net = new vis.Network(this.chrome.drawing, { nodes: this.dataset, edges: none }, options);
+    // vis-network makes its own tab stop inside ours.
+    this.net.canvas.frame.tabIndex = -1;
+    this.net.on("beforeDrawing", guarded((ctx) => this.drawBeneath(ctx)));
+    this.net.on("zoom", guarded(() => this.saveCamera()));
+    this.net.on("dragEnd", guarded(() => this.saveCamera()));
+    this.resized();
+  }
+
+  swapNodes() {
+    this.dataset.clear();
+    this.dataset.add(this.visNodes());
+  }
+
+  drawBeneath(ctx) {
+    this.scale = this.net.getScale();
+    const corner = this.net.DOMtoCanvas({ x: 4, y: 4 });
+    this.seen = { left: corner.x, top: corner.y };
+    drawFrames(ctx, this.model, this.theme);
+    drawEdges(ctx, this.bundles, this.theme, this.scale);
+    drawHeaders(ctx, this);
+  }
+
+  // Colours, selection or hover changed: no vis data is touched, the next frame shows it.
+  repaint() {
+    const { model, chrome } = this;
+    this.bundles = bundleEdges(model, this.hoveredNode);
+    chrome.showDevices(model.devices, model.counts, this.readOnly);
+    chrome.showLegend(model);
+    chrome.showStatus(this.statusText());
+    this.net?.redraw();
+  }
+
+  statusText() {
+    const { model } = this;
+    const chosen = model.selection();
+    const ops = model.numSelectedOps();
+    if (chosen.length === 1) {
+      const node = model.nodes[model.index.get(chosen[0])];
+      return `Selected: ${node.label}, ${node.closed ? `${node.ops} ops` : node.sub}`;
+    }
+    if (chosen.length) return `Selected: ${ops} ops`;
+    const refused = model.view?.refused ?? 0;
+    if (refused) return `${refused} blocks stay closed: too many nodes to draw at once`;
+    return this.readOnly ? "Read only" : "Nothing selected";
+  }
+
+  destroy() {
+    this.outbox.close();
+    this.chrome.clearNotice();
+    this.sizes.disconnect();
+    home.waiters.delete(this.wake);
+    this.gestures.finish();
+    if (home.canvases.get(this.data?.key) === this) home.canvases.delete(this.data.key);
+    this.net?.destroy();
+    this.net = null;
+    this.chrome.root.remove();
+  }
+}
+
+const instances = new WeakMap();
+
+// Called for every change of data or theme. Cleanup belongs to an unmount, but it also comes for a
+// call that was overtaken while it waited: only the latest call's cleanup counts.
+home.draw = guarded((args) => {
+  let canvas = instances.get(args.parentElement);
+  if (!canvas) {
+    canvas = new Canvas(args.parentElement);
+    instances.set(args.parentElement, canvas);
+  }
+  canvas.generation += 1;
+  const { generation } = canvas;
+  guarded(() => canvas.update(args))();
+  return () => {
+    setTimeout(
+      guarded(() => {
+        if (canvas.generation !== generation) return;
+        instances.delete(args.parentElement);
+        canvas.destroy();
+      }),
+      60,
+    );
+  };
+});

@@ -1,0 +1,108 @@
+// The menu on a right click or the menu key: devices first, then the block and the selection.
+
+class Menu {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.box = element("div", "menu");
+    this.box.setAttribute("role", "menu");
+    this.box.hidden = true;
+    canvas.chrome.stage.append(this.box);
+    this.box.addEventListener("keydown", (event) => this.key(event));
+    this.box.addEventListener("contextmenu", (event) => event.preventDefault());
+    this.box.addEventListener("focusout", (event) => {
+      if (!this.box.contains(event.relatedTarget)) this.close(false);
+    });
+  }
+
+  open(x, y) {
+    const { canvas } = this;
+    const { model } = canvas;
+    const chosen = model.selection();
+    const entries = [];
+    if (chosen.length && !canvas.readOnly) {
+      const ops = model.numSelectedOps();
+      entries.push(element("div", "caption", `Put ${ops} ${ops === 1 ? "op" : "ops"} on`));
+      model.devices.forEach((device, i) => {
+        entries.push(
+          this.entry(device.label, () => canvas.assignSelection(i), {
+            colour: device.colour,
+            hint: i < 9 ? String(i + 1) : "",
+          }),
+        );
+      });
+      entries.push(element("hr"));
+    }
+    const group = canvas.closedGroupInSelection();
+    const around = canvas.boxAroundSelection();
+    if (group) entries.push(this.entry("Open block", () => canvas.toggle(group), { hint: "Enter" }));
+    if (around) {
+      const { label } = model.boxes[model.boxIndex.get(around)];
+      entries.push(this.entry(`Close ${label}`, () => canvas.toggle(around), { hint: "⌫" }));
+      entries.push(this.entry(`Select all of ${label}`, () => canvas.selectBox(around)));
+    }
+    if (chosen.length) entries.push(this.entry("Clear selection", () => canvas.select([])));
+    else entries.push(this.entry("Select everything", () => canvas.selectAll()));
+    entries.push(this.entry("Show everything", () => canvas.fit(true), { hint: "F" }));
+    this.box.replaceChildren(...entries);
+    this.box.hidden = false;
+    const { clientWidth, clientHeight } = canvas.chrome.stage;
+    this.box.style.maxHeight = `${clientHeight - 12}px`;
+    this.box.style.left = `${Math.max(4, Math.min(x, clientWidth - this.box.offsetWidth - 6))}px`;
+    this.box.style.top = `${Math.max(4, Math.min(y, clientHeight - this.box.offsetHeight - 6))}px`;
+    canvas.tooltip.hide();
+    this.items()[0]?.focus();
+  }
+
+  entry(text, action, { colour, hint } = {}) {
+    const made = element("button", "entry");
+    made.type = "button";
+    made.setAttribute("role", "menuitem");
+    made.tabIndex = -1;
+    if (colour) {
+      const dot = element("span", "dot");
+      dot.style.background = colour;
+      made.append(dot);
+    }
+    made.append(element("span", "text", text));
+    if (hint) made.append(element("kbd", "", hint));
+    made.addEventListener("click", (event) => {
+      event.stopPropagation();
+      this.close(true);
+      action();
+    });
+    return made;
+  }
+
+  items() {
+    return [...this.box.querySelectorAll(".entry")];
+  }
+
+  key(event) {
+    const items = this.items();
+    const root = this.canvas.chrome.root.getRootNode();
+    const at = items.indexOf(root.activeElement);
+    const digit = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : -1;
+    event.stopPropagation();
+    if (event.key === "ArrowDown") items[(at + 1) % items.length]?.focus();
+    else if (event.key === "ArrowUp") items[(at - 1 + items.length) % items.length]?.focus();
+    else if (event.key === "Home") items[0]?.focus();
+    else if (event.key === "End") items[items.length - 1]?.focus();
+    else if (event.key === "Escape" || event.key === "Tab") this.close(true);
+    else if (digit >= 0) {
+      this.close(true);
+      this.canvas.assignSelection(digit);
+    } else if (event.key !== "Enter" && event.key !== " ") return;
+    else items[at]?.click();
+    event.preventDefault();
+  }
+
+  get shown() {
+    return !this.box.hidden;
+  }
+
+  close(refocus) {
+    if (this.box.hidden) return;
+    this.box.hidden = true;
+    if (refocus) this.canvas.chrome.root.focus({ preventScroll: true });
+  }
+}

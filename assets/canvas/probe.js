@@ -1,0 +1,61 @@
+// A window for tests and benchmarks: reads what is on the screen, changes nothing.
+
+home.probe = (key = "canvas") => {
+  const canvas = home.canvases.get(key);
+  if (!canvas?.net) return null;
+  const { model } = canvas;
+  const frame = canvas.chrome.stage.getBoundingClientRect();
+  const scale = canvas.net.getScale();
+  const page = (x, y) => {
+    const p = canvas.net.canvasToDOM({ x, y });
+    return { x: p.x + frame.left, y: p.y + frame.top };
+  };
+  return {
+    view: model.view?.hash,
+    drawn: canvas.drawn,
+    scale,
+    dark: canvas.theme.dark,
+    stage: { left: frame.left, top: frame.top, width: frame.width, height: frame.height },
+    selection: model.selection(),
+    pending: canvas.outbox.queue.length,
+    confirmed: canvas.confirmed,
+    counts: model.counts,
+    status: canvas.chrome.status.textContent,
+    busy: canvas.chrome.root.hasAttribute("aria-busy"),
+    error: home.lastError ?? null,
+    nodes: model.nodes.map((node, i) => ({
+      id: node.id,
+      label: node.label,
+      sub: node.sub,
+      closed: Boolean(node.closed),
+      parent: node.parent,
+      ops: node.ops,
+      device: deviceAt(model.colours[i]),
+      colour: deviceColour(model.devices, deviceAt(model.colours[i])),
+      mix: model.mixOf(i),
+      selected: model.selected[i],
+      mark: model.marks[i],
+      w: node.w * scale,
+      h: node.h * scale,
+      ...page(node.x, node.y),
+    })),
+    boxes: model.boxes.map((box) => ({
+      id: box.id,
+      label: box.label,
+      w: box.w * scale,
+      h: box.h * scale,
+      ...page(box.x, box.y),
+    })),
+    edges: model.edges.map((edge) => ({
+      from: edge.from,
+      to: edge.to,
+      width: edge.width,
+      tucked: edge.tucked,
+      style: edgeStyle(model, edge, -1),
+    })),
+  };
+};
+
+// Last of all: everything is defined, waiting canvases may draw.
+home.ready ??= new Promise((resolve) => (home.announce = resolve));
+home.announce?.();

@@ -1,0 +1,17 @@
+"""Model page: open a network, see it by device, and ask any part of it what it costs."""
+
+import streamlit as st
+
+from pages.ui import commands, frame, opening, workbench
+from pages.ui.messages import plain_errors
+from pages.ui.studio import studio
+
+frame.around()
+now = studio()
+with st.sidebar:
+    opening.show(now)
+with plain_errors():
+    opening.summary(now)
+    workbench.show(numbers=False)
+    with st.expander("The same on the command line"):
+        st.code(commands.text(commands.inspect(now.project)), language="bash", wrap_lines=True)

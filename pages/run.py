@@ -1,0 +1,20 @@
+"""Run page: execute the placement on this machine and compare with what was predicted."""
+
+import streamlit as st
+
+from pages.ui import frame, results, running, units, words
+from pages.ui.studio import studio
+
+frame.around()
+now = studio()
+running.controls(now)
+shown = running.chosen_run(now)
+if shown is None and not running.is_live(now):
+    st.info(
+        f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
+        f" {units.seconds(now.simulated.value, now.problem.unit)} per step ({now.costs});"
+        " press Run to measure it.",
+        icon=":material/play_circle:",
+    )
+elif shown is not None:
+    results.show(now, shown)

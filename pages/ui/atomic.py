@@ -1,0 +1,36 @@
+"""Files that are either the old or the new version, whatever happens in between."""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write beside the target and rename over it; the folder is made when missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(draft, path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=1) + "\n")
+
+
+def read_json(path: Path, default: Any = None) -> Any:
+    """The content of a JSON file; `default` where there is none or it is not JSON."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return default

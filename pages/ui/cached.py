@@ -1,0 +1,133 @@
+"""The verbs with their results kept, by content: what two sessions look at is computed once.
+
+Arguments that begin with "_" are left out of Streamlit's cache key; the fingerprints beside them
+stand for them.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from placement import pipeline as pl
+from placement.bounds import lower_bound
+from placement.core.machine import Machine
+from placement.core.model import Model
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.profile import Profile
+from placement.loaders._onnx_dims import SymbolicDim
+from placement.pipeline import Simulated
+from profiling.store import ProfileStore
+
+
+def stamp(path: str | Path) -> str:
+    """Changes when a file's content does; the same for everything that is no file."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_mtime_ns}-{found.st_size}"
+
+
+def model(source: str, dims: tuple[tuple[str, int], ...]) -> Model:
+    return _model(source, dims, stamp(source))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Opening the model")
+def _model(source: str, dims: tuple[tuple[str, int], ...], when: str) -> Model:
+    return pl.load(source, dims=dict(dims))
+
+
+def machine(spec: str, lanes: int | None) -> Machine:
+    return _machine(spec, lanes, stamp(spec))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Looking for devices")
+def _machine(spec: str, lanes: int | None, when: str) -> Machine:
+    return pl.machine(spec, lanes=lanes)
+
+
+def forget_machines() -> None:
+    """Look for devices anew at the next asking."""
+    _machine.clear()
+
+
+def profile(opened: Model, on: Machine) -> Profile | None:
+    return _profile(opened, on, opened.graph.fingerprint, on.fingerprint, _store_stamp())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _profile(_model: Model, _machine: Machine, graph: str, on: str, when: str) -> Profile | None:
+    return pl.stored_profile(_model, _machine)
+
+
+def other_profiles(opened: Model, on: Machine) -> tuple[Profile, ...]:
+    return _others(opened.graph.fingerprint, on.fingerprint, _store_stamp())
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _others(graph: str, on: str, when: str) -> tuple[Profile, ...]:
+    return ProfileStore().others(graph, on)
+
+
+def _store_stamp() -> str:
+    path = ProfileStore().path
+    return stamp(path) + stamp(f"{path}-wal")
+
+
+def problem(opened: Model, on: Machine, measured: Profile | None, objective: str) -> Problem:
+    return _problem(opened, on, measured, _problem_key(opened, on, measured, objective), objective)
+
+
+def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective: str) -> str:
+    costs = measured.measured_at if measured else "estimated"
+    return f"{opened.graph.fingerprint} {on.fingerprint} {on.name} {costs} {objective}"
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _problem(
+    _model: Model, _machine: Machine, _profile: Profile | None, key: str, objective: str
+) -> Problem:
+    return pl.make_problem(_model, _machine, profile=_profile, objective=objective)
+
+
+def simulated(posed: Problem, placed: Placement) -> Simulated:
+    """What a placement is predicted to do; an edit and its undo meet the same entry again."""
+    devices = tuple(placed.device_of[op.name] for op in posed.graph.ops)
+    return _simulated(posed, placed, id(posed), hash((devices, placed.order)))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _simulated(_problem: Problem, _placement: Placement, problem: int, devices: int) -> Simulated:
+    return pl.simulate(_problem, _placement)
+
+
+def bound(posed: Problem) -> float:
+    return _bound(posed, id(posed))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _bound(_problem: Problem, problem: int) -> float:
+    return lower_bound(_problem)
+
+
+@st.cache_data(show_spinner=False)
+def placers() -> list[dict[str, Any]]:
+    return pl.placers()
+
+
+@st.cache_data(show_spinner=False)
+def samples() -> list[dict[str, Any]]:
+    return pl.samples()
+
+
+def symbolic_dims(source: str) -> tuple[SymbolicDim, ...]:
+    return _symbolic_dims(source, stamp(source))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _symbolic_dims(source: str, when: str) -> tuple[SymbolicDim, ...]:
+    from placement.loaders._onnx_dims import symbolic_dims as dims_of_file
+
+    return dims_of_file(Path(source))

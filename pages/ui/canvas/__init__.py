@@ -1,0 +1,85 @@
+"""The graph canvas: a model drawn as collapsible blocks, coloured and edited by device.
+
+How a page uses it, in the order of the calls:
+
+    # app.py, once, before page.run(): sends the drawing library to the browser
+    canvas.mount_library()
+
+    # page: derive everything from the graph and the set of open groups (strings, session-safe)
+    expanded = canvas.default_expanded(graph)               # frozenset of group ids ("s5")
+    view = canvas.build_view(graph, expanded)               # cached by fingerprint and set
+    keys = canvas.device_keys([d.name for d in machine.devices])   # names -> colours
+
+    @st.fragment(key="store")                               # its own fragment: large, seldom sent
+    def store():
+        canvas.mount_view(view)
+
+    @st.fragment(key="canvas")
+    def draw():
+        paint = canvas.paint(view, device_of_op, len(keys)) # device index per op, -1 for none
+        canvas.draw_canvas(view, paint, devices=keys, selection=names, ack=last_n,
+                           session=nonce, on_ops=on_ops, marks=critical_op_names)
+
+    def on_ops():                                           # callback: apply, then a cheap rerun
+        for op in canvas.read_ops("canvas", session=nonce, after=last_n):
+            ...                                             # last_n = op["n"]
+        st.rerun(["canvas", "side"])                        # with "store" first after an expansion
+
+Each entry of `read_ops` is a dict with a growing number `n` and a `kind`:
+
+    select        nodes: the whole new selection, as visible node ids
+    assign        nodes, device: put these nodes on the device with that index
+    toggle        node: open this closed group, or close this open one
+    expand_all, collapse_all, undo, redo
+
+`ops_of(view, op["nodes"])` turns node ids into op names (a group stands for its ops), and
+`expanded_after(graph, expanded, op)` gives the new set of open groups. `session` is any string that
+names this Python session; edits meant for another one are dropped. Python's word is final: colours
+and selection drawn at once in the browser are replaced by what `draw_canvas` sends next.
+
+Only `component` uses Streamlit. Everything else is pure and depends on no device, except `paint`.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from pages.ui.canvas.expansion import default_expanded, expanded_after, reveal
+from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
+from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
+from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, scope_tree
+from pages.ui.canvas.viewmodel import network
+from pages.ui.canvas.views import View, build_view
+
+if TYPE_CHECKING:
+    from pages.ui.canvas.component import draw_canvas, mount_library, mount_view, read_ops
+
+__all__ = [
+    "DeviceKey",
+    "Paint",
+    "ScopeGroup",
+    "ScopeTree",
+    "View",
+    "build_view",
+    "default_expanded",
+    "device_colour",
+    "device_keys",
+    "draw_canvas",
+    "expanded_after",
+    "mount_library",
+    "mount_view",
+    "network",
+    "ops_of",
+    "paint",
+    "read_ops",
+    "reveal",
+    "scope_tree",
+    "selection_marks",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The four functions of `component` on first use, so that the rest loads without Streamlit."""
+    if name not in ("draw_canvas", "mount_library", "mount_view", "read_ops"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pages.ui.canvas import component
+
+    return getattr(component, name)

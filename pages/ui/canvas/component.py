@@ -1,0 +1,134 @@
+"""The two-way component: three Streamlit components that keep every edit small.
+
+`lib` carries the drawing library and our code, once per browser session. `store` carries a view,
+keyed by its hash, only when the view changes. `canvas` is a one-line shim whose data is a colour
+per node, the selection and an acknowledgement. Edits come back through an outbox kept as a state
+value, because one-shot triggers of the same name overtake each other in quick succession.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
+from pages.ui.canvas.painting import Paint, selection_marks
+from pages.ui.canvas.palette import DeviceKey
+from pages.ui.canvas.viewmodel import store_payload
+from pages.ui.canvas.views import View
+
+KINDS = ("select", "assign", "toggle", "expand_all", "collapse_all", "undo", "redo")
+HIDDEN = ".st-key-canvas-lib, .st-key-canvas-store { display: none; }"
+
+
+def mount_library() -> None:
+    """Send the drawing library to the browser; call once per run, before the page's own content."""
+    _renderers()["lib"](key="canvas-lib")
+
+
+def mount_view(view: View) -> None:
+    """Send a view; call it in a fragment of its own (it is large and seldom changes)."""
+    _renderers()["store"](key="canvas-store", data=_checked(store_payload(view)))
+
+
+def draw_canvas(
+    view: View,
+    paint: Paint,
+    *,
+    devices: Sequence[DeviceKey],
+    selection: Iterable[str] = (),
+    ack: int = 0,
+    session: str = "",
+    read_only: bool = False,
+    key: str = "canvas",
+    height: int = 620,
+    on_ops: Callable[[], None] = lambda: None,
+    marks: Iterable[str] = (),
+    empty: str = "",
+) -> Any:
+    """Draw a view with its colours.
+
+    `selection` and `marks` (the critical path) are op names. `ack` is the number of the last edit
+    that Python has applied. `read_only` keeps selection and expansion but assigns nothing. `empty`
+    is shown over the canvas where the graph has no ops.
+    """
+    if paint.view != view.hash:
+        raise ValueError("The paint was made for another view; call paint() with this one.")
+    data = {
+        "key": key,
+        "view": view.hash,
+        "colours": paint.colours,
+        "mixes": {str(node): list(map(list, mix)) for node, mix in paint.mixes.items()},
+        "counts": list(paint.counts),
+        "selected": selection_marks(view, selection),
+        "marks": selection_marks(view, marks),
+        "devices": [{"name": d.name, "label": d.label, "colour": d.colour} for d in devices],
+        "ack": ack,
+        "session": session,
+        "readOnly": read_only,
+        "height": height,
+        "empty": empty,
+    }
+    return _renderers()["canvas"](key=key, data=_checked(data), height=height, on_ops_change=on_ops)
+
+
+def read_ops(key: str = "canvas", *, session: str = "", after: int = 0) -> list[dict[str, Any]]:
+    """Edits not applied yet, oldest first: those numbered above `after`, made in this session.
+
+    The list comes from a browser, so whatever is malformed is left out.
+    """
+    state = st.session_state.get(key)
+    box = state.get("ops") if isinstance(state, Mapping) else None
+    if not isinstance(box, Mapping) or box.get("session") != session:
+        return []
+    queue = box.get("queue")
+    found = [_edit(entry) for entry in queue] if isinstance(queue, list) else []
+    fresh = {e["n"]: e for e in found if e is not None and e["n"] > after}
+    return [fresh[n] for n in sorted(fresh)]
+
+
+def _edit(entry: object) -> dict[str, Any] | None:
+    """One edit with checked types, or None."""
+    if not isinstance(entry, Mapping):
+        return None
+    number, kind = entry.get("n"), entry.get("kind")
+    if not isinstance(number, int) or isinstance(number, bool) or kind not in KINDS:
+        return None
+    edit: dict[str, Any] = {"n": number, "kind": kind}
+    if kind in ("select", "assign"):
+        nodes = entry.get("nodes")
+        if not isinstance(nodes, list) or not all(isinstance(n, str) for n in nodes):
+            return None
+        edit["nodes"] = nodes
+    if kind == "assign":
+        device = entry.get("device")
+        if not isinstance(device, int) or isinstance(device, bool) or device < 0:
+            return None
+        edit["device"] = device
+    if kind == "toggle":
+        if not isinstance(entry.get("node"), str):
+            return None
+        edit["node"] = entry["node"]
+    return edit
+
+
+def _checked(data: dict[str, Any]) -> dict[str, Any]:
+    """Streamlit sends `str(data)` without an error where JSON fails; fail here instead."""
+    json.dumps(data, allow_nan=False)
+    return data
+
+
+@cache
+def _renderers() -> dict[str, Callable[..., Any]]:
+    component = st.components.v2.component
+    return {
+        "lib": component(
+            "placement_canvas_lib", js=library_script(), css=HIDDEN, isolate_styles=False
+        ),
+        "store": component(
+            "placement_canvas_store", js=store_shim(), css=HIDDEN, isolate_styles=False
+        ),
+        "canvas": component("placement_canvas", js=canvas_shim(), css=canvas_css()),
+    }

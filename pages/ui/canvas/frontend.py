@@ -1,0 +1,76 @@
+"""The browser's part as text: vis-network from the pyvis package, then our own modules."""
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from pages.ui.canvas.palette import ASSETS
+
+VIS = "lib/vis-9.1.2/vis-network.min.js"
+MODULES = (
+    "colours",
+    "outbox",
+    "edges",
+    "nodes",
+    "model",
+    "region",
+    "chrome",
+    "tooltip",
+    "menu",
+    "gestures",
+    "keys",
+    "instance",
+    "actions",
+    "camera",
+    "probe",
+)
+
+
+@cache
+def library_script() -> str:
+    """One script that puts the canvas on a global; it loads nothing from anywhere.
+
+    vis-network is wrapped so that it finds an `exports` object and leaves no global of its own.
+    """
+    ours = "\n".join(_asset(f"{name}.js") for name in MODULES)
+    parts = [
+        "const visHolder = {};",
+        "(function (exports, module, define) {",
+        _vis_text(),
+        "}).call(globalThis, visHolder, {}, undefined);",
+        "(function (vis) {",
+        '"use strict";',
+        ours,
+        "})(visHolder);",
+        "export default function () {}",
+    ]
+    return "\n".join(parts)
+
+
+def canvas_shim() -> str:
+    """The canvas component's script: waits for the library, then hands over."""
+    return _asset("shim_canvas.js")
+
+
+def store_shim() -> str:
+    return _asset("shim_store.js")
+
+
+@cache
+def canvas_css() -> str:
+    return _asset("canvas.css")
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _vis_text() -> str:
+    """The library text that pyvis ships, found without importing pyvis."""
+    spec = find_spec("pyvis")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError("The canvas needs pyvis; pip install pyvis.")
+    path = Path(spec.submodule_search_locations[0]) / VIS
+    text = path.read_text(encoding="utf-8")
+    # The source map would be asked for when developer tools are open.
+    return "\n".join(row for row in text.split("\n") if not row.startswith("//# sourceMapping"))

@@ -1,0 +1,43 @@
+"""A small cache for functions of a graph or a view, keyed by content instead of the object.
+
+`functools.cache` would hash every op on every call; Streamlit's caches would tie the pure parts to
+a page.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def remembered(
+    maxsize: int, key: Callable[[Any], Hashable]
+) -> Callable[[Callable[Concatenate[T, P], R]], Callable[Concatenate[T, P], R]]:
+    """Remember the last `maxsize` results by `key(first argument)` and the further arguments."""
+
+    def decorate(function: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
+        kept: OrderedDict[Hashable, R] = OrderedDict()
+        lock = threading.Lock()
+
+        @wraps(function)
+        def call(first: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            name = (key(first), args, tuple(sorted(kwargs.items())))
+            with lock:
+                if name in kept:
+                    kept.move_to_end(name)
+                    return kept[name]
+            result = function(first, *args, **kwargs)
+            with lock:
+                kept[name] = result
+                while len(kept) > maxsize:
+                    kept.popitem(last=False)
+            return result
+
+        return call
+
+    return decorate

@@ -1,0 +1,97 @@
+"""The words on nodes and edges, made from a file's own names without trusting them."""
+
+import re
+
+from placement.core.graph import Graph, Op, Tensor
+
+PLAIN_NAME = re.compile(r"^[A-Za-z_]{0,4}[_.]?\d*$")
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+MAX_TITLE = 160
+
+
+def shortened(text: str, most: int) -> str:
+    """One line of at most `most` characters; the middle gives way, ends tell names apart."""
+    text = UNPRINTABLE.sub(" ", text)
+    if len(text) <= most:
+        return text
+    head = (most - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+
+
+def untagged(text: str) -> str:
+    """Text without angle brackets: harmless even where a library takes titles for HTML."""
+    return text.replace("<", "‹").replace(">", "›")
+
+
+def bytes_text(num_bytes: float) -> str:
+    """Bytes in units of 1000, as link speeds are given."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if num_bytes < 1000:
+            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.3g} {unit}"
+        num_bytes /= 1000
+    return f"{num_bytes:.3g} TB"
+
+
+def flops_text(flops: float) -> str:
+    for unit in ("FLOP", "kFLOP", "MFLOP", "GFLOP"):
+        if flops < 1000:
+            return f"{flops:.3g} {unit}"
+        flops /= 1000
+    return f"{flops:.3g} TFLOP"
+
+
+def shape_text(tensor: Tensor) -> str:
+    return "×".join(map(str, tensor.shape)) if tensor.shape else ""
+
+
+def op_subtitle(op: Op, output: Tensor | None) -> str:
+    """The second line of an op: the end of its name, or its output's shape if the name is idle."""
+    leaf = op.name.rstrip("/").rsplit("/", 1)[-1] or op.name
+    if not PLAIN_NAME.match(leaf) and leaf != op.kind:
+        return shortened(leaf, 24)
+    shape = shape_text(output) if output is not None else ""
+    return shape if shape and len(shape) <= 24 else shortened(leaf, 24)
+
+
+def op_title(op: Op, output: Tensor | None) -> str:
+    """Lines of a tooltip; plain text."""
+    lines = [shortened(op.name, MAX_TITLE), shortened(op.kind, 60)]
+    if op.scope:
+        lines.append(f"in {shortened(op.scope, MAX_TITLE)}")
+    if output is not None:
+        lines.append(f"out {shape_text(output) or output.dtype}, {bytes_text(output.num_bytes)}")
+    work = []
+    if op.flops:
+        work.append(flops_text(op.flops))
+    if op.param_bytes:
+        work.append(f"weights {bytes_text(op.param_bytes)}")
+    if work:
+        lines.append(", ".join(work))
+    return untagged("\n".join(lines))
+
+
+def group_title(path: str, num_ops: int, alike: int, flops: float, param_bytes: int) -> str:
+    lines = [shortened(path, MAX_TITLE), f"{num_ops} ops"]
+    if alike > 1:
+        lines[-1] += f", one of {alike} alike"
+    lines.append(f"{flops_text(flops)}, weights {bytes_text(param_bytes)}")
+    return untagged("\n".join(lines))
+
+
+def flow_title(num_tensors: int, num_bytes: int, largest: str) -> str:
+    if num_tensors == 1:
+        return untagged(f"{shortened(largest, 80)}\n{bytes_text(num_bytes)}")
+    return untagged(
+        f"{num_tensors} tensors, {bytes_text(num_bytes)}\nlargest {shortened(largest, 80)}"
+    )
+
+
+def largest_outputs(graph: Graph) -> dict[str, Tensor]:
+    """Per op the largest tensor it writes, the first of equals."""
+    found: dict[str, Tensor] = {}
+    for tensor in graph.tensors:
+        if tensor.producer is not None:
+            known = found.get(tensor.producer)
+            if known is None or tensor.num_bytes > known.num_bytes:
+                found[tensor.producer] = tensor
+    return found

@@ -1,0 +1,129 @@
+"""Timelines and step times as plotly figures; pure, no Streamlit."""
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+
+import plotly.graph_objects as go
+
+from placement.core.timeline import Span
+
+# Mid greys and reds that read on a light and on a dark page.
+LINK_COLOUR = "#8a8f98"
+CRITICAL_COLOUR = "#e5484d"
+FONT_SIZE = 12
+KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
+
+
+def gantt(
+    spans: Sequence[Span],
+    device_colours: Mapping[str, str],
+    critical: Iterable[Span] = (),
+) -> go.Figure:
+    """One bar per span, rows by device and then by link, in milliseconds from the step's start.
+
+    Spans on the critical path carry a red outline. `customdata` holds what hovering
+    shows, and the plain name last.
+    """
+    on_path = {(s.kind, s.name, s.device) for s in critical}
+    rows = rows_of(spans, device_colours)
+    figure = go.Figure()
+    for row in rows:
+        here = [s for s in spans if s.device == row]
+        outline = [(s.kind, s.name, s.device) in on_path for s in here]
+        figure.add_bar(
+            orientation="h",
+            y=[row] * len(here),
+            base=[s.start_s * 1e3 for s in here],
+            x=[s.duration_s * 1e3 for s in here],
+            name=row,
+            marker={
+                "color": device_colours.get(row, LINK_COLOUR),
+                "line": {
+                    "color": [CRITICAL_COLOUR if o else "rgba(128,128,128,0.5)" for o in outline],
+                    "width": [2 if o else 0.5 for o in outline],
+                },
+            },
+            customdata=[
+                [
+                    html.escape(s.name),
+                    KIND_WORDS[s.kind],
+                    s.num_bytes,
+                    "on the critical path" if o else "",
+                    s.name,
+                ]
+                for s, o in zip(here, outline, strict=True)
+            ],
+            hovertemplate=(
+                "%{customdata[0]}<br>%{customdata[1]} on %{y}: %{x:.3f} ms from %{base:.3f} ms"
+                "<br>%{customdata[2]:,} bytes sent %{customdata[3]}<extra></extra>"
+            ),
+        )
+    figure.update_layout(
+        barmode="overlay",
+        height=70 + 38 * max(1, len(rows)),
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": FONT_SIZE},
+        bargap=0.25,
+        xaxis={"title": "milliseconds since the step began", "rangemode": "tozero"},
+        yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
+    )
+    return figure
+
+
+def rows_of(spans: Sequence[Span], device_colours: Mapping[str, str]) -> list[str]:
+    """Devices in their declared order, then the links that carry something, by first use."""
+    links = {s.device: None for s in spans if s.device not in device_colours}
+    return [*device_colours, *links]
+
+
+def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.Figure:
+    """Measured seconds of each step in the order they ran, in ms, with the prediction as a line."""
+    figure = go.Figure()
+    figure.add_scatter(
+        x=list(range(1, len(step_s) + 1)),
+        y=[s * 1e3 for s in step_s],
+        mode="lines+markers",
+        name="measured",
+        line={"color": "#3b82c4"},
+        hovertemplate="step %{x}: %{y:.2f} ms<extra></extra>",
+    )
+    if predicted_s is not None:
+        figure.add_hline(
+            y=predicted_s * 1e3,
+            line={"dash": "dash", "color": LINK_COLOUR},
+            annotation={"text": "predicted", "font": {"size": FONT_SIZE}},
+        )
+    figure.update_layout(
+        height=240,
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": FONT_SIZE},
+        xaxis={"title": "step", "rangemode": "tozero", "tickformat": "d"},
+        yaxis={"title": "ms", "rangemode": "tozero"},
+    )
+    return figure
+
+
+def bars_s(labels: Sequence[str], values_s: Sequence[float], highlight: int = 0) -> go.Figure:
+    """Step times side by side in ms; one of them stands out."""
+    colours = ["#3b82c4" if i == highlight else LINK_COLOUR for i in range(len(labels))]
+    figure = go.Figure(
+        go.Bar(
+            orientation="h",
+            y=list(labels),
+            x=[v * 1e3 for v in values_s],
+            marker={"color": colours},
+            text=[f"{v * 1e3:.3g} ms" for v in values_s],
+            textposition="auto",
+            hovertemplate="%{y}: %{x:.3f} ms<extra></extra>",
+        )
+    )
+    figure.update_layout(
+        height=60 + 34 * max(1, len(labels)),
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        font={"size": FONT_SIZE},
+        xaxis={"title": "milliseconds per step", "rangemode": "tozero"},
+        yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
+    )
+    return figure

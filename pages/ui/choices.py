@@ -1,0 +1,140 @@
+"""What this browser session has chosen: the only file that touches session state and the URL.
+
+The session keeps strings, numbers and booleans (objects would go stale when a module reloads);
+everything that must survive it is in the project on disk.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime import Runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from pages.ui import owner, projects
+from pages.ui.projects import Project
+
+PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown")
+
+
+def project() -> Project:
+    """The project of this session: the one the URL names, the one open, or a new one."""
+    wanted = str(st.query_params.get("project", ""))
+    found = projects.find(wanted) or projects.find(st.session_state.get("project", ""))
+    if found is None:
+        found = projects.create()
+        if wanted:
+            say("warning", f"There is no project {wanted[:20]!r} here; this is a new one.")
+    show_project(found)
+    return found
+
+
+def show_project(opened: Project) -> None:
+    """Make a project the one of this session and of the URL."""
+    if st.session_state.get("project") != opened.id:
+        for key in PER_PROJECT:
+            st.session_state.pop(key, None)
+        st.session_state["project"] = opened.id
+    if st.query_params.get("project") != opened.id:
+        st.query_params["project"] = opened.id
+
+
+def nonce() -> str:
+    """A name of this session that no other session, and no earlier server, ever had."""
+    return str(st.session_state.setdefault("nonce", secrets.token_hex(8)))
+
+
+def renew_claim(opened: Project, *, force: bool = False) -> bool:
+    """Take or keep the project for writing; False where another session has it."""
+    context = get_script_run_ctx()
+    session = f"{context.session_id if context else ''}/{nonce()}"
+    mine = owner.claim(opened.folder, session, _is_connected, force=force)
+    st.session_state["may_write"] = mine
+    return mine
+
+
+def may_write() -> bool:
+    return bool(st.session_state.get("may_write", False))
+
+
+def _is_connected(session: str) -> bool:
+    streamlit_id = session.partition("/")[0]
+    return Runtime.exists() and bool(Runtime.instance().is_active_session(streamlit_id))
+
+
+def say(kind: str, text: str) -> None:
+    """Leave a message ("info", "success", "warning", "error") for the next drawing of the page."""
+    st.session_state["messages"] = [*st.session_state.get("messages", []), [kind, text]]
+
+
+def take_messages() -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in st.session_state.pop("messages", [])]
+
+
+def selection() -> tuple[str, ...]:
+    """Names of the selected ops."""
+    return tuple(st.session_state.get("selection", ()))
+
+
+def select(ops: Iterable[str]) -> None:
+    st.session_state["selection"] = list(ops)
+
+
+def expanded(graph: str) -> frozenset[str] | None:
+    """Ids of the open groups of a graph, by its fingerprint; None before anybody chose."""
+    if st.session_state.get("expanded_of") != graph:
+        return None
+    return frozenset(st.session_state["expanded"])
+
+
+def expand(graph: str, groups: Iterable[str]) -> None:
+    st.session_state["expanded_of"] = graph
+    st.session_state["expanded"] = sorted(groups)
+
+
+def last_op() -> int:
+    """Number of the last canvas edit that was applied."""
+    return int(st.session_state.get("last_op", 0))
+
+
+def applied_op(number: int) -> None:
+    st.session_state["last_op"] = max(last_op(), number)
+
+
+def run_shown() -> str:
+    """Id of the run whose results are on the screen; empty for the newest."""
+    return str(st.session_state.get("run_shown", ""))
+
+
+def show_run(job_id: str) -> None:
+    st.session_state["run_shown"] = job_id
+
+
+def upload_seen(file_id: str) -> bool:
+    """Whether this uploaded file was taken over already; remembers it from now on."""
+    seen = st.session_state.get("upload_seen", "") == file_id
+    st.session_state["upload_seen"] = file_id
+    return seen
+
+
+def typed(key: str, default: Any) -> Any:
+    """What the widget with this key holds; widgets must be drawn to hold anything."""
+    return st.session_state.get(key, default)
+
+
+def remembered(name: str, default: Any) -> Any:
+    """What was last typed into a form of this project, on any page, in any session."""
+    return project().settings.form.get(name, default)
+
+
+def remember(name: str, key: str) -> Callable[[], None]:
+    """A widget callback that keeps the widget's value in the project."""
+
+    def keep() -> None:
+        if may_write():
+            opened = project()
+            value = st.session_state[key]
+            opened.change(touch=False, form={**opened.settings.form, name: value})
+
+    return keep

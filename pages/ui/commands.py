@@ -1,0 +1,69 @@
+"""The command line that does what a button does, for the eye and for the worker process."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pages.ui.projects import Project
+
+
+def _input(project: Project) -> list[str]:
+    settings = project.settings
+    dims = [part for k, v in settings.dims.items() for part in ("--dim", f"{k}={v}")]
+    return [project.source, *dims]
+
+
+def _machine(project: Project) -> list[str]:
+    settings = project.settings
+    if settings.machine != "local":
+        return ["--machine", project.machine_spec]
+    return ["--lanes", str(settings.lanes)] if settings.lanes is not None else []
+
+
+def inspect(project: Project) -> list[str]:
+    return ["inspect", *_input(project), "--json"]
+
+
+def machine(project: Project) -> list[str]:
+    return ["machine", *_machine(project), "--json"]
+
+
+def profile(project: Project, *, refresh: bool = False) -> list[str]:
+    again = ["--refresh"] if refresh else []
+    return ["profile", *_input(project), *_machine(project), *again]
+
+
+def place(
+    project: Project,
+    placer: str,
+    settings: Mapping[str, Any],
+    *,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+) -> list[str]:
+    """Place with a placer; `settings` are the ones that differ from the placer's defaults."""
+    argv = ["place", *_input(project), "--placer", placer, *_machine(project)]
+    argv += ["--objective", project.settings.objective]
+    argv += ["--time-limit", f"{time_limit_s:g}"] if time_limit_s else []
+    argv += ["--seed", str(seed)]
+    for name, value in settings.items():
+        argv += ["--set", f"{name}={value}"]
+    return argv + (["--out", str(out)] if out else [])
+
+
+def simulate(project: Project, placement: Path) -> list[str]:
+    argv = ["simulate", *_input(project), "--placement", str(placement), *_machine(project)]
+    return [*argv, "--objective", project.settings.objective, "--json"]
+
+
+def run(project: Project, placement: Path, steps: int, warmup: int, seed: int) -> list[str]:
+    argv = ["run", *_input(project), "--placement", str(placement), *_machine(project)]
+    argv += ["--objective", project.settings.objective]
+    return [*argv, "--steps", str(steps), "--warmup", str(warmup), "--seed", str(seed)]
+
+
+def text(argv: Sequence[str]) -> str:
+    """The command as one types it in the project's root folder."""
+    return "python -m placement " + " ".join(shlex.quote(part) for part in argv)

@@ -1,0 +1,47 @@
+"""Settings of a placer as a form: one widget per field, from what the placer says about itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+
+def settings_form(
+    placer: str, settings: Mapping[str, Mapping[str, Any]], *, disabled: bool = False
+) -> dict[str, Any]:
+    """Widgets for all settings; the values that differ from the defaults are returned."""
+    if not settings:
+        st.caption("This method has no settings.")
+    changed = {}
+    for name, about in settings.items():
+        value = _widget(f"set-{placer}-{name}", name, about, disabled)
+        if value is not None and value != about["default"]:
+            changed[name] = value
+    return changed
+
+
+def label_of(name: str) -> str:
+    """A field's name as words, with its unit in brackets."""
+    for ending, unit in (("_bytes_per_s", "bytes/s"), ("_bytes", "bytes"), ("_s", "seconds")):
+        if name.endswith(ending):
+            return f"{_words(name.removesuffix(ending))} ({unit})"
+    return _words(name)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _widget(key: str, name: str, about: Mapping[str, Any], disabled: bool) -> Any:
+    label, help_text, default = label_of(name), about.get("help") or None, about["default"]
+    common = {"key": key, "help": help_text, "disabled": disabled}
+    if about.get("choices"):
+        choices = list(about["choices"])
+        return st.selectbox(label, choices, index=choices.index(default), **common)
+    if about["type"] == "bool":
+        return st.toggle(label, value=bool(default), **common)
+    if about["type"] == "int":
+        return st.number_input(label, value=default, step=1, **common)
+    if about["type"] == "float":
+        return st.number_input(label, value=default, format="%g", **common)
+    return st.text_input(label, value="" if default is None else str(default), **common)

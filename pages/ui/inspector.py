@@ -1,0 +1,120 @@
+"""The side panel about the selected ops: what they are, and why they are where they are."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.ui import units
+from pages.ui.studio import Studio
+from pages.ui.why import Move, Why, why
+
+MOST_ROWS = 8
+SLACK_HELP = (
+    "How much later this could end before the whole step gets longer. No slack: it is on the"
+    " critical path, the chain of work and waiting that decides the step time."
+)
+GROUP_HELP = (
+    "The runtime runs these ops as one piece of work (one kernel), so they always share a device."
+)
+
+
+def show(now: Studio, selection: Sequence[str]) -> None:
+    ops = [name for name in selection if name in now.model.graph.index]
+    if not ops:
+        st.caption(
+            "Nothing is selected. Click a block or an op in the picture to see what it costs on"
+            " each device and why it is where it is."
+        )
+        return
+    _title(now, ops)
+    answer = why(now.problem, now.placement, now.simulated, ops)
+    _times(now, answer)
+    _moves(now, answer)
+    if answer.along:
+        st.caption(f"Moves along with it ({len(answer.along)}):", help=GROUP_HELP)
+        st.text(_shortened(answer.along))
+    if len(ops) == 1:
+        _attributes(now, ops[0])
+
+
+def _title(now: Studio, ops: Sequence[str]) -> None:
+    graph = now.model.graph
+    chosen = [graph.ops[graph.index[name]] for name in ops]
+    if len(chosen) == 1:
+        st.markdown(f"**Selected: 1 {chosen[0].kind if chosen[0].kind.isidentifier() else ''} op**")
+        st.text(chosen[0].name)
+    else:
+        st.markdown(f"**Selected: {len(chosen)} ops**")
+        kinds: dict[str, int] = {}
+        for op in chosen:
+            kinds[op.kind] = kinds.get(op.kind, 0) + 1
+        common = sorted(kinds.items(), key=lambda k: (-k[1], k[0]))[:4]
+        st.text(", ".join(f"{n} {kind}" for kind, n in common))
+    flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
+    st.caption(f"{units.count(flops)}FLOP, weights {units.num_bytes(weights)}")
+
+
+def _times(now: Studio, answer: Why) -> None:
+    unit = now.problem.unit
+    rows = []
+    for device, time_s in answer.time_s.items():
+        here = "here" if device in answer.devices else ""
+        rows.append(
+            {
+                "Device": device,
+                "Time": "cannot run it" if time_s is None else units.seconds(time_s, unit),
+                "": here if len(answer.devices) == 1 else ("in part" if here else ""),
+            }
+        )
+    st.markdown(f"Time on each device ({'estimated' if now.is_estimate else now.costs.split()[0]})")
+    st.table(rows, border="horizontal", hide_index=True)
+    if answer.slack_s is None:
+        st.caption("Costs nothing by itself.")
+    elif answer.is_critical:
+        st.caption("On the critical path: no slack.", help=SLACK_HELP)
+    else:
+        st.caption(f"Slack: {units.seconds(answer.slack_s, unit)}", help=SLACK_HELP)
+
+
+def _moves(now: Studio, answer: Why) -> None:
+    for words, moves in (("Waits for", answer.incoming), ("Sends", answer.outgoing)):
+        if moves:
+            st.markdown(f"{words} {_sum(moves, now.problem.unit)}")
+            st.table([_row(m, now.problem.unit) for m in moves[:MOST_ROWS]], hide_index=True)
+            if len(moves) > MOST_ROWS:
+                st.caption(f"and {len(moves) - MOST_ROWS} more")
+    if not answer.incoming and not answer.outgoing:
+        st.caption("Nothing crosses to another device here.")
+
+
+def _sum(moves: Sequence[Move], unit: str) -> str:
+    total_bytes = units.num_bytes(sum(m.num_bytes for m in moves))
+    total_s = units.seconds(sum(m.duration_s for m in moves), unit)
+    number = f"{len(moves)} tensor{'s' if len(moves) > 1 else ''}"
+    return f"{number}, {total_bytes}, {total_s}"
+
+
+def _row(move: Move, unit: str) -> dict[str, str]:
+    return {
+        "Way": f"{move.src} to {move.dst}",
+        "Size": units.num_bytes(move.num_bytes),
+        "Time": units.seconds(move.duration_s, unit),
+    }
+
+
+def _attributes(now: Studio, name: str) -> None:
+    op = now.model.graph.ops[now.model.graph.index[name]]
+    reads = [t.name for t in now.model.graph.tensors if name in t.consumers]
+    writes = [t for t in now.model.graph.tensors if t.producer == name]
+    with st.expander("Attributes"):
+        rows = [("block", op.scope or "(top)"), *op.attributes]
+        rows += [("reads", r) for r in reads[:MOST_ROWS]]
+        for tensor in writes[:MOST_ROWS]:
+            rows.append(("writes", f"{tensor.name} {list(tensor.shape or ())} {tensor.dtype}"))
+        for key, value in rows:
+            st.text(f"{key}: {value[:300]}")
+
+
+def _shortened(names: Sequence[str]) -> str:
+    rest = f" and {len(names) - MOST_ROWS} more" if len(names) > MOST_ROWS else ""
+    return ", ".join(names[:MOST_ROWS]) + rest

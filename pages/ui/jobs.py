@@ -1,0 +1,275 @@
+"""Work in a process of its own: started here, written down in the project, read back by polling.
+
+A job runs `python -m placement VERB ... --jsonl`. Its events go straight from the process into a
+file, so they survive a reloaded page and a restarted server, and whoever reads later finds out from
+the files and the process table what became of it.
+"""
+
+import json
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pages.ui.atomic import read_json, write_json
+
+ROOT = Path(__file__).resolve().parents[2]
+GRACE_S = 5.0
+LIVE = ("running", "waiting")
+_NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
+_children: dict[int, subprocess.Popen[bytes]] = {}
+_exit_codes: dict[int, int] = {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job as its files tell it at the moment of reading.
+
+    `status` is "waiting" (for another measurement on this machine), "running", "done", "failed",
+    "cancelled" or "interrupted" (the process is gone and left no result and no reason).
+    """
+
+    folder: Path
+    verb: str
+    argv: tuple[str, ...]
+    started_at: float
+    about: Mapping[str, Any]
+    events: tuple[Mapping[str, Any], ...]
+    num_garbled: int
+    status: str
+    message: str
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in LIVE
+
+    @cached_property
+    def result(self) -> Mapping[str, Any] | None:
+        return self.last("result")
+
+    def last(self, event: str) -> Mapping[str, Any] | None:
+        return next((e for e in reversed(self.events) if e["event"] == event), None)
+
+    def all(self, event: str) -> list[Mapping[str, Any]]:
+        return [e for e in self.events if e["event"] == event]
+
+    @property
+    def progress(self) -> tuple[float, str]:
+        """Share done, 0 to 1, and a few words on what is being done."""
+        num_steps, of_steps = len(self.all("step")), int(self.about.get("steps") or 0)
+        if num_steps and of_steps:
+            return min(1.0, num_steps / of_steps), f"Step {num_steps} of {of_steps}"
+        latest = self.last("progress") or {}
+        step, of = latest.get("step") or 0, latest.get("of") or 0
+        share = min(1.0, max(0.0, step / of)) if of else 0.0
+        words = str(latest.get("message") or latest.get("what") or "").capitalize()
+        return share, words or (f"{step} of {of}" if of else "Starting")
+
+
+def start(
+    project: Path,
+    verb: str,
+    argv: Sequence[str],
+    about: Mapping[str, Any] | None = None,
+    command: Sequence[str] = (sys.executable, "-m", "placement"),
+) -> str:
+    """Start a worker for one verb; the job's id. The process outlives this session."""
+    folder = project / "jobs" / f"{time.time_ns():020d}-{secrets.token_hex(2)}"
+    folder.mkdir(parents=True)
+    with open(folder / "events.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
+        process = subprocess.Popen(
+            [*command, verb, *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            cwd=ROOT,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    _children[process.pid] = process
+    _exit_codes.pop(process.pid, None)
+    job = {
+        "verb": verb,
+        "argv": list(argv),
+        "pid": process.pid,
+        "born_at": _born_at(process.pid),
+        "started_at": time.time(),
+        "about": dict(about or {}),
+    }
+    write_json(folder / "job.json", job)
+    return folder.name
+
+
+def listed(project: Path, verb: str | None = None) -> tuple[str, ...]:
+    """Ids of the project's jobs, the newest first."""
+    folder = project / "jobs"
+    ids = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
+    records = {i: read_json(folder / i / "job.json") for i in ids}
+    return tuple(i for i, r in records.items() if r and verb in (None, r["verb"]))
+
+
+def open_ones(project: Path) -> tuple[str, ...]:
+    """Ids of jobs that live, or whose end nobody has taken note of yet, the newest first."""
+    folder = project / "jobs"
+    records = {i: read_json(folder / i / "job.json", {}) for i in listed(project)}
+    return tuple(i for i, r in records.items() if not r["about"].get("collected"))
+
+
+def latest(project: Path, verb: str) -> Job | None:
+    ids = listed(project, verb)
+    return read(project, ids[0]) if ids else None
+
+
+def read(project: Path, job_id: str) -> Job:
+    """The job as it stands now; a ValueError where there is no such job."""
+    folder = project / "jobs" / job_id
+    record = read_json(folder / "job.json")
+    if not record:
+        raise ValueError(f"There is no job {job_id!r} in this project.")
+    # The process is looked at first: what it wrote before it ended is then in the file.
+    alive = _is_alive(record["pid"], record["born_at"])
+    events, num_garbled = _events(folder / "events.jsonl")
+    status, message = _status(record, folder, events, alive)
+    return Job(
+        folder,
+        record["verb"],
+        tuple(record["argv"]),
+        record["started_at"],
+        record["about"],
+        events,
+        num_garbled,
+        status,
+        message,
+    )
+
+
+def stop(project: Path, job_id: str) -> None:
+    """Ask a job to end, and end it after a grace period if it does not."""
+    path = project / "jobs" / job_id / "job.json"
+    record = read_json(path)
+    if not record or not _is_alive(record["pid"], record["born_at"]):
+        return
+    write_json(path, {**record, "cancelled": True})
+    threading.Thread(target=_end, args=(record["pid"], record["born_at"]), daemon=True).start()
+
+
+def note(project: Path, job_id: str, **facts: Any) -> None:
+    """Write down something about a job, such as that its result has been taken over."""
+    path = project / "jobs" / job_id / "job.json"
+    record = read_json(path)
+    write_json(path, {**record, "about": {**record["about"], **facts}})
+
+
+def _status(
+    record: Mapping[str, Any], folder: Path, events: tuple[Mapping[str, Any], ...], alive: bool
+) -> tuple[str, str]:
+    if alive and not record.get("cancelled"):
+        if events and events[-1]["event"] == "waiting":
+            return "waiting", str(events[-1].get("holder") or "Waiting for another measurement.")
+        return "running", ""
+    if alive:
+        return "running", "Stopping."
+    if any(e["event"] == "result" for e in events):
+        return "done", ""
+    if record.get("cancelled"):
+        return "cancelled", "Stopped before it finished."
+    exit_code = _exit_codes.get(record["pid"])
+    reason = _reason(folder / "errors.txt")
+    if reason and (exit_code is None or exit_code > 0):
+        return "failed", reason
+    ended = f" by signal {-exit_code}" if exit_code is not None and exit_code < 0 else ""
+    return "interrupted", (
+        f"The {record['verb']} process was ended{ended} before it had a result"
+        " (a crash, or somebody stopped it); start it again."
+    )
+
+
+def _reason(path: Path) -> str:
+    """The one clear line on standard error; a crash is summed up instead of shown."""
+    try:
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    except OSError:
+        return ""
+    # Native libraries log there too, with a severity in brackets.
+    lines = [line for line in lines if line and not _NATIVE_LOG.search(line)]
+    if not lines:
+        return ""
+    if "Traceback (most recent call last):" in lines:
+        return f"The worker met a fault of the studio itself: {lines[-1][:300]}"
+    return lines[-1][:500]
+
+
+def _events(path: Path) -> tuple[tuple[Mapping[str, Any], ...], int]:
+    """Whole lines that are events, and the number of lines that are not."""
+    try:
+        found = path.stat()
+        return _parsed(path, found.st_mtime_ns, found.st_size)
+    except OSError:
+        return (), 0
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, mtime_ns: int, size: int) -> tuple[tuple[Mapping[str, Any], ...], int]:
+    """The same for one state of the file; ended jobs are read again and again."""
+    lines = path.read_bytes().split(b"\n")[:-1]
+    events, num_garbled = [], 0
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            events.append(event)
+        else:
+            num_garbled += bool(line.strip())
+    return tuple(events), num_garbled
+
+
+def _born_at(pid: int) -> float:
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.Error:
+        return 0.0
+
+
+def _is_alive(pid: int, born_at: float) -> bool:
+    child = _children.get(pid)
+    if child is not None and (code := child.poll()) is not None:
+        _exit_codes[pid] = code
+        _children.pop(pid, None)
+        return False
+    if pid <= 0:
+        return False
+    try:
+        process = psutil.Process(pid)
+        return process.create_time() == born_at and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _end(pid: int, born_at: float) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        until = time.monotonic() + GRACE_S
+        try:
+            os.killpg(pid, number)
+        except (ProcessLookupError, PermissionError):
+            return
+        while time.monotonic() < until:
+            if not _is_alive(pid, born_at):
+                return
+            time.sleep(0.05)

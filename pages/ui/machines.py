@@ -1,0 +1,134 @@
+"""Choose the machine to place on, and see its devices and links."""
+
+import json
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import cached, choices, units, words
+from pages.ui.atomic import write_bytes
+from pages.ui.studio import Studio
+from placement.core.machine import Machine, machine_from_json
+from profiling.devices import presets
+
+LOCAL = "local"
+
+
+def chooser(now: Studio) -> None:
+    """This computer and its lanes, a preset, or a machine file."""
+    locked = not choices.may_write() or now.model.problem is not None
+    known = presets()
+    options = [LOCAL, *known]
+    if now.settings.machine not in options:
+        options.append(now.settings.machine)
+    which, lanes, file = st.columns([0.4, 0.25, 0.35])
+    which.selectbox(
+        "Machine",
+        options,
+        index=options.index(now.settings.machine),
+        format_func=lambda name: "This computer" if name == LOCAL else name,
+        key="machine",
+        on_change=_choose,
+        disabled=locked,
+        help="Presets describe machines that need not be here; their times are estimates.",
+    )
+    if now.settings.machine == LOCAL:
+        lanes.number_input(
+            "Lanes of the CPU",
+            min_value=1,
+            max_value=64,
+            value=now.settings.lanes or _num_lanes(now.machine),
+            key="lanes",
+            on_change=_split,
+            disabled=locked,
+            help=words.LANE,
+        )
+        lanes.button("Detect again", on_click=cached.forget_machines, disabled=locked)
+    with file:
+        upload = st.file_uploader(
+            "Machine file (JSON)", type=["json"], key="machine-upload", disabled=locked
+        )
+    if upload is not None and not choices.upload_seen(upload.file_id):
+        _open_file(now, upload)
+    if now.model.problem is not None:
+        st.info("This file carries its own machine and costs; they are used.")
+    elif now.machine.note:
+        st.caption(words.plain(now.machine.note))
+
+
+def tables(now: Studio) -> None:
+    machine = now.machine
+    if machine.emulated:
+        st.info(words.EMULATED, icon=":material/theater_comedy:")
+    devices, links = st.columns([0.58, 0.42])
+    with devices:
+        st.subheader("Devices")
+        st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
+    with links:
+        st.subheader("Links", help="How tensors get from one device to another, and how fast.")
+        measured = now.profile is not None
+        rows = [
+            {
+                "From": link.src,
+                "To": link.dst,
+                "Delay": units.seconds(link.latency_s),
+                "Per second": units.num_bytes(link.bytes_per_s),
+            }
+            for link in (now.problem.machine if measured else machine).links
+        ]
+        if rows:
+            st.dataframe(rows, hide_index=True)
+            st.caption("Measured here." if measured else "Nominal figures, not measured.")
+        else:
+            st.caption("One device alone needs no links.")
+
+
+def _device_row(now: Studio, number: int) -> dict[str, Any]:
+    device = now.machine.devices[number]
+    runner = "virtual clock" if device.runtime == "null" else device.provider or device.runtime
+    row: dict[str, Any] = {
+        "Key": number + 1,
+        "Device": device.name,
+        "What it is": device.label or device.kind,
+        "Cores": device.cores,
+        "Memory": units.num_bytes(device.memory_bytes),
+        "Runs by": runner,
+    }
+    if now.profile is not None:
+        step_s = now.profile.step_s[number]
+        row["Whole model"] = "does not fit" if step_s is None else units.seconds(step_s)
+    return row
+
+
+def _num_lanes(machine: Machine) -> int:
+    return max(1, sum(d.kind == "cpu" for d in machine.devices))
+
+
+def _choose() -> None:
+    if choices.may_write():
+        choices.project().change(machine=choices.typed("machine", LOCAL))
+
+
+def _split() -> None:
+    number = int(choices.typed("lanes", 2))
+    try:
+        cached.machine(LOCAL, number)
+    except ValueError as error:
+        choices.say("error", str(error))
+        return
+    if choices.may_write():
+        choices.project().change(lanes=number)
+
+
+def _open_file(now: Studio, upload: Any) -> None:
+    try:
+        machine_from_json(json.loads(upload.getvalue()))
+        name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
+        incoming = now.project.folder / "incoming" / name
+        cached.machine(str(incoming), None)
+    except ValueError as error:
+        choices.say("error", f"{upload.name}: {error}")
+    else:
+        write_bytes(now.project.folder / "machines" / name, upload.getvalue())
+        now.project.change(machine=name)
+    st.rerun()

@@ -1,0 +1,73 @@
+"""Choose, rename, copy and delete named placements."""
+
+import streamlit as st
+
+from pages.ui import choices, units, words
+from pages.ui.shelf import Named, Shelf
+from pages.ui.studio import Studio, studio
+
+REDRAWN = ["numbers", "canvas", "side"]
+
+
+def chooser(now: Studio) -> None:
+    """The placement on the screen, and what can be done with it as a whole."""
+    items = now.shelf.items or (now.named,)
+    names = [i.name for i in items]
+    locked = not choices.may_write()
+    menu, more = st.columns([0.72, 0.28], vertical_alignment="bottom")
+    # The key follows the current name, so that an edit that starts a new placement shows it.
+    key = f"placement-{now.shelf.folder.name}-{now.named.name}-{len(names)}"
+    menu.selectbox(
+        "Placement",
+        names,
+        index=names.index(now.named.name),
+        key=key,
+        format_func=lambda name: _label(next(i for i in items if i.name == name)),
+        on_change=_choose,
+        args=(key,),
+        disabled=locked,
+        help="Made by a method or by hand. Editing a method's placement starts a copy.",
+    )
+    with more.popover("Edit", disabled=locked, width="stretch"):
+        st.text_input("New name", value=now.named.name, key=f"rename-{key}", max_chars=60)
+        st.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
+        st.button("Duplicate", on_click=_duplicate, args=(now.named.name,))
+        st.button("Delete", on_click=_remove, args=(now.named.name,), disabled=len(names) < 2)
+    facts = now.named.facts
+    if "seconds" in facts:
+        st.caption(
+            f"Found by {words.plain(now.named.made_by)} in {units.seconds(facts['seconds'])}"
+            + (", proven to be the best possible." if facts.get("proven_optimal") else ".")
+        )
+
+
+def _label(item: Named) -> str:
+    return f"{item.name} (by hand)" if item.by_hand else item.name
+
+
+def _choose(key: str) -> None:
+    _shelf().choose(choices.typed(key, ""))
+    st.rerun(REDRAWN)
+
+
+def _rename(name: str, key: str) -> None:
+    try:
+        _shelf().rename(name, str(choices.typed(key, name)))
+    except ValueError as error:
+        choices.say("warning", str(error))
+    st.rerun(REDRAWN)
+
+
+def _duplicate(name: str) -> None:
+    _shelf().duplicate(name)
+    choices.project().change()
+    st.rerun(REDRAWN)
+
+
+def _remove(name: str) -> None:
+    _shelf().remove(name)
+    st.rerun(REDRAWN)
+
+
+def _shelf() -> Shelf:
+    return studio().shelf

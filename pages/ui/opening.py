@@ -1,0 +1,188 @@
+"""Open a model: a bundled sample, an uploaded file, or a file on this computer by its path."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import cached, choices, units, words
+from pages.ui.studio import Studio
+from placement import loaders
+from placement.core.graph import Graph, Tensor
+
+NOTHING = "Choose…"
+
+
+def show(now: Studio) -> None:
+    """The three ways in; whatever fails says why and leaves the open model where it is."""
+    locked = not choices.may_write()
+    st.subheader("Open a model")
+    names = [NOTHING, *(s["name"] for s in cached.samples())]
+    is_sample = now.settings.model_kind == "sample" and now.settings.model in names
+    st.selectbox(
+        "Sample",
+        names,
+        index=names.index(now.settings.model) if is_sample else 0,
+        key=f"sample-{now.project.id}-{now.settings.model}",
+        on_change=_open_sample,
+        args=(f"sample-{now.project.id}-{now.settings.model}",),
+        disabled=locked,
+        help="Networks that come with the onnx package, with seeded random weights.",
+    )
+    upload = st.file_uploader(
+        "File",
+        type=[s.removeprefix(".") for s in suffixes()],
+        key="upload",
+        disabled=locked,
+        help="Copied into the project. The file is read, never executed.",
+    )
+    if upload is not None and not choices.upload_seen(upload.file_id):
+        _open_upload(now, upload)
+    st.text_input(
+        "Path on this computer",
+        key="path",
+        on_change=_open_path,
+        disabled=locked,
+        placeholder="/home/me/model.onnx",
+        help="For large models, and those with weights in files beside them.",
+    )
+
+
+def suffixes() -> list[str]:
+    return sorted({suffix for loader in loaders.loaders() for suffix in loader.suffixes})
+
+
+def dimension_fields(now: Studio) -> None:
+    """A field for each dimension that the file leaves open, with the size that stands for it."""
+    dims = symbolic_dims(now)
+    if not dims:
+        return
+    with st.popover(f"Open dimensions ({len(dims)})", width="stretch"):
+        st.caption("The file leaves these sizes open; the ones here are used.")
+        for dim in dims:
+            key = f"dim-{now.model.graph.fingerprint}-{dim.name}"
+            st.number_input(
+                words.plain(dim.name),
+                min_value=1,
+                max_value=2**31 - 1,
+                value=int(now.settings.dims.get(dim.name, dim.size)),
+                key=key,
+                help=words.plain(f"{dim.where}; {dim.size} where nothing else is said"),
+                on_change=_set_dim,
+                args=(dim.name, key),
+                disabled=not choices.may_write(),
+            )
+
+
+def symbolic_dims(now: Studio) -> tuple[Any, ...]:
+    if now.settings.model_kind == "sample" or not now.project.source.endswith(".onnx"):
+        return ()
+    return cached.symbolic_dims(now.project.source)
+
+
+def _open_sample(key: str) -> None:
+    name = str(choices.typed(key, NOTHING))
+    if name != NOTHING:
+        _switch("sample", name)
+
+
+def _open_path() -> None:
+    path = str(choices.typed("path", "")).strip().strip("'\"")
+    if path:
+        full = str(Path(path).expanduser().absolute())
+        if any(s["name"] == path for s in cached.samples()):
+            _switch("sample", path)
+        elif _opens(full, {}):
+            _switch("path", full)
+
+
+def _open_upload(now: Studio, upload: Any) -> None:
+    """Check the file in a folder of its own first, so that a bad one replaces nothing."""
+    name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
+    incoming = now.project.folder / "incoming" / name
+    if _opens(str(incoming), {}):
+        now.project.keep_upload(upload.name, upload.getvalue())
+        _switch("file", name)
+    incoming.unlink(missing_ok=True)
+    st.rerun()
+
+
+def _set_dim(name: str, key: str) -> None:
+    project = choices.project()
+    dims = {**project.settings.dims, name: int(choices.typed(key, 1))}
+    if _opens(project.source, dims):
+        project.change(dims=dims)
+
+
+def _opens(source: str, dims: Mapping[str, int]) -> bool:
+    try:
+        cached.model(source, tuple(sorted(dims.items())))
+    except ValueError as error:
+        choices.say("error", str(error))
+        return False
+    return True
+
+
+def _switch(kind: str, model: str) -> None:
+    project = choices.project()
+    if not choices.renew_claim(project):
+        return
+    before = project.settings
+    name = before.name
+    if not before.touched or name == Path(before.model).stem:
+        name = Path(model).stem
+    project.change(model_kind=kind, model=model, dims={}, name=name)
+    choices.select(())
+
+
+def kinds_table(graph: Graph) -> None:
+    """How many ops of each kind there are and what they weigh."""
+    rows: dict[str, list[float]] = {}
+    for op in graph.ops:
+        row = rows.setdefault(op.kind, [0, 0.0, 0])
+        row[0] += 1
+        row[1] += op.flops
+        row[2] += op.param_bytes
+    total = sum(r[1] for r in rows.values()) or 1.0
+    st.dataframe(
+        [
+            {
+                "Kind": kind,
+                "Ops": int(row[0]),
+                "Share of arithmetic": units.percent(row[1] / total),
+                "Weights": units.num_bytes(row[2]),
+            }
+            for kind, row in sorted(rows.items(), key=lambda r: (-r[1][1], -r[1][0], r[0]))
+        ],
+        hide_index=True,
+        width=520,
+    )
+
+
+def summary(now: Studio) -> None:
+    """The model in numbers, in one row."""
+    graph = now.model.graph
+    cells = st.columns([0.1, 0.15, 0.19, 0.32, 0.24], vertical_alignment="center")
+    cells[0].metric("Ops", f"{len(graph.ops):,}", help="Operators, as the model file lists them.")
+    cells[1].metric("Weights", units.num_bytes(graph.param_bytes))
+    cells[2].metric(
+        "Arithmetic",
+        f"{units.count(graph.flops)}FLOP",
+        help="Per step; a multiplication and an addition count as two.",
+    )
+    with cells[3]:
+        _ends("In", graph.inputs)
+        _ends("Out", graph.outputs)
+    with cells[4]:
+        dimension_fields(now)
+        with st.popover("Kinds of ops", width="stretch"):
+            kinds_table(graph)
+            for note in now.model.notes:
+                st.text(note)
+
+
+def _ends(word: str, tensors: tuple[Tensor, ...]) -> None:
+    shown = [f"{t.name} {list(t.shape) if t.shape is not None else '?'}" for t in tensors[:2]]
+    more = f" and {len(tensors) - 2} more" if len(tensors) > 2 else ""
+    st.caption(words.plain(f"{word}: {', '.join(shown)}{more}", 120))

@@ -1,0 +1,105 @@
+"""The row that lets a method place the model: menu, goal, limits, settings and the button."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import cached, choices, commands, forms, jobs, tasks, words, working
+from pages.ui.studio import Studio, studio
+
+GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
+GOAL_HELP = (
+    "Shortest step: one input goes through as fast as it can. Most samples per second: many inputs"
+    " follow each other, and the busiest device sets the pace."
+)
+
+
+def show(now: Studio) -> list[str]:
+    """Draw the row; the command that does what its button does is returned."""
+    methods = {p["name"]: p for p in cached.placers() if p["name"] != "manual"}
+    locked = not choices.may_write()
+    method, goal, limit, more, go = st.columns(
+        [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
+    )
+    remembered = choices.remembered("placer", "heft")
+    name = method.selectbox(
+        "Method",
+        list(methods),
+        index=list(methods).index(remembered) if remembered in methods else 0,
+        key="placer",
+        on_change=choices.remember("placer", "placer"),
+        help=f"{words.HEFT} The summary of the chosen method stands below.",
+        disabled=locked,
+    )
+    goal.selectbox(
+        "Goal",
+        list(GOALS),
+        index=list(GOALS).index(now.settings.objective),
+        format_func=GOALS.__getitem__,
+        key="objective",
+        on_change=_set_goal,
+        help=GOAL_HELP,
+        disabled=locked,
+    )
+    time_limit_s = limit.number_input(
+        "Time limit (s)",
+        min_value=0.1,
+        value=choices.remembered("time_limit_s", None),
+        placeholder="none",
+        key="time-limit",
+        on_change=choices.remember("time_limit_s", "time-limit"),
+        help="A search stops then and gives the best it has found.",
+        disabled=locked,
+    )
+    with more.popover("Settings", width="stretch", disabled=locked):
+        seed = st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
+        changed = forms.settings_form(name, methods[name]["settings"], disabled=locked)
+    _button(now, go, methods[name], changed, time_limit_s, int(seed))
+    _about(now, methods[name])
+    working.show(now, "place")
+    return commands.place(
+        now.project, name, changed, time_limit_s=time_limit_s, seed=int(seed), out=f"{name}.json"
+    )
+
+
+def _button(
+    now: Studio,
+    where: Any,
+    method: Mapping[str, Any],
+    changed: Mapping[str, Any],
+    time_limit_s: float | None,
+    seed: int,
+) -> None:
+    latest = jobs.latest(now.project.folder, "place")
+    busy = latest is not None and latest.is_live
+    fits = now.settings.objective in method["objectives"]
+    where.button(
+        "Place",
+        type="primary",
+        width="stretch",
+        disabled=busy or not fits or not choices.may_write(),
+        on_click=_start,
+        args=(method["name"], dict(changed), time_limit_s, seed),
+        help=None if fits else "This method does not work for the chosen goal.",
+    )
+
+
+def _about(now: Studio, method: Mapping[str, Any]) -> None:
+    said = [words.plain(method["summary"].rstrip(".")) + "."]
+    if method["needs"]:
+        said.append(words.plain(f"Needs: {', '.join(method['needs'])}."))
+    if now.is_estimate and not now.machine.emulated and now.model.executable is not None:
+        said.append("Not measured on this machine yet: placing measures the model first.")
+    st.caption(" ".join(said), help=words.plain(method["paper"]) or None)
+
+
+def _start(name: str, changed: dict[str, Any], time_limit_s: float | None, seed: int) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        tasks.start_place(now, name, changed, time_limit_s, seed)
+
+
+def _set_goal() -> None:
+    if choices.may_write():
+        choices.project().change(objective=choices.typed("objective", "latency"))

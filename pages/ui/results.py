@@ -1,0 +1,209 @@
+"""What a finished run measured, beside what was predicted."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import charts, jobs, tasks, units, words
+from pages.ui.canvas import device_colour
+from pages.ui.studio import Studio
+from placement.core.timeline import Span, Timeline, timeline_from_json
+
+MOST_ROWS = 200
+
+
+def show(now: Studio, job: jobs.Job) -> None:
+    """Everything a run said, the most asked first."""
+    result = job.result
+    assert result is not None
+    _badges(now, job, result)
+    _numbers(result)
+    _baselines(result)
+    _timelines(result)
+    path, checks = st.columns(2)
+    with path:
+        _critical(result)
+    with checks:
+        _checks(result)
+
+
+def _badges(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> None:
+    about = job.about
+    st.caption(
+        words.plain(
+            f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
+            f" {len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
+        )
+    )
+    if result.get("emulated"):
+        st.info(
+            "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
+            icon=":material/theater_comedy:",
+        )
+    if about.get("shelf") != now.shelf.folder.name:
+        st.warning("This run was of another model or machine than the one now open.")
+        return
+    current = {i.name: i for i in now.shelf.items}
+    name = str(about.get("placement"))
+    if name not in current:
+        st.warning("The placement of this run has been deleted or renamed since.")
+    elif tasks.devices_key(now.shelf.read(name)) != about.get("devices_key"):
+        st.warning("The placement was edited after this run; run again to measure the new one.")
+
+
+def _numbers(result: Mapping[str, Any]) -> None:
+    step = result["step_s"]
+    cells = st.columns(4)
+    cells[0].metric(
+        "Emulated step time" if result.get("emulated") else "Measured step time",
+        units.seconds(step["median"]),
+        f"5 % below {units.seconds(step['p5'])}, 5 % above {units.seconds(step['p95'])}",
+        delta_color="off",
+        delta_arrow="off",
+        help=f"The median. {words.STEP}",
+    )
+    cells[1].metric(
+        "Predicted",
+        units.seconds(result["predicted_s"]),
+        f"{units.percent(result['error'], signed=True)} against measured",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    same = result["outputs_match"]
+    cells[2].metric(
+        "Outputs",
+        "not checked" if same is None else "match" if same else "differ",
+        _difference(result),
+        delta_color="off",
+        delta_arrow="off",
+        help="Compared with the same model run whole, without any placement.",
+    )
+    cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
+    if same is False:
+        st.error("The outputs differ from those of the unplaced model; do not trust this run.")
+
+
+def _difference(result: Mapping[str, Any]) -> str:
+    if result.get("skipped_outputs_reason"):
+        return words.plain(str(result["skipped_outputs_reason"]))
+    difference = result.get("max_abs_diff")
+    return "" if difference is None else f"largest difference {difference:.2g}"
+
+
+def _baselines(result: Mapping[str, Any]) -> None:
+    """This run beside each device alone, and the plain word on which is fastest."""
+    median = result["step_s"]["median"]
+    rows = [("this placement", median)]
+    rows += [(f"{d} alone", s) for d, s in result["baseline_s"].items() if s is not None]
+    if result.get("all_cores_s") is not None:
+        rows.append(("whole CPU, all cores", result["all_cores_s"]))
+    st.subheader("Against one device alone")
+    st.plotly_chart(charts.bars_s([r[0] for r in rows], [r[1] for r in rows]), key="baselines")
+    st.markdown(verdict(result))
+    missing = [d for d, s in result["baseline_s"].items() if s is None]
+    if missing:
+        st.caption(words.plain(f"Does not fit alone on: {', '.join(missing)}"))
+
+
+def verdict(result: Mapping[str, Any]) -> str:
+    """Whether the placement paid, in a sentence or two."""
+    median = result["step_s"]["median"]
+    alone = {d: s for d, s in result["baseline_s"].items() if s is not None}
+    said = []
+    if alone:
+        best = min(alone, key=lambda d: (alone[d], d))
+        gain = 1 - median / alone[best]
+        how = f"{units.percent(abs(gain))} {'faster' if gain >= 0 else 'slower'} than"
+        if abs(gain) < 0.005:
+            how = "as fast as"
+        said.append(f"This placement is {how} the best device alone ({words.plain(best)}).")
+    whole = result.get("all_cores_s")
+    if whole is not None and whole < median:
+        said.append(
+            f"**One device with all cores is faster still: {units.seconds(whole)}**"
+            f" against {units.seconds(median)}."
+        )
+    elif whole is not None:
+        said.append(f"It also beats one device with all cores ({units.seconds(whole)}).")
+    return " ".join(said)
+
+
+def _timelines(result: Mapping[str, Any]) -> None:
+    st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
+    measured = timeline_from_json(result["timeline"])
+    predicted = timeline_from_json(result["predicted_timeline"])
+    names = list(result["baseline_s"]) or sorted({s.device for s in measured.spans})
+    words_of = "Emulated" if result.get("emulated") else "Measured"
+    first, second, steps = st.tabs([f"{words_of} step", "Predicted step", "All steps"])
+    with first:
+        _gantt(measured, names, _spans(result["critical_path"]), "measured")
+    with second:
+        _gantt(predicted, names, (), "predicted")
+    with steps:
+        chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
+        st.plotly_chart(chart, key="steps-chart")
+
+
+def _gantt(timeline: Timeline, names: Sequence[str], path: Sequence[Span], key: str) -> None:
+    colours = {name: device_colour(i) for i, name in enumerate(names)}
+    st.plotly_chart(charts.gantt(timeline.spans, colours, path), key=f"gantt-{key}")
+
+
+def _spans(rows: Sequence[Mapping[str, Any]]) -> list[Span]:
+    return [Span(r["kind"], r["name"], r["device"], r["start_s"], r["end_s"]) for r in rows]
+
+
+def _critical(result: Mapping[str, Any]) -> None:
+    st.subheader("Critical path", help=words.CRITICAL)
+    rows = _spans(result["critical_path"])
+    total = sum(s.duration_s for s in rows) or 1.0
+    share = {k: sum(s.duration_s for s in rows if s.kind == k) / total for k in charts.KIND_WORDS}
+    st.markdown(
+        f"Of the step, {units.percent(share['compute'])} is computing,"
+        f" {units.percent(share['transfer'])} sending between devices and"
+        f" {units.percent(share['wait'])} waiting."
+    )
+    st.dataframe(
+        [
+            {
+                "What": charts.KIND_WORDS[s.kind],
+                "Where": s.device,
+                "Name": s.name,
+                "From (ms)": round(s.start_s * 1e3, 3),
+                "Takes (ms)": round(s.duration_s * 1e3, 3),
+            }
+            for s in rows[:MOST_ROWS]
+        ],
+        hide_index=True,
+        height=280,
+    )
+
+
+def _checks(result: Mapping[str, Any]) -> None:
+    st.subheader("Devices")
+    requested, actual = result.get("requested_devices", {}), result.get("actual_devices", {})
+    busy, peak = result.get("busy_s", {}), result.get("peak_bytes", {})
+    st.dataframe(
+        [
+            {
+                "Device": name,
+                "Ran on": _ran_on(requested.get(name), actual.get(name)),
+                "Busy": units.seconds(busy.get(name)) if name in busy else "idle",
+                "Peak memory": units.num_bytes(peak[name]) if name in peak else "unknown",
+            }
+            for name in dict.fromkeys((*requested, *actual, *result["baseline_s"]))
+        ],
+        hide_index=True,
+    )
+    for fallback in result.get("fallbacks", ()):
+        st.warning(f"Fell back: {words.plain(str(fallback))}")
+    st.caption(f"Sent between devices: {units.num_bytes(result.get('transfer_bytes', 0))} per step")
+
+
+def _ran_on(requested: object, actual: object) -> str:
+    """The device that did the work, against the one that was asked for."""
+    if not actual:
+        return f"nothing to run (asked for {requested})"
+    same = requested is None or requested == actual
+    return f"{actual}, as asked" if same else f"{actual} instead of {requested}"

@@ -1,0 +1,133 @@
+"""Start a live run and watch its steps; older runs stay and can be looked at again."""
+
+import time
+
+import streamlit as st
+
+from pages.ui import charts, choices, commands, jobs, tasks, units, words, working
+from pages.ui.studio import Studio, studio
+from placement.pipeline import can_measure
+
+
+def controls(now: Studio) -> None:
+    locked = not choices.may_write()
+    reason = why_not(now)
+    busy = is_live(now)
+    steps, warmup, seed, go = st.columns([0.25, 0.25, 0.25, 0.25], vertical_alignment="bottom")
+    num_steps = steps.number_input(
+        "Steps",
+        min_value=1,
+        max_value=100_000,
+        value=choices.remembered("steps", 20),
+        key="steps",
+        on_change=choices.remember("steps", "steps"),
+        help=words.STEP,
+        disabled=locked,
+    )
+    num_warmup = warmup.number_input(
+        "Warm-up steps",
+        min_value=0,
+        max_value=10_000,
+        value=choices.remembered("warmup", 3),
+        key="warmup",
+        on_change=choices.remember("warmup", "warmup"),
+        help="Steps before the measured ones, because the first are slower.",
+        disabled=locked,
+    )
+    number = seed.number_input(
+        "Seed of the inputs", min_value=0, value=0, step=1, key="run-seed", disabled=locked
+    )
+    go.button(
+        "Run" if not now.machine.emulated else "Run (emulated)",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=locked or busy or bool(reason),
+        on_click=_start,
+        args=(int(num_steps), int(num_warmup), int(number)),
+        width="stretch",
+    )
+    if reason:
+        st.info(words.plain(reason))
+    elif now.is_estimate and not now.machine.emulated:
+        st.caption("Not measured on this machine yet: the run measures the model first.")
+    working.show(now, "run", live_chart)
+    path = now.shelf.path(now.named.name)
+    argv = commands.run(now.project, path, int(num_steps), int(num_warmup), int(number))
+    with st.expander("The same on the command line"):
+        st.code(commands.text(argv), language="bash", wrap_lines=True)
+
+
+def is_live(now: Studio) -> bool:
+    """Whether a run is going on."""
+    latest = jobs.latest(now.project.folder, "run")
+    return latest is not None and latest.is_live
+
+
+def why_not(now: Studio) -> str:
+    """Why the current placement cannot be run here; empty where it can."""
+    if now.settings.objective != "latency":
+        return "A live run measures the shortest step; choose that goal on the Place page."
+    if now.machine.emulated:
+        return ""
+    if now.model.executable is None:
+        return "This file has a graph and costs but nothing to execute; open a model file to run."
+    if not can_measure(now.model, now.machine):
+        return (
+            "This machine has devices that are not on this computer, so the placement can be"
+            " predicted but not run; choose this computer on the Devices page."
+        )
+    return ""
+
+
+def live_chart(job: jobs.Job) -> None:
+    """The steps measured so far."""
+    step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
+    if step_s:
+        chart = charts.step_times(step_s, job.about.get("predicted_s"))
+        st.plotly_chart(chart, key=f"live-{job.id}")
+
+
+def chosen_run(now: Studio) -> jobs.Job | None:
+    """The finished run on the screen: the one picked from the list, else the newest."""
+    done = [
+        job
+        for job in (
+            jobs.read(now.project.folder, i) for i in jobs.listed(now.project.folder, "run")[:50]
+        )
+        if job.status == "done" and job.result is not None
+    ]
+    if not done:
+        return None
+    ids = [job.id for job in done]
+    shown = choices.run_shown()
+    if len(done) > 1:
+        labels = {job.id: _label(job) for job in done}
+        key = f"run-{ids[0]}"
+        st.selectbox(
+            "Run",
+            ids,
+            index=ids.index(shown) if shown in ids else 0,
+            key=key,
+            format_func=labels.__getitem__,
+            on_change=_pick,
+            args=(key,),
+        )
+    return next((job for job in done if job.id == shown), done[0])
+
+
+def _label(job: jobs.Job) -> str:
+    assert job.result is not None
+    median = units.seconds(job.result["step_s"]["median"])
+    age = units.age(time.time() - job.started_at)
+    about = job.about
+    return f"{about.get('placement')}: {median} per step, {about.get('model')}, {age}"
+
+
+def _pick(key: str) -> None:
+    choices.show_run(str(choices.typed(key, "")))
+
+
+def _start(steps: int, warmup: int, seed: int) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        tasks.start_run(now, steps, warmup, seed)

@@ -1,0 +1,147 @@
+"""Named placements of one graph on one machine, on disk: made by placers or by hand."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pages.ui.atomic import read_json, write_json, write_text
+from pages.ui.edits import History, history_from_json
+from placement.core.fingerprint import fingerprint_of
+from placement.core.graph import Graph
+from placement.core.machine import Machine
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+
+HAND = "hand"
+
+
+@dataclass(frozen=True)
+class Named:
+    """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
+
+    name: str
+    file: str
+    made_by: str
+    facts: Mapping[str, Any]
+
+    @property
+    def by_hand(self) -> bool:
+        return self.made_by == HAND
+
+
+class Shelf:
+    """The placements that fit one graph and one set of devices; others keep their own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of(cls, project: Path, graph: Graph, machine: Machine) -> "Shelf":
+        devices = [machine.name, [d.name for d in machine.devices]]
+        return cls(project / "placements" / f"{graph.fingerprint}-{fingerprint_of(devices)[:8]}")
+
+    def _index(self) -> dict[str, Any]:
+        return read_json(self.folder / "index.json") or {"current": "", "items": []}
+
+    def _save(self, items: list[Named], current: str) -> None:
+        listed = [{**vars(i), "facts": dict(i.facts)} for i in items]
+        write_json(self.folder / "index.json", {"current": current, "items": listed})
+
+    @property
+    def items(self) -> tuple[Named, ...]:
+        return tuple(
+            Named(i["name"], i["file"], i["made_by"], i["facts"]) for i in self._index()["items"]
+        )
+
+    @property
+    def current(self) -> Named | None:
+        """The placement on the screen; None on an empty shelf."""
+        items, name = self.items, self._index()["current"]
+        return next((i for i in items if i.name == name), items[0] if items else None)
+
+    def named(self, name: str) -> Named:
+        found = next((i for i in self.items if i.name == name), None)
+        if found is None:
+            raise ValueError(f"There is no placement named {name!r} here.")
+        return found
+
+    def path(self, name: str) -> Path:
+        return self.folder / self.named(name).file
+
+    def choose(self, name: str) -> None:
+        self._save(list(self.items), self.named(name).name)
+
+    def read(self, name: str) -> Placement:
+        return placement_from_json(json.loads(self.path(name).read_text()))
+
+    def history(self, name: str) -> History:
+        return history_from_json(read_json(self._history_path(self.named(name))))
+
+    def add(
+        self, name: str, placement: Placement, made_by: str, facts: Mapping[str, Any] | None = None
+    ) -> str:
+        """Put a placement on the shelf and make it current; its name there is returned.
+
+        A placer's result takes the place of an earlier result of the same placer under the same
+        name; a name that is taken otherwise gets a number.
+        """
+        items = list(self.items)
+        same = next((i for i in items if i.name == name), None)
+        if same is not None and (same.made_by != made_by or made_by == HAND):
+            return self.add(_next_name(name, {i.name for i in items}), placement, made_by, facts)
+        entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})
+        write_text(self.folder / entry.file, placement_to_text(placement))
+        items = [entry if i.name == name else i for i in items] if same else [*items, entry]
+        self._save(items, name)
+        return name
+
+    def edit(self, name: str, placement: Placement, history: History) -> None:
+        """Store the next state of a hand-made placement and how it came about."""
+        entry = self.named(name)
+        write_json(self._history_path(entry), history.to_json())
+        write_text(self.folder / entry.file, placement_to_text(placement))
+
+    def replace(self, name: str, placement: Placement) -> None:
+        """Store a placement anew under its name, whoever made it."""
+        write_text(self.path(name), placement_to_text(placement))
+
+    def rename(self, name: str, to: str) -> None:
+        to = to.strip()
+        if not to:
+            raise ValueError("A placement needs a name; type one.")
+        if to != name and any(i.name == to for i in self.items):
+            raise ValueError(f"There is already a placement named {to!r}; choose another name.")
+        self.named(name)
+        items = [Named(to, i.file, i.made_by, i.facts) if i.name == name else i for i in self.items]
+        self._save(items, to)
+
+    def duplicate(self, name: str) -> str:
+        """A hand-made copy, current from now on; its name is returned."""
+        copy = _next_name(f"{name} copy", {i.name for i in self.items})
+        return self.add(copy, self.read(name), HAND, {"from": name})
+
+    def remove(self, name: str) -> None:
+        entry = self.named(name)
+        rest = [i for i in self.items if i.name != name]
+        self._save(rest, rest[0].name if rest else "")
+        for path in (self.folder / entry.file, self._history_path(entry)):
+            path.unlink(missing_ok=True)
+
+    def _new_file(self, name: str) -> str:
+        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "placement"
+        taken = {i.file for i in self.items}
+        return f"{_next_name(stem, {f.removesuffix('.json') for f in taken}, '-')}.json"
+
+    def _history_path(self, entry: Named) -> Path:
+        return self.folder / f"{entry.file.removesuffix('.json')}.history"
+
+
+def _next_name(name: str, taken: set[str], gap: str = " ") -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}{gap}{number}" in taken:
+        number += 1
+    return f"{name}{gap}{number}"

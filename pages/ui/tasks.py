@@ -1,0 +1,90 @@
+"""The three kinds of job that pages start, and what becomes of their results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pages.ui import choices, commands, jobs, units
+from pages.ui.atomic import write_text
+from pages.ui.shelf import Shelf
+from pages.ui.studio import Studio
+from placement.core.fingerprint import fingerprint_of
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+
+WORDS = {"place": "Placing", "profile": "Measuring", "run": "Running"}
+
+
+def start_profile(now: Studio, *, refresh: bool) -> str:
+    argv = commands.profile(now.project, refresh=refresh)
+    return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
+
+
+def start_place(
+    now: Studio,
+    placer: str,
+    settings: Mapping[str, Any],
+    time_limit_s: float | None,
+    seed: int,
+) -> str:
+    argv = commands.place(now.project, placer, settings, time_limit_s=time_limit_s, seed=seed)
+    about = {"placer": placer, "shelf": now.shelf.folder.name, "objective": now.settings.objective}
+    return _start(now, argv, about)
+
+
+def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
+    """Run the current placement; it gets a copy of its own, so that editing on does no harm."""
+    key = devices_key(now.placement)
+    path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
+    write_text(path, placement_to_text(now.placement))
+    about = {
+        "placement": now.named.name,
+        "devices_key": key,
+        "shelf": now.shelf.folder.name,
+        "model": now.model.graph.name,
+        "machine": now.machine.name,
+        "steps": steps,
+        "warmup": warmup,
+        "predicted_s": now.simulated.value if now.problem.unit == "s" else None,
+    }
+    return _start(now, commands.run(now.project, path, steps, warmup, seed), about)
+
+
+def devices_key(placement: Placement) -> str:
+    """Tells whether two placements of one graph put every op on the same device."""
+    return fingerprint_of([sorted(placement.device_of.items()), placement.order])
+
+
+def collect(now: Studio) -> list[str]:
+    """Take over results of finished place jobs; what to tell about each job that newly ended."""
+    told = []
+    for job_id in jobs.open_ones(now.project.folder):
+        job = jobs.read(now.project.folder, job_id)
+        if job.is_live:
+            continue
+        jobs.note(now.project.folder, job_id, collected=True)
+        told.append(_taken_over(now, job))
+    return told
+
+
+def _taken_over(now: Studio, job: jobs.Job) -> str:
+    if job.status != "done" or job.result is None:
+        return f"{WORDS.get(job.verb, job.verb)} did not finish: {job.message}"
+    if job.verb == "place":
+        placed = placement_from_json(job.result["placement"])
+        shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
+        facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
+        name = shelf.add(str(job.about["placer"]), placed, str(job.about["placer"]), facts)
+        now.project.change()
+        found = units.seconds(job.result["value"], job.result["unit"])
+        return f"Placed by {name}: predicted {found}."
+    if job.verb == "profile":
+        number = len(job.result["devices"])
+        return f"Measured {job.result['num_kernels']} kernels on {number} devices."
+    return f"Run finished: median {units.seconds(job.result['step_s']['median'])} per step."
+
+
+def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
+    verb, *rest = argv
+    job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
+    now.project.change()
+    choices.show_run("")
+    return job_id

@@ -1,0 +1,39 @@
+"""Words for people: explanations of the field's terms, and names made safe to show."""
+
+import re
+
+LANE = (
+    "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
+    " two lanes two parts of the network can compute at the same time."
+)
+SEGMENT = (
+    "A segment is a run of neighbouring ops on one device, handed to the runtime in one call. Each"
+    " change of device starts a new one."
+)
+CRITICAL = (
+    "The critical path is the chain of computing, sending and waiting that decides how long a step"
+    " takes. Making anything else faster does not help."
+)
+HEFT = (
+    "HEFT (heterogeneous earliest finish time) takes the ops by importance and puts each where it"
+    " would finish first."
+)
+STEP = "A step is one pass through the model, from its inputs being there to its last output."
+BOUND = "No placement at all can be faster than this, whatever method finds it."
+ESTIMATE = (
+    "These times come from a formula (arithmetic and memory traffic against the device's nominal"
+    " speed), not from this machine. Measure on the Devices page to replace them."
+)
+LIBRARY = "Ops that the runtime fuses into one kernel always move together."
+EMULATED = (
+    "This machine is not here: its times are computed, and a run follows a virtual clock instead of"
+    " hardware."
+)
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>$:^-])")
+
+
+def plain(text: str, longest: int = 400) -> str:
+    """Text from a file or a library so that Markdown shows it letter by letter."""
+    short = text if len(text) <= longest else text[: longest - 1] + "…"
+    return _MARKUP.sub(r"\\\1", " ".join(short.split()))

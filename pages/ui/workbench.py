@@ -1,0 +1,219 @@
+"""The picture with its side panel: select, move, undo; shared by the Model and the Place page.
+
+Each part is a fragment of its own, so that an edit redraws the colours and the panel and nothing
+else. Everything is read anew from the project, which the edit has changed by then.
+"""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import canvas, choices, inspector, messages, naming, studio, units, words
+from pages.ui.studio import Studio
+from pages.ui.why import critical_ops
+
+EDITED = ["numbers", "canvas", "side"]
+READ_ONLY = "This project is open in another session; here it can only be looked at."
+
+
+def show(*, numbers: bool = True) -> None:
+    """Draw picture and panel, with the predicted numbers above where they are wanted."""
+    _numbers(numbers)
+    left, right = st.columns([0.66, 0.34], gap="small")
+    with left:
+        _store()
+        _draw()
+    with right:
+        _side()
+
+
+@st.fragment(key="numbers")
+def _numbers(wanted: bool) -> None:
+    if wanted:
+        numbers_of(studio.studio())
+
+
+@st.fragment(key="store")
+def _store() -> None:
+    canvas.mount_view(_view(studio.studio()))
+
+
+@st.fragment(key="canvas")
+def _draw() -> None:
+    now = studio.studio()
+    view, devices = _view(now), canvas.device_keys([d.name for d in now.machine.devices])
+    index = now.machine.index
+    placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
+    canvas.draw_canvas(
+        view,
+        canvas.paint(view, placed, len(devices)),
+        devices=devices,
+        selection=choices.selection(),
+        ack=choices.last_op(),
+        session=choices.nonce(),
+        read_only=not choices.may_write(),
+        height=600,
+        on_ops=_on_ops,
+        marks=critical_ops(now.problem, now.simulated),
+        empty="" if now.model.graph.ops else "This model has no ops.",
+    )
+
+
+@st.fragment(key="side")
+def _side() -> None:
+    now = studio.studio()
+    messages.show()
+    naming.chooser(now)
+    _move_buttons(now)
+    inspector.show(now, choices.selection())
+    _changes(now)
+
+
+def numbers_of(now: Studio) -> None:
+    """Predicted step time and what it consists of."""
+    predicted, unit = now.simulated, now.problem.unit
+    path = predicted.critical_path
+    sending = sum(s.duration_s for s in path if s.kind != "compute")
+    origin = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
+    counts = now.placement.ops_per_device()
+    cells = st.columns(5)
+    label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
+    cells[0].metric(
+        label,
+        units.seconds(predicted.value, unit),
+        origin[now.problem.costs.origin],
+        delta_color="off",
+        delta_arrow="off",
+        help=f"{words.STEP} {words.ESTIMATE if now.is_estimate else ''}",
+    )
+    cells[1].metric(
+        "Fastest possible",
+        f"≥ {units.seconds(studio.bound_of(now), unit)}",
+        help=words.BOUND,
+    )
+    cells[2].metric("Segments", len(predicted.schedule.segments), help=words.SEGMENT)
+    cells[3].metric(
+        "Sent between devices",
+        units.num_bytes(predicted.transfer_bytes),
+        f"{units.seconds(sending, unit)} on the critical path",
+        delta_color="off",
+        delta_arrow="off",
+        help=words.CRITICAL,
+    )
+    cells[4].metric(
+        "Ops per device",
+        " / ".join(str(counts.get(d.name, 0)) for d in now.machine.devices[:4]),
+        help="In the order of the machine's devices: "
+        + words.plain(", ".join(d.name for d in now.machine.devices[:9])),
+    )
+    for broken in studio.violations_of(now):
+        st.warning(words.plain(broken))
+
+
+def _view(now: Studio) -> canvas.View:
+    graph = now.model.graph
+    opened = choices.expanded(graph.fingerprint)
+    return canvas.build_view(graph, canvas.default_expanded(graph) if opened is None else opened)
+
+
+def _on_ops() -> None:
+    """Apply what was done in the picture, then redraw only what it touches."""
+    now = studio.studio()
+    view, redraw = _view(now), list(EDITED)
+    for op in canvas.read_ops("canvas", session=choices.nonce(), after=choices.last_op()):
+        choices.applied_op(op["n"])
+        if op["kind"] == "select":
+            choices.select(canvas.ops_of(view, op["nodes"]))
+        elif op["kind"] in ("toggle", "expand_all", "collapse_all"):
+            _open_or_close(now, op)
+            redraw.insert(0, "store")
+        else:
+            _edit(op, view)
+    st.rerun(redraw)
+
+
+def _open_or_close(now: Studio, op: dict[str, Any]) -> None:
+    graph = now.model.graph
+    opened = choices.expanded(graph.fingerprint)
+    before = canvas.default_expanded(graph) if opened is None else opened
+    choices.expand(graph.fingerprint, canvas.expanded_after(graph, before, op))
+
+
+def _edit(op: dict[str, Any], view: canvas.View) -> None:
+    now = studio.studio()
+    if not choices.renew_claim(now.project):
+        choices.say("warning", READ_ONLY)
+    elif op["kind"] == "undo":
+        studio.step_back(now)
+    elif op["kind"] == "redo":
+        studio.step_forward(now)
+    elif op["device"] < len(now.machine.devices):
+        move(tuple(canvas.ops_of(view, op["nodes"])), now.machine.devices[op["device"]].name)
+
+
+def move(ops: tuple[str, ...], device: str) -> None:
+    """Put ops on a device and leave a word about it where there is something to say."""
+    now = studio.studio()
+    try:
+        told = studio.edit(now, ops, device)
+    except ValueError as error:
+        choices.say("warning", str(error))
+    else:
+        if told:
+            choices.say("info", told)
+
+
+def _move_buttons(now: Studio) -> None:
+    """Device menu, undo and redo, for those who do not use the keys."""
+    history = now.shelf.history(now.named.name)
+    locked = not choices.may_write()
+    row = st.container(horizontal=True, gap="small")
+    with row.popover("Move to…", disabled=locked or not choices.selection()):
+        for number, device in enumerate(now.machine.devices, 1):
+            st.button(
+                words.plain(f"{number}  {device.name}"),
+                key=f"move-{number}",
+                on_click=_clicked_device,
+                args=(device.name,),
+                width="stretch",
+            )
+    row.button(
+        "Undo",
+        key="undo",
+        help=f"{len(history.done)} steps can be undone",
+        disabled=locked or not history.done,
+        on_click=_clicked_travel,
+        args=("undo",),
+    )
+    row.button(
+        "Redo",
+        key="redo",
+        help=f"{len(history.undone)} steps can be redone",
+        disabled=locked or not history.undone,
+        on_click=_clicked_travel,
+        args=("redo",),
+    )
+
+
+def _clicked_device(device: str) -> None:
+    if choices.renew_claim(choices.project()):
+        move(choices.selection(), device)
+    st.rerun(EDITED)
+
+
+def _clicked_travel(kind: str) -> None:
+    now = studio.studio()
+    if choices.renew_claim(now.project):
+        (studio.step_back if kind == "undo" else studio.step_forward)(now)
+    st.rerun(EDITED)
+
+
+def _changes(now: Studio) -> None:
+    done = now.shelf.history(now.named.name).done
+    if not done:
+        return
+    with st.expander(f"Changes by hand ({len(done)})"):
+        for number, change in reversed(list(enumerate(done, 1))[-50:]):
+            st.text(f"{number}. {change.label}")
+        if len(done) > 50:
+            st.caption(f"and {len(done) - 50} before them")

@@ -1,0 +1,60 @@
+"""A job on the page: progress and cancel while it lives, one sentence if it came to nothing."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui import choices, jobs, tasks, words
+from pages.ui.studio import Studio, studio
+
+POLL_S = 0.5
+
+
+def nothing_more(job: jobs.Job) -> None:
+    """The default for `show`: progress says enough."""
+
+
+def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more) -> None:
+    """Draw the newest job of a kind; `more` draws below the progress what it has so far."""
+    job = jobs.latest(now.project.folder, verb)
+    if job is None:
+        return
+    if job.is_live:
+        _live(verb, more)
+    elif job.status != "done" and not job.about.get("dismissed"):
+        _ended(now, job)
+
+
+@st.fragment(run_every=POLL_S)
+def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:
+    now = studio()
+    job = jobs.latest(now.project.folder, verb)
+    if job is None or not job.is_live:
+        st.rerun()
+    assert job is not None
+    bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")
+    share, doing = job.progress
+    bar.progress(share, text=words.plain(job.message or f"{tasks.WORDS[verb]}: {doing}"))
+    cancel.button(
+        "Cancel",
+        key=f"cancel-{verb}",
+        on_click=jobs.stop,
+        args=(now.project.folder, job.id),
+        disabled=not choices.may_write(),
+        width="stretch",
+    )
+    more(job)
+
+
+def _ended(now: Studio, job: jobs.Job) -> None:
+    text, gone = st.columns([0.84, 0.16], vertical_alignment="center")
+    kind = "info" if job.status == "cancelled" else "error"
+    getattr(text, kind)(f"{tasks.WORDS[job.verb]}: {words.plain(job.message)}")
+    gone.button(
+        "Dismiss",
+        key=f"dismiss-{job.id}",
+        on_click=jobs.note,
+        args=(now.project.folder, job.id),
+        kwargs={"dismissed": True},
+        width="stretch",
+    )

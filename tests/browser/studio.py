@@ -1,0 +1,63 @@
+"""What the browser tests of the studio do over and over."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
+PATIENCE_MS = 180_000
+
+
+def drawn(page: Page) -> dict:
+    """What the canvas shows, once it shows a graph and nothing is under way."""
+    page.wait_for_function(
+        f"() => {{ const p = {PROBE}; return p && p.drawn && p.nodes.length && !p.pending; }}",
+        timeout=PATIENCE_MS,
+    )
+    return page.evaluate(PROBE)
+
+
+def until(page: Page, condition: str, given: object = None) -> dict:
+    """What the canvas shows once a JavaScript condition on `p` (and `given`) holds."""
+    page.wait_for_function(
+        f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}); }}",
+        arg=given,
+        timeout=PATIENCE_MS,
+    )
+    return page.evaluate(PROBE)
+
+
+def go(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).first.click()
+    expect(page).to_have_url(re.compile(f"/{'' if name == 'Model' else name.lower()}[?]project="))
+
+
+def select(page: Page, number: int) -> dict:
+    """Click the n-th node and wait until Python has answered; the node is returned."""
+    node = drawn(page)["nodes"][number]
+    page.mouse.click(node["x"], node["y"])
+    until(page, "p.selection.includes(given)", node["id"])
+    expect(page.get_by_text(re.compile(r"Selected: \d+"), exact=False).first).to_be_visible()
+    return node
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Pick an option of a Streamlit select box."""
+    box = page.get_by_role("combobox", name=re.compile(label)).first
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def upload(page: Page, path: str) -> None:
+    page.locator('section[data-testid="stSidebar"] input[type="file"]').set_input_files(path)
+
+
+def metric(page: Page, label: str):
+    """The value of the metric with this label."""
+    found = page.get_by_test_id("stMetric").filter(has_text=label)
+    return found.get_by_test_id("stMetricValue")
+
+
+def project_of(page: Page) -> str:
+    page.wait_for_url(re.compile("project="), timeout=PATIENCE_MS)
+    return re.search(r"project=([a-z0-9]+)", page.url)[1]

@@ -1,0 +1,391 @@
+"""Every gesture of the canvas in a real Chromium, against a page that holds nothing else."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+PROBE = "() => globalThis.__placementCanvas?.probe?.() ?? null"
+
+
+@pytest.fixture(scope="module")
+def harness_url(tmp_path_factory):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("harness") / "log"
+    command = (
+        *(sys.executable, "-m", "streamlit", "run", "tests/browser/harness_canvas.py"),
+        *("--server.headless", "true", "--server.port", str(port)),
+    )
+    with log.open("w") as out:
+        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            assert server.poll() is None, log.read_text()
+            try:
+                urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield url
+        assert "Traceback" not in log.read_text(), log.read_text()
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+class Canvas:
+    """A page with a canvas, and what a person does to it."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def probe(self):
+        return self.page.evaluate(PROBE)
+
+    def wait(self, condition: str):
+        """Until a JavaScript expression over the probe `p` holds."""
+        self.page.wait_for_function(
+            f"() => {{ const p = ({PROBE})(); return p && ({condition}); }}"
+        )
+        return self.probe()
+
+    def settled(self):
+        """Until Python has answered everything."""
+        return self.wait("p.pending === 0 && !p.busy && p.drawn === p.view")
+
+    def node(self, label: str):
+        return next(n for n in self.probe()["nodes"] if n["label"] == label)
+
+    def click(self, node, **options):
+        self.page.mouse.click(node["x"], node["y"], **options)
+
+    def drag(self, start, end, *, key: str | None = None):
+        if key:
+            self.page.keyboard.down(key)
+        self.page.mouse.move(*start)
+        self.page.mouse.down()
+        for step in range(1, 9):
+            self.page.mouse.move(
+                start[0] + (end[0] - start[0]) * step / 8, start[1] + (end[1] - start[1]) * step / 8
+            )
+        self.page.mouse.up()
+        if key:
+            self.page.keyboard.up(key)
+
+    def held(self):
+        """What Python holds, once it agrees with the picture."""
+        self.settled()
+        text = self.page.locator('[data-testid="stCode"]').inner_text()
+        return json.loads(text)
+
+
+@pytest.fixture
+def opened(chromium, harness_url):
+    """Open the harness; errors and any request outside fail the test."""
+    contexts, wrong = [], []
+
+    def open_canvas(query: str = "model=blocks", **options) -> Canvas:
+        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))
+        page.on("dialog", lambda d: (wrong.append("a dialog: code was executed"), d.dismiss()))
+        page.on("console", lambda m: wrong.append(m.text) if "graph canvas:" in m.text else None)
+        page.on(
+            "request",
+            lambda r: (
+                wrong.append(r.url)
+                if re.match(r"(https?|wss?)://", r.url) and "//127.0.0.1:" not in r.url
+                else None
+            ),
+        )
+        page.goto(f"{harness_url}/?{query}")
+        canvas = Canvas(page)
+        canvas.settled()
+        return canvas
+
+    yield open_canvas
+    for context in contexts:
+        for page in context.pages:
+            probe = page.evaluate(PROBE)
+            assert probe is None or probe["error"] is None, probe["error"]
+            assert page.locator('[data-testid="stException"]').count() == 0
+        context.close()
+    assert not wrong, wrong
+
+
+def test_first_picture_shows_blocks_in_device_colours(opened):
+    canvas = opened()
+    probe = canvas.probe()
+    assert len(probe["nodes"]) == 36 and len(probe["boxes"]) == 6
+    assert {n["device"] for n in probe["nodes"]} == {0, 1}
+    assert probe["counts"] == [36, 36, 0]
+    stage = probe["stage"]
+    for node in probe["nodes"]:
+        assert stage["left"] < node["x"] - node["w"] / 2
+        assert node["x"] + node["w"] / 2 < stage["left"] + stage["width"]
+
+
+def test_click_selects_and_empty_ground_clears(opened):
+    canvas = opened()
+    node = canvas.node("Identity")
+    canvas.click(node)
+    assert canvas.probe()["selection"] == [node["id"]]
+    assert canvas.held()["selection"] == ["net/block0/split"]
+    stage = canvas.probe()["stage"]
+    canvas.page.mouse.click(stage["left"] + 6, stage["top"] + stage["height"] - 6)
+    assert canvas.probe()["selection"] == []
+    assert canvas.held()["selection"] == []
+
+
+def test_ctrl_click_adds_and_takes_away(opened):
+    canvas = opened()
+    first, second = canvas.node("b0"), canvas.node("b1")
+    canvas.click(first)
+    canvas.page.keyboard.down("Control")
+    canvas.click(second)
+    assert set(canvas.probe()["selection"]) == {first["id"], second["id"]}
+    canvas.click(first)
+    canvas.page.keyboard.up("Control")
+    assert canvas.probe()["selection"] == [second["id"]]
+    assert len(canvas.held()["selection"]) == second["ops"]
+
+
+def test_shift_drag_selects_what_the_box_touches(opened):
+    canvas = opened()
+    box = canvas.probe()["boxes"][0]
+    canvas.drag(
+        (box["x"] - 4, box["y"] - 4), (box["x"] + box["w"] + 4, box["y"] + box["h"]), key="Shift"
+    )
+    selected = [n for n in canvas.probe()["nodes"] if n["selected"] == "2"]
+    assert {n["parent"] for n in selected} == {box["id"]} and len(selected) == 6
+    assert len(canvas.held()["selection"]) == 12
+
+
+def test_alt_drag_selects_with_a_lasso(opened):
+    canvas = opened()
+    page, box = canvas.page, canvas.probe()["boxes"][0]
+    left, top = box["x"] - 6, box["y"] - 6
+    right, bottom = box["x"] + box["w"] + 6, box["y"] + box["h"] + 6
+    page.keyboard.down("Alt")
+    page.mouse.move(left, top)
+    page.mouse.down()
+    for x, y in ((right, top), (right, bottom), (left, bottom)):
+        page.mouse.move(x, y, steps=5)
+    page.mouse.up()
+    page.keyboard.up("Alt")
+    assert len(canvas.held()["selection"]) == 12
+
+
+def test_keys_assign_undo_and_redo(opened):
+    canvas = opened()
+    node = canvas.node("b0")
+    canvas.click(node)
+    canvas.page.keyboard.press("3")
+    assert canvas.node("b0")["device"] == 2, "the colour does not wait for Python"
+    assert canvas.held()["devices"].count(2) == node["ops"]
+    assert canvas.probe()["counts"] == [36 - node["ops"], 36, node["ops"]]
+    canvas.page.keyboard.press("Control+z")
+    canvas.wait("p.counts[2] === 0")
+    assert canvas.held()["devices"].count(2) == 0
+    canvas.page.keyboard.press("Control+Shift+Z")
+    canvas.wait("p.counts[2] > 0")
+    canvas.page.keyboard.press("u")
+    canvas.wait("p.counts[2] === 0")
+
+
+def test_twenty_fast_keys_all_arrive(opened):
+    canvas = opened("model=blocks&slow=0.05")
+    canvas.click(canvas.node("b0"))
+    for number in range(20):
+        canvas.page.keyboard.press(str(number % 3 + 1))
+    held = canvas.held()
+    assert held["log"].count("assign") == 20
+    assert held["devices"][1] == 19 % 3
+    assert canvas.node("b0")["device"] == 19 % 3
+
+
+def test_the_menu_assigns_by_mouse_and_by_keyboard(opened):
+    canvas = opened()
+    node = canvas.node("b1")
+    canvas.click(node, button="right")
+    canvas.page.get_by_role("menuitem", name="cpu:1").click()
+    assert canvas.node("b1")["device"] == 1
+    canvas.page.keyboard.press("m")
+    canvas.page.keyboard.press("ArrowDown")
+    canvas.page.keyboard.press("ArrowDown")
+    canvas.page.keyboard.press("Enter")
+    assert canvas.node("b1")["device"] == 2
+    canvas.page.keyboard.press("m")
+    canvas.page.keyboard.press("Escape")
+    assert canvas.page.get_by_role("menu").count() == 0
+    assert canvas.held()["devices"].count(2) == node["ops"]
+
+
+def test_dragging_onto_a_device_assigns_and_moves_nothing(opened):
+    canvas = opened()
+    before = canvas.node("b2")
+    chip = canvas.page.locator(".chip").nth(2).bounding_box()
+    canvas.drag((before["x"], before["y"]), (chip["x"] + 20, chip["y"] + 10))
+    after = canvas.node("b2")
+    assert after["device"] == 2
+    assert (after["x"], after["y"]) == (before["x"], before["y"])
+    assert canvas.held()["devices"].count(2) == before["ops"]
+
+
+def test_double_click_opens_and_closes_where_the_block_is(opened):
+    canvas = opened()
+    node = canvas.node("b1")
+    canvas.page.mouse.dblclick(node["x"], node["y"])
+    canvas.wait(f"p.boxes.some((b) => b.id === '{node['id']}')")
+    probe = canvas.settled()
+    box = next(b for b in probe["boxes"] if b["id"] == node["id"])
+    assert abs(box["x"] + box["w"] / 2 - node["x"]) < 1
+    assert abs(box["y"] - (node["y"] - node["h"] / 2)) < 1
+    inner = next(n for n in probe["nodes"] if n["parent"] == node["id"])
+    canvas.page.mouse.dblclick(inner["x"], inner["y"])
+    canvas.wait(f"p.nodes.some((n) => n.id === '{node['id']}')")
+    again = canvas.settled()
+    back = next(n for n in again["nodes"] if n["id"] == node["id"])
+    assert abs(back["x"] - node["x"]) < 1 and abs(back["y"] - node["y"]) < 1
+
+
+def test_buttons_open_and_close_everything(opened):
+    canvas = opened()
+    canvas.page.get_by_role("button", name="Open all blocks").click()
+    assert len(canvas.wait("p.nodes.length === 72")["nodes"]) == 72
+    canvas.page.get_by_role("button", name="Close all blocks").click()
+    canvas.wait("p.nodes.length === 6 && p.boxes.length === 0")
+    assert canvas.held()["log"] == ["expand_all", "collapse_all"]
+
+
+def test_a_title_selects_its_block_and_its_minus_closes_it(opened):
+    canvas = opened()
+    box = canvas.probe()["boxes"][1]
+    scale = canvas.probe()["scale"]
+    canvas.page.mouse.click(box["x"] + box["w"] / 2, box["y"] + 12 * scale)
+    assert len(canvas.held()["selection"]) == 12
+    canvas.page.mouse.click(box["x"] + 15 * scale, box["y"] + 13 * scale)
+    canvas.wait(f"p.nodes.some((n) => n.id === '{box['id']}')")
+
+
+def test_keyboard_alone_walks_opens_and_assigns(opened):
+    canvas = opened()
+    page = canvas.page
+    page.locator(".canvas").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    canvas.wait("p.selection.length === 1")
+    selected = next(n for n in canvas.probe()["nodes"] if n["selected"] == "2")
+    assert selected["closed"]
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    canvas.wait(f"p.boxes.some((b) => b.id === '{selected['id']}')")
+    page.keyboard.press("Escape")
+    assert canvas.held()["selection"] == []
+    assert canvas.page.locator(".live").inner_text() == "Nothing selected"
+
+
+def test_zoom_fit_and_pan_leave_the_placement_alone(opened):
+    canvas = opened()
+    page = canvas.page
+    scale = canvas.probe()["scale"]
+    page.get_by_role("button", name="Zoom in").click()
+    assert canvas.probe()["scale"] > scale
+    page.locator(".canvas").focus()
+    page.keyboard.press("f")
+    canvas.wait(f"Math.abs(p.scale - {scale}) < 1e-6")
+    page.wait_for_timeout(300)
+    stage = canvas.probe()["stage"]
+    x = canvas.node("Identity")["x"]
+    corner = (stage["left"] + 10, stage["top"] + stage["height"] - 10)
+    canvas.drag(corner, (corner[0] + 80, corner[1] - 40))
+    canvas.wait(f"Math.abs(p.nodes[0].x - {x} - 80) < 8")
+    assert canvas.held()["log"] == []
+
+
+def test_streamlit_shortcuts_do_not_fire(opened):
+    canvas = opened()
+    canvas.click(canvas.node("b0"))
+    for key in ("r", "c", " ", "PageDown", "End"):
+        canvas.page.keyboard.press(key)
+    canvas.page.wait_for_timeout(300)
+    assert canvas.page.get_by_text("Clear caches").count() == 0
+    assert canvas.page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+
+
+def test_read_only_selects_but_assigns_nothing(opened):
+    canvas = opened("model=blocks&readonly=1")
+    canvas.click(canvas.node("b0"))
+    canvas.page.keyboard.press("3")
+    assert canvas.node("b0")["device"] == 0
+    assert "Read only" in canvas.probe()["status"]
+    assert canvas.held()["log"] == ["select"]
+
+
+def test_hostile_names_are_shown_and_not_executed(opened):
+    canvas = opened("model=hostile")
+    node = canvas.probe()["nodes"][0]
+    assert node["label"].startswith("<img src=x")
+    canvas.click(node)
+    canvas.page.mouse.move(node["x"] + 3, node["y"] + 3)
+    tooltip = canvas.page.locator(".tooltip")
+    tooltip.wait_for(state="visible")
+    assert "‹img src=x onerror=alert(1)›" in tooltip.inner_text()
+    canvas.page.keyboard.press("m")
+    assert canvas.page.locator(".canvas img, .canvas script").count() == 0
+    canvas.page.keyboard.press("Escape")
+    canvas.held()
+
+
+def test_another_page_and_back_keeps_colours_selection_and_view(opened):
+    canvas = opened()
+    canvas.click(canvas.node("b0"))
+    canvas.page.keyboard.press("3")
+    canvas.page.get_by_role("button", name="Zoom in").click()
+    before = canvas.settled()
+    canvas.page.get_by_role("link", name="Other").click()
+    canvas.page.get_by_text("Another page").wait_for()
+    canvas.page.get_by_role("link", name="Main", exact=True).click()
+    canvas.wait("p.drawn === p.view")
+    after = canvas.settled()
+    assert after["selection"] == before["selection"]
+    assert after["counts"] == before["counts"]
+    assert after["scale"] == pytest.approx(before["scale"])
+    assert after["nodes"][0]["x"] == pytest.approx(before["nodes"][0]["x"], abs=2)
+    canvas.page.keyboard.press("Escape")
+
+
+def test_theme_and_size_may_change(opened):
+    canvas = opened()
+    canvas.click(canvas.node("b0"))
+    before = canvas.settled()
+    canvas.page.emulate_media(color_scheme="dark")
+    canvas.wait("p.dark")
+    canvas.page.set_viewport_size({"width": 1000, "height": 700})
+    canvas.wait(f"p.stage.width < {before['stage']['width']} - 100")
+    after = canvas.probe()
+    assert after["selection"] == before["selection"]
+    assert after["scale"] == pytest.approx(before["scale"])
+
+
+def test_a_thousand_nodes_are_drawn_and_edited(opened):
+    canvas = opened("model=chain-1000")
+    canvas.page.get_by_role("button", name="Open all blocks").click()
+    canvas.wait("p.nodes.length === 1000")
+    canvas.page.locator(".canvas").focus()
+    canvas.page.keyboard.press("Control+a")
+    canvas.page.keyboard.press("3")
+    assert canvas.held()["devices"] == [2] * 1000

@@ -1,0 +1,91 @@
+"""The main job from end to end in a real browser: open, place, edit, undo, run, read the time."""
+
+import re
+
+import onnx
+from onnx import TensorProto, helper
+from playwright.sync_api import expect
+
+from tests.browser.studio import (
+    PATIENCE_MS,
+    choose,
+    drawn,
+    go,
+    metric,
+    project_of,
+    select,
+    until,
+    upload,
+)
+
+
+def test_the_first_screen_shows_the_default_sample_coloured_by_device(page):
+    shown = drawn(page)
+    assert sum(shown["counts"]) == 371 and all(shown["counts"])
+    expect(page.get_by_text("estimated by formula, not measured").first).to_be_visible()
+
+
+def test_open_place_edit_undo_and_run(page):
+    drawn(page)
+    choose(page, "Sample", "onnx-squeezenet")
+    expect(page.get_by_text("onnx-squeezenet (66 ops)").first).to_be_visible()
+    until(page, "p.counts.reduce((a, b) => a + b) === 66")
+
+    go(page, "Place")
+    page.get_by_role("button", name="Place", exact=True).click()
+    expect(page.get_by_text(re.compile("Placed by heft")).first).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("measured on this machine").first).to_be_visible()
+
+    before = drawn(page)["counts"]
+    node = select(page, 1)
+    key = 2 if before[0] >= before[1] else 1
+    page.keyboard.press(str(key))
+    after = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", before)["counts"]
+    assert sum(after) == sum(before) and after[key - 1] > before[key - 1]
+    expect(page.get_by_text("manual (by hand)").first).to_be_visible()
+    assert node["ops"] >= 1
+    page.keyboard.press("Control+z")
+    assert until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", before)
+    page.get_by_role("button", name="Redo", exact=True).first.click()
+    assert until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", after)
+
+    go(page, "Run")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(metric(page, "Measured step time")).to_have_text(
+        re.compile(r"[\d.]+ (ms|s|µs)"), timeout=PATIENCE_MS
+    )
+    expect(metric(page, "Outputs")).to_have_text("match")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    expect(page.get_by_text(re.compile("is computing,")).first).to_be_visible()
+
+
+def small_model(path):
+    """Two convolutions and a sum, the way a person's own file looks."""
+    tensors = [
+        helper.make_tensor(n, TensorProto.FLOAT, [4, 4, 3, 3], [0.1] * 144) for n in ("w1", "w2")
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w1"], ["a"], name="left", pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["x", "w2"], ["b"], name="right", pads=[1, 1, 1, 1]),
+        helper.make_node("Add", ["a", "b"], ["y"], name="sum"),
+    ]
+    ends = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 4, 32, 32]) for n in "xy"
+    ]
+    graph = helper.make_graph(nodes, "mine", ends[:1], ends[1:], tensors)
+    onnx.save(helper.make_model(graph, ir_version=10), path)
+
+
+def test_an_uploaded_file_opens_runs_and_is_named_by_its_real_path(page, tmp_path):
+    drawn(page)
+    small_model(tmp_path / "my model.onnx")
+    upload(page, str(tmp_path / "my model.onnx"))
+    expect(page.get_by_text(re.compile(r"\(3 ops\)")).first).to_be_visible()
+    until(page, "p.counts.reduce((a, b) => a + b) === 3")
+    project = project_of(page)
+    go(page, "Run")
+    page.get_by_text("The same on the command line").click()
+    code = page.get_by_test_id("stCode").first
+    expect(code).to_contain_text(f"projects/{project}/model/my_model.onnx")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(metric(page, "Outputs")).to_have_text("match", timeout=PATIENCE_MS)

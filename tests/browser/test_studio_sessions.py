@@ -1,0 +1,147 @@
+"""Several sessions at once, reloads and restarts: nobody's placement is disturbed or lost."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import ROOT, _wait_until_up
+from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, project_of, select, until
+
+
+def test_two_sessions_do_not_disturb_each_other(new_page):
+    one, two = new_page(), new_page()
+    start = drawn(one)["counts"]
+    assert drawn(two)["counts"] == start
+    assert project_of(one) != project_of(two)
+    select(one, 0)
+    one.keyboard.press("2")
+    changed = until(one, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
+    choose(two, "Sample", "onnx-squeezenet")
+    until(two, "p.counts.reduce((a, b) => a + b) === 66")
+    one.reload()
+    assert drawn(one)["counts"] == changed
+    expect(one.get_by_text("manual (by hand)").first).to_be_visible()
+
+
+def test_a_second_session_of_a_project_says_so_and_can_copy_it(new_page):
+    one = new_page()
+    start = drawn(one)["counts"]
+    project = project_of(one)
+    two = new_page(f"?project={project}")
+    drawn(two)
+    notice = "This project is open in another session"
+    expect(two.get_by_text(notice).first).to_be_visible()
+    expect(one.get_by_text(notice)).to_have_count(0)
+    node = drawn(two)["nodes"][0]
+    two.mouse.click(node["x"], node["y"])
+    two.keyboard.press("2")
+    select(one, 0)
+    one.keyboard.press("1")
+    assert drawn(two)["counts"] == start
+    two.get_by_role("button", name="Open a copy").click()
+    expect(two.get_by_text(notice)).to_have_count(0)
+    assert project_of(two) != project
+
+
+def test_a_project_is_free_again_when_its_tab_is_closed(new_page):
+    one = new_page()
+    drawn(one)
+    project = project_of(one)
+    two = new_page(f"?project={project}")
+    notice = two.get_by_text("This project is open in another session")
+    expect(notice.first).to_be_visible()
+    one.close()
+    expect(notice).to_have_count(0, timeout=60_000)
+
+
+def test_a_reload_keeps_the_project_and_may_go_on_editing(page):
+    start = drawn(page)["counts"]
+    go(page, "Place")
+    select(page, 0)
+    page.keyboard.press("2")
+    changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
+    page.reload()
+    assert drawn(page)["counts"] == changed
+    expect(page.get_by_text("This project is open in another session")).to_have_count(0)
+    page.get_by_role("button", name="Undo", exact=True).first.click()
+    until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
+
+
+def test_two_live_runs_queue(new_page):
+    pages = [new_page(), new_page()]
+    for page in pages:
+        drawn(page)
+        choose(page, "Sample", "onnx-squeezenet")
+        expect(page.get_by_text("onnx-squeezenet (66 ops)").first).to_be_visible()
+        go(page, "Run")
+    one, two = pages
+    one.get_by_role("spinbutton", name="Steps", exact=True).fill("2000")
+    one.get_by_role("spinbutton", name="Steps", exact=True).press("Enter")
+    one.get_by_role("button", name="Run", exact=True).click()
+    expect(one.get_by_text(re.compile("Running: Step")).first).to_be_visible(timeout=PATIENCE_MS)
+    two.get_by_role("button", name="Run", exact=True).click()
+    waiting = two.get_by_text(re.compile(r"Waiting for process \d+"))
+    expect(waiting.first).to_be_visible(timeout=PATIENCE_MS)
+    one.get_by_role("button", name="Cancel").click()
+    expect(one.get_by_text("Stopped before it finished").first).to_be_visible(timeout=PATIENCE_MS)
+    expect(metric(two, "Measured step time")).to_be_visible(timeout=PATIENCE_MS)
+    expect(waiting).to_have_count(0)
+
+
+@pytest.fixture
+def restartable(tmp_path, studio_log):
+    """A function that starts the same studio, on the same port and home, again and again."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    running = []
+
+    def end():
+        for server in running:
+            server.terminate()
+            server.wait(30)
+        running.clear()
+
+    def start():
+        end()
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
+        with studio_log.open("a") as log:
+            server = subprocess.Popen(
+                [*command, "--server.port", str(port)],
+                cwd=ROOT,
+                env={**os.environ, "PLACEMENT_STUDIO_HOME": str(tmp_path)},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        running.append(server)
+        _wait_until_up(f"http://127.0.0.1:{port}", server, studio_log)
+        return f"http://127.0.0.1:{port}"
+
+    yield start
+    end()
+
+
+def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chromium):
+    url = restartable()
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{url}/place")
+    start = drawn(page)["counts"]
+    project = project_of(page)
+    select(page, 0)
+    page.keyboard.press("2")
+    changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
+    page.close()
+    restartable()
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(f"{url}/place?project={project}")
+    assert drawn(page)["counts"] == changed
+    expect(page.get_by_text("Changes by hand (1)").first).to_be_visible()
+    expect(page.get_by_text("This project is open in another session")).to_have_count(0)
+    page.get_by_role("button", name="Undo", exact=True).first.click()
+    until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)
+    page.close()

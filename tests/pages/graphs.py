@@ -1,0 +1,77 @@
+"""Graphs for the canvas tests, made up or from the bundled samples."""
+
+from collections.abc import Iterable
+
+from placement.core.graph import Graph, Op, Tensor
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def graph_of(
+    ops: Iterable[tuple[str, str, str]], arcs: Iterable[tuple[int, int]], num_bytes: int = 4096
+) -> Graph:
+    """A graph from (name, kind, scope) and index pairs; one tensor per producer."""
+    made = tuple(Op(name, kind, scope) for name, kind, scope in ops)
+    readers: dict[int, dict[int, None]] = {i: {} for i in range(len(made))}
+    for start, end in arcs:
+        readers[start][end] = None
+    tensors = tuple(
+        Tensor(f"t{i}", made[i].name, tuple(made[j].name for j in ends), num_bytes * (i % 7 + 1))
+        for i, ends in readers.items()
+    )
+    return Graph("made up", made, tensors)
+
+
+def blocks(num_blocks: int = 6, size: int = 12) -> Graph:
+    """Blocks of four parallel branches, one after the other."""
+    ops: list[tuple[str, str, str]] = []
+    arcs: list[tuple[int, int]] = []
+    before = -1
+    for block in range(num_blocks):
+        scope = f"net/block{block}"
+        first = len(ops)
+        ops.append((f"{scope}/split", "Identity", scope))
+        if before >= 0:
+            arcs.append((before, first))
+        ends = []
+        for branch in range(4):
+            last = first
+            for step in range((size - 2) // 4 + branch % 2):
+                kind = "Relu" if step % 2 else "Conv"
+                ops.append((f"{scope}/b{branch}/{kind.lower()}_{step}", kind, f"{scope}/b{branch}"))
+                arcs.append((last, len(ops) - 1))
+                last = len(ops) - 1
+            ends.append(last)
+        ops.append((f"{scope}/join", "Concat", scope))
+        before = len(ops) - 1
+        arcs.extend((end, before) for end in ends)
+    return graph_of(ops, arcs)
+
+
+def chain(num_ops: int) -> Graph:
+    ops = [(f"n{i}", "Conv" if i % 2 else "Relu", "") for i in range(num_ops)]
+    return graph_of(ops, [(i, i + 1) for i in range(num_ops - 1)])
+
+
+def wide(num_ops: int = 80) -> Graph:
+    """One source that everything reads, and ops with no edges at all."""
+    ops = [(f"n{i}", "Add", "") for i in range(num_ops)]
+    return graph_of(ops, [(0, i) for i in range(1, num_ops // 2)])
+
+
+def hostile() -> Graph:
+    ops = [(f"{HOSTILE}{i}", HOSTILE, f"{HOSTILE}/</script>") for i in range(3)]
+    ops.append(('"\u202e`${x}', "Conv\u0000\n", 'a href="x"/b'))
+    return graph_of(ops, [(0, 1), (1, 2), (2, 3)])
+
+
+def graph_named(name: str) -> Graph:
+    """A made-up graph, a chain ("chain-1000"), or a bundled sample."""
+    if name.startswith("chain-"):
+        return chain(int(name.removeprefix("chain-")))
+    made = {"blocks": blocks, "wide": wide, "hostile": hostile}
+    if name in made:
+        return made[name]()
+    from placement import loaders
+
+    return loaders.load(name).graph

@@ -1,0 +1,291 @@
+"""The pure half of the canvas: scope tree, visible set, layout, words, colours."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pages.ui import canvas
+from pages.ui.canvas.scopes import MAX_MEMBERS
+from pages.ui.canvas.viewmodel import OPTIONS, store_payload
+from placement.core.graph import Graph
+from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, wide
+
+ROOT = Path(__file__).parents[2]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """Up to forty ops in nested scopes with forward edges, also between far scopes."""
+    count = draw(st.integers(0, 40))
+    scopes = draw(
+        st.lists(
+            st.lists(st.sampled_from("abc"), max_size=3).map("/".join),
+            min_size=count,
+            max_size=count,
+        )
+    )
+    ops = [(f"op{i}", "Conv", scope) for i, scope in enumerate(scopes)]
+    pairs = st.tuples(st.integers(0, max(0, count - 1)), st.integers(0, max(0, count - 1)))
+    arcs = draw(st.lists(pairs, max_size=80)) if count else []
+    return graph_of(ops, [(a, b) for a, b in arcs if a < b])
+
+
+def all_groups(graph: Graph) -> frozenset[str]:
+    return frozenset(g.id for g in canvas.scope_tree(graph).groups[1:])
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_every_op_is_in_exactly_one_visible_node(graph, random):
+    groups = sorted(all_groups(graph))
+    view = canvas.build_view(graph, frozenset(g for g in groups if random.random() < 0.5))
+    shown = [name for node in view.nodes for name in canvas.ops_of(view, [node.id])]
+    assert sorted(shown) == sorted(op.name for op in graph.ops)
+    assert [node.num_ops for node in view.nodes] == [
+        len(canvas.ops_of(view, [node.id])) for node in view.nodes
+    ]
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_nothing_overlaps_and_boxes_hold_their_members(graph, random):
+    groups = sorted(all_groups(graph))
+    view = canvas.build_view(graph, frozenset(g for g in groups if random.random() < 0.7))
+    check_layout(view)
+
+
+@pytest.mark.parametrize("graph", [blocks(), chain(1000), wide(), hostile()], ids=lambda g: "")
+def test_layouts_of_typical_shapes(graph):
+    for expanded in (frozenset(), canvas.default_expanded(graph), all_groups(graph)):
+        check_layout(canvas.build_view(graph, expanded))
+
+
+def check_layout(view: canvas.View) -> None:
+    frames = {b.id: (b.left, b.top, b.left + b.width, b.top + b.height) for b in view.boxes}
+    rows = [
+        (n.x - n.width / 2, n.y - n.height / 2, n.x + n.width / 2, n.y + n.height / 2)
+        for n in view.nodes
+    ]
+    for i, a in enumerate(rows):
+        for b in rows[i + 1 :]:
+            assert not _overlap(a, b), "two nodes overlap"
+    tree = view.tree
+    for node, row in zip(view.nodes, rows, strict=True):
+        first = tree.groups[node.group].parent if node.group >= 0 else None
+        parent = tree.group_of[int(node.id[1:])] if first is None else first
+        around = {tree.groups[g].id for g in tree.ancestors(parent)}
+        for name, frame in frames.items():
+            if name in around:
+                assert _within(row, frame), f"{node.id} sticks out of {name}"
+            else:
+                assert not _overlap(row, frame), f"{node.id} lies on {name}"
+
+
+def _overlap(a, b) -> bool:
+    return a[0] < b[2] - 0.2 and b[0] < a[2] - 0.2 and a[1] < b[3] - 0.2 and b[1] < a[3] - 0.2
+
+
+def _within(a, b) -> bool:
+    return a[0] >= b[0] - 0.2 and a[1] >= b[1] - 0.2 and a[2] <= b[2] + 0.2 and a[3] <= b[3] + 0.2
+
+
+@given(graphs())
+def test_bytes_between_nodes_add_up(graph):
+    """A tensor counts once for every visible node that reads it, other than its producer's."""
+    view = canvas.build_view(graph, frozenset())
+    expected = 0
+    for tensor in graph.tensors:
+        here = view.node_of_op[graph.index[tensor.producer]]
+        there = {view.node_of_op[graph.index[c]] for c in tensor.consumers} - {here}
+        expected += tensor.num_bytes * len(there)
+    assert sum(edge.num_bytes for edge in view.edges) == expected
+
+
+def test_a_view_knows_no_devices():
+    graph = blocks()
+    view = canvas.build_view(graph, canvas.default_expanded(graph))
+    one = canvas.paint(view, [0] * len(graph.ops), 2)
+    two = canvas.paint(view, [1] * len(graph.ops), 2)
+    assert one.view == two.view == view.hash
+    assert set(one.colours) == {"0"} and set(two.colours) == {"1"}
+
+
+def test_views_are_the_same_under_every_hash_seed():
+    code = (
+        "from tests.pages.graphs import blocks, wide\n"
+        "from pages.ui import canvas\n"
+        "for g in (blocks(), wide()):\n"
+        "    e = canvas.default_expanded(g)\n"
+        "    print(canvas.build_view(g, e).hash)\n"
+        "    e = canvas.expanded_after(g, e, {'kind': 'expand_all'})\n"
+        "    print(canvas.build_view(g, e).hash)\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+def test_thirty_thousand_ops_stay_within_the_budget(scoped):
+    count = 30_000
+    ops = [
+        (f"op{i}", "Conv", f"layer{i // 100}/block{i // 10 % 10}" if scoped else "")
+        for i in range(count)
+    ]
+    graph = graph_of(ops, [(i, i + 1) for i in range(count - 1)])
+    tree = canvas.scope_tree(graph)
+    assert max(len(group.members) for group in tree.groups) <= MAX_MEMBERS
+    assert len(canvas.build_view(graph, canvas.default_expanded(graph)).nodes) <= MAX_MEMBERS
+    view = canvas.build_view(graph, all_groups(graph))
+    assert len(view.nodes) <= 1500
+    assert view.refused > 0
+    assert sum(node.num_ops for node in view.nodes) == count
+
+
+def test_chains_of_scopes_are_one_group_and_lone_ops_none():
+    graph = graph_of(
+        [("a", "Conv", "x/y/z"), ("b", "Relu", "x/y/z"), ("c", "Add", "x/w"), ("d", "Add", "")],
+        [(0, 1), (1, 2), (2, 3)],
+    )
+    tree = canvas.scope_tree(graph)
+    assert [group.label for group in tree.groups[1:]] == ["x", "y/z"]
+    assert tree.groups[1].members == (~2, 2)
+
+
+def test_blocks_of_the_same_structure_are_counted():
+    tree = canvas.scope_tree(blocks(num_blocks=12))
+    assert {g.alike for g in tree.groups if g.label.startswith("block")} == {12}
+
+
+def test_first_sight_shows_a_handful_of_nodes():
+    assert len(canvas.build_view(hostile(), canvas.default_expanded(hostile())).nodes) == 4
+    for graph in (blocks(), blocks(40), chain(1000)):
+        view = canvas.build_view(graph, canvas.default_expanded(graph))
+        assert 10 <= len(view.nodes) <= 60
+
+
+def test_toggle_opens_closes_and_ignores_the_unknown():
+    graph = blocks()
+    first = canvas.scope_tree(graph).groups[1].id
+    opened = canvas.expanded_after(graph, frozenset(), {"kind": "toggle", "node": first})
+    assert opened == {first}
+    assert canvas.expanded_after(graph, opened, {"kind": "toggle", "node": first}) == frozenset()
+    assert canvas.expanded_after(graph, opened, {"kind": "toggle", "node": "s999"}) == opened
+    everything = canvas.expanded_after(graph, opened, {"kind": "expand_all"})
+    assert everything == all_groups(graph)
+    assert canvas.expanded_after(graph, everything, {"kind": "collapse_all"}) == frozenset()
+
+
+def test_reveal_opens_all_groups_around_an_op():
+    graph = blocks()
+    name = graph.ops[1].name
+    view = canvas.build_view(graph, canvas.reveal(graph, frozenset(), [name]))
+    node = view.nodes[view.node_of_op[1]]
+    assert node.id == "o1"
+    assert canvas.ops_of(view, [node.id]) == [name]
+
+
+def test_ids_of_another_view_are_still_understood():
+    graph = blocks()
+    closed, opened = canvas.build_view(graph, frozenset()), canvas.build_view(graph, {"s1"})
+    assert canvas.ops_of(opened, ["s1"]) == canvas.ops_of(closed, ["s1"])
+    assert canvas.ops_of(closed, ["o3", "nonsense", "o99999", "s-1", ""]) == [graph.ops[3].name]
+
+
+def test_hostile_names_are_text():
+    graph = hostile()
+    view = canvas.build_view(graph, canvas.default_expanded(graph))
+    net = canvas.network(view)
+    assert {n["id"] for n in net.nodes} <= {f"o{i}" for i in range(4)}
+    for item in (*net.nodes, *net.edges):
+        assert "<" not in item["title"] and ">" not in item["title"]
+    assert any(HOSTILE[:8] in node["label"] for node in net.nodes)
+    for node in net.nodes:
+        assert "\u202e" not in node["sub"] and "\x00" not in node["label"]
+
+
+def test_the_network_is_made_once_for_page_and_export():
+    view = canvas.build_view(blocks(), frozenset())
+    net, payload = canvas.network(view), store_payload(view)
+    assert [n["id"] for n in payload["nodes"]] == [n["id"] for n in net.nodes]
+    assert payload["edges"] == net.edges
+    assert payload["options"] == OPTIONS
+    assert all("color" not in edge for edge in net.edges)
+    json.dumps(payload, allow_nan=False)
+
+
+def test_what_everything_reads_is_tucked_away():
+    view = canvas.build_view(wide(), frozenset())
+    assert view.edges and all(edge.way is None for edge in view.edges)
+
+
+def test_cycles_between_closed_groups_are_drawn():
+    graph = graph_of(
+        [("a", "A", "x"), ("b", "B", "y"), ("c", "A", "x"), ("d", "B", "y")],
+        [(0, 1), (1, 2), (2, 3)],
+    )
+    view = canvas.build_view(graph, frozenset())
+    assert {(view.nodes[e.start].label, view.nodes[e.end].label) for e in view.edges} == {
+        ("x", "y"),
+        ("y", "x"),
+    }
+    check_layout(view)
+
+
+def test_an_empty_graph_has_an_empty_view():
+    view = canvas.build_view(graph_of([], []), frozenset())
+    assert not view.nodes
+    assert canvas.paint(view, [], 2).colours == ""
+
+
+def test_paint_of_mixed_and_unplaced_groups():
+    graph = blocks(num_blocks=3)
+    view = canvas.build_view(graph, frozenset())
+    size = view.nodes[0].num_ops
+    devices = [0] * size + [1] * (size - 3) + [0] * 3 + [-1] * size
+    paint = canvas.paint(view, devices, 2)
+    assert paint.colours == "0*."
+    assert paint.mixes == {1: ((1, size - 3), (0, 3))}
+    assert paint.counts == (size + 3, size - 3)
+    with pytest.raises(ValueError, match="lies outside"):
+        canvas.paint(view, [2] * len(devices), 2)
+    with pytest.raises(ValueError, match="one per op"):
+        canvas.paint(view, [0], 2)
+
+
+def test_selection_marks_tell_parts_from_wholes():
+    graph = blocks(num_blocks=3)
+    view = canvas.build_view(graph, frozenset())
+    whole = canvas.ops_of(view, [view.nodes[0].id])
+    assert canvas.selection_marks(view, [*whole, graph.ops[-1].name]) == "201"
+    assert canvas.selection_marks(view, []) == "000"
+
+
+def test_colours_of_devices_are_distinct():
+    keys = canvas.device_keys([f"d{i}" for i in range(16)])
+    assert len({key.colour for key in keys}) == 16
+    assert canvas.device_colour(16) == canvas.device_colour(0)
+
+
+def test_pure_parts_load_neither_streamlit_nor_pyvis():
+    code = (
+        "import sys\nfrom pages.ui import canvas\ncanvas.build_view\n"
+        "print({'streamlit', 'pyvis'} & set(sys.modules))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "set()"

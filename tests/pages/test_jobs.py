@@ -1,0 +1,154 @@
+"""Jobs: whatever a worker does, the page reads one of five endings and a sentence."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from pages.ui import jobs
+
+WORKER = """
+import json, os, signal, sys, time
+def say(**event): print(json.dumps(event), flush=True)
+for word in sys.argv[2:]:
+    if word == "progress": say(event="progress", step=3, of=10, message="kernel 3")
+    if word == "result": say(event="result", value=1.5)
+    if word == "waiting": say(event="waiting", holder="Waiting for process 7 to end measuring.")
+    if word == "garbage": print("not json {", flush=True); print("[1]", flush=True)
+    if word == "half": print('{"event": "res', end="", flush=True)
+    if word == "bad": print("There is no file 'x'; check the path.", file=sys.stderr); sys.exit(2)
+    if word == "native": print("2026 [W:onnxruntime:, x.cc:1] a warning", file=sys.stderr)
+    if word == "trace": raise KeyError("fault")
+    if word == "kill": os.kill(os.getpid(), signal.SIGKILL)
+    if word == "stubborn": signal.signal(signal.SIGTERM, signal.SIG_IGN); say(event="deaf")
+    if word == "hang": time.sleep(600)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def begin(*words):
+        job_id = jobs.start(tmp_path, "run", words, {"k": 1}, (sys.executable, "-c", WORKER))
+        started.append(job_id)
+        return job_id
+
+    yield begin
+    for job_id in started:
+        record = jobs.read_json(tmp_path / "jobs" / job_id / "job.json")
+        if jobs._is_alive(record["pid"], record["born_at"]):
+            os.killpg(record["pid"], signal.SIGKILL)
+
+
+def until(tmp_path, job_id, wanted):
+    """The job once `wanted` holds for it; there is no limit but the test runner's patience."""
+    end_s = time.monotonic() + 60
+    while not wanted(job := jobs.read(tmp_path, job_id)) and time.monotonic() < end_s:
+        time.sleep(0.02)
+    assert wanted(job), job
+    return job
+
+
+def ended(tmp_path, job_id):
+    return until(tmp_path, job_id, lambda job: not job.is_live)
+
+
+def test_a_result_ends_a_job(tmp_path, start):
+    job = ended(tmp_path, start("progress", "result"))
+    assert (job.status, job.result["value"], job.about["k"]) == ("done", 1.5, 1)
+    assert job.progress == (0.3, "kernel 3")
+
+
+def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):
+    job = ended(tmp_path, start("garbage", "result", "half"))
+    assert (job.status, job.num_garbled, len(job.events)) == ("done", 2, 1)
+
+
+def test_bad_input_is_told_in_the_worker_s_own_words(tmp_path, start):
+    job = ended(tmp_path, start("native", "bad"))
+    assert (job.status, job.message) == ("failed", "There is no file 'x'; check the path.")
+
+
+def test_a_fault_is_one_sentence_and_no_trace(tmp_path, start):
+    job = ended(tmp_path, start("trace"))
+    assert job.status == "failed"
+    assert "fault of the studio" in job.message and "\n" not in job.message
+
+
+def test_a_crash_is_one_sentence(tmp_path, start):
+    job = ended(tmp_path, start("progress", "native", "kill"))
+    assert job.status == "interrupted"
+    assert "ended by signal 9" in job.message and "start it again" in job.message
+
+
+def test_no_result_and_no_word_is_an_interruption(tmp_path, start):
+    assert ended(tmp_path, start("progress")).status == "interrupted"
+
+
+def test_waiting_for_another_measurement_shows(tmp_path, start):
+    job = until(tmp_path, start("waiting", "hang"), lambda job: job.events)
+    assert (job.status, job.message) == ("waiting", "Waiting for process 7 to end measuring.")
+
+
+def test_a_job_that_waited_runs_on(tmp_path, start):
+    job = until(tmp_path, start("waiting", "progress", "hang"), lambda job: len(job.events) == 2)
+    assert job.status == "running"
+
+
+def test_cancel_ends_the_process(tmp_path, start):
+    job_id = start("progress", "hang")
+    until(tmp_path, job_id, lambda job: job.events)
+    jobs.stop(tmp_path, job_id)
+    assert ended(tmp_path, job_id).status == "cancelled"
+
+
+def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch):
+    monkeypatch.setattr(jobs, "GRACE_S", 0.3)
+    job_id = start("stubborn", "hang")
+    until(tmp_path, job_id, lambda job: job.events)
+    jobs.stop(tmp_path, job_id)
+    assert ended(tmp_path, job_id).status == "cancelled"
+
+
+def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):
+    job_id = start("result")
+    ended(tmp_path, job_id)
+    jobs.stop(tmp_path, job_id)
+    assert jobs.read(tmp_path, job_id).status == "done"
+
+
+def test_another_server_finds_the_job_running_and_its_end(tmp_path, start, monkeypatch):
+    job_id = start("progress", "hang")
+    until(tmp_path, job_id, lambda job: job.events)
+    child = jobs._children.pop(jobs.read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
+    assert jobs.read(tmp_path, job_id).status == "running"
+    child.kill()
+    child.wait()
+    assert ended(tmp_path, job_id).status == "interrupted"
+
+
+def test_a_reused_process_id_is_not_the_job(tmp_path, start):
+    job_id = start("progress")
+    ended(tmp_path, job_id)
+    path = tmp_path / "jobs" / job_id / "job.json"
+    jobs.write_json(path, {**jobs.read_json(path), "pid": os.getpid()})
+    assert jobs.read(tmp_path, job_id).status == "interrupted"
+
+
+def test_jobs_are_listed_newest_first_and_notes_stay(tmp_path, start):
+    first, second = start("result"), start("result")
+    for job_id in (first, second):
+        ended(tmp_path, job_id)
+    assert jobs.listed(tmp_path) == (second, first)
+    assert jobs.listed(tmp_path, "place") == ()
+    jobs.note(tmp_path, first, collected=True)
+    assert jobs.open_ones(tmp_path) == (second,)
+    assert jobs.latest(tmp_path, "run").id == second
+
+
+def test_an_unknown_job_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no job"):
+        jobs.read(tmp_path, "nonsense")

@@ -1,0 +1,427 @@
+"""Every page in every state that a person can meet: drawn without a trace, saying what is so."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import jobs, owner, projects, studio, tasks
+from pages.ui.atomic import write_json
+
+APP = Path(__file__).parents[2] / "app.py"
+PAGES = ("model", "devices", "place", "run")
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def opened(page="model", **settings):
+    """The app on one page of a new project with these settings."""
+    project = projects.create()
+    if settings:
+        project.change(**settings)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    if page != "model":
+        app.switch_page(f"pages/{page}.py").run()
+    return checked(app), project
+
+
+def checked(app):
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def texts(app):
+    """All that is written on the page, as one text without Markdown's escapes."""
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success, app.text)
+    kinds += (app.sidebar.markdown, app.sidebar.caption, app.subheader)
+    return "\n".join(str(e.value) for kind in kinds for e in kind).replace("\\", "")
+
+
+def finished_run(project, **changes):
+    """Put a run that has ended into the project, as its files would tell it."""
+    now = studio.Studio(project, project.settings)
+    timeline = now.simulated.timeline.to_json()
+    result = {
+        "event": "result",
+        "step_s": {"median": 0.030, "p5": 0.029, "p95": 0.033},
+        "steps_s": [0.030, 0.029, 0.033],
+        "predicted_s": 0.027,
+        "error": -0.1,
+        "costs": "measured",
+        "baseline_s": {"cpu:0": 0.040, "cpu:1": None},
+        "all_cores_s": 0.020,
+        "outputs_match": True,
+        "max_abs_diff": 0.0,
+        "skipped_outputs_reason": "",
+        "requested_devices": {"cpu:0": "CPUExecutionProvider", "cpu:1": "CPUExecutionProvider"},
+        "actual_devices": {"cpu:0": "CPUExecutionProvider", "cpu:1": "CPUExecutionProvider"},
+        "fallbacks": [],
+        "critical_path": [
+            {"kind": k, "name": n, "device": d, "start_s": s, "end_s": e}
+            for k, n, d, s, e in (
+                ("compute", "n0", "cpu:0", 0.0, 0.015),
+                ("transfer", "r0", "cpu:0->cpu:1", 0.015, 0.018),
+                ("wait", "n1", "cpu:1", 0.018, 0.030),
+            )
+        ],
+        "busy_s": {"cpu:0": 0.015},
+        "num_segments": 12,
+        "transfer_bytes": 4096,
+        "peak_bytes": {"cpu:0": 2**20},
+        "emulated": False,
+        "ops_per_device": {"cpu:0": 371},
+        "timeline": {**timeline, "origin": "measured"},
+        "predicted_timeline": timeline,
+    }
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    about = {
+        "placement": now.named.name,
+        "devices_key": tasks.devices_key(now.placement),
+        "shelf": now.shelf.folder.name,
+        "model": now.model.graph.name,
+        "machine": now.machine.name,
+        "steps": 3,
+        "warmup": 1,
+        "collected": True,
+    }
+    record = {"verb": "run", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
+    write_json(folder / "job.json", record)
+    (folder / "events.jsonl").write_text(json.dumps({**result, **changes}) + "\n")
+    return folder.name
+
+
+def open_id(app):
+    """The project that the address names."""
+    value = app.query_params["project"]
+    return value if isinstance(value, str) else value[0]
+
+
+def metric(app, label):
+    return next(m for m in app.metric if m.label == label)
+
+
+def test_a_fresh_visit_shows_the_default_sample_placed_and_says_it_is_an_estimate():
+    app = checked(AppTest.from_file(str(APP), default_timeout=120).run())
+    shown = texts(app)
+    assert "onnx-inception-v2 (371 ops)" in shown
+    assert "estimated by formula, not measured" in shown
+    project = projects.find(open_id(app))
+    now = studio.Studio(project, project.settings)
+    assert now.named.name == "heft"
+    if len(now.machine.devices) > 1:
+        assert len(now.placement.ops_per_device()) > 1
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_of_a_new_project(page):
+    app, _ = opened(page)
+    assert len(app.main.children) > 0
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("machine", ["laptop-gpu", "pcie-4gpu", "nvlink-8gpu", "null-2"])
+def test_machines_that_are_not_here_are_marked(page, machine):
+    app, _ = opened(page, machine=machine)
+    assert "estimated by formula" in texts(app)
+
+
+def test_the_place_page_predicts_and_names_its_commands():
+    app, project = opened("place")
+    assert metric(app, "Predicted step time").delta == "estimate"
+    assert "s" in metric(app, "Predicted step time").value
+    code = app.code[-1].value
+    assert "python -m placement place onnx-inception-v2 --placer heft" in code
+    assert f"--placement {project.folder}" in code
+
+
+@pytest.mark.parametrize("placer", ["single", "round_robin", "heft"])
+def test_a_placement_by_every_method_is_shown(placer):
+    from placement import pipeline
+
+    app, project = opened("place")
+    now = studio.Studio(project, project.settings)
+    placed = pipeline.place(now.problem, placer)
+    now.shelf.add(placer, placed.placement, placer, studio.facts_of(placed))
+    checked(app.run())
+    shown = next(s for s in app.selectbox if s.label == "Placement")
+    assert shown.value == placer
+    assert f"Found by {placer}" in texts(app)
+
+
+def test_the_settings_form_follows_the_method():
+    app, _ = opened("place")
+    for name in ("single", "round_robin", "heft"):
+        menu = next(s for s in app.selectbox if s.label == "Method")
+        checked(menu.set_value(name).run())
+        assert f"--placer {name}" in app.code[-1].value
+
+
+def test_a_setting_is_in_the_command():
+    from pages.ui import cached
+
+    method = next(p for p in cached.placers() if p["settings"])
+    app, _ = opened("place")
+    next(s for s in app.selectbox if s.label == "Method").set_value(method["name"]).run()
+    name, about = next(iter(method["settings"].items()))
+    key = f"set-{method['name']}-{name}"
+    if about["type"] == "bool":
+        next(t for t in app.toggle if t.key == key).set_value(not about["default"]).run()
+    elif about["type"] in ("int", "float"):
+        next(n for n in app.number_input if n.key == key).set_value(about["default"] + 1).run()
+    else:
+        next(t for t in app.text_input if t.key == key).set_value("other").run()
+    assert f"--set {name}=" in checked(app).code[-1].value
+
+
+def test_the_goal_is_kept_in_the_project():
+    app, project = opened("place")
+    checked(next(s for s in app.selectbox if s.label == "Goal").set_value("throughput").run())
+    assert project.settings.objective == "throughput"
+    assert metric(app, "Predicted per sample").value
+    checked(app.switch_page("pages/run.py").run())
+    assert "choose that goal on the Place page" in texts(app)
+
+
+def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
+    app, project = opened("place")
+    now = studio.Studio(project, project.settings)
+    before = dict(now.placement.device_of)
+    name = now.model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != before[name])
+    told = studio.edit(now, (name,), target)
+    assert "'heft' is as it was" in told
+    checked(app.run())
+    assert next(s for s in app.selectbox if s.label == "Placement").value == "manual"
+    assert any(e.label == "Changes by hand (1)" for e in app.expander)
+    checked(next(b for b in app.button if b.label == "Undo").click().run())
+    now = studio.Studio(project, project.settings)
+    assert dict(now.placement.device_of) == before
+    checked(next(b for b in app.button if b.label == "Redo").click().run())
+    now = studio.Studio(project, project.settings)
+    assert now.placement.device_of[name] == target
+    assert now.shelf.read("heft").device_of[name] == before[name]
+
+
+def test_placements_are_chosen_renamed_copied_and_deleted():
+    app, project = opened("place")
+    now = studio.Studio(project, project.settings)
+    checked(next(b for b in app.button if b.label == "Duplicate").click().run())
+    assert [i.name for i in now.shelf.items] == ["heft", "heft copy"]
+    checked(next(t for t in app.text_input if t.label == "New name").set_value("mine").run())
+    checked(next(b for b in app.button if b.label == "Rename").click().run())
+    assert [i.name for i in now.shelf.items] == ["heft", "mine"]
+    checked(next(s for s in app.selectbox if s.label == "Placement").set_value("heft").run())
+    assert now.shelf.current.name == "heft"
+    checked(next(b for b in app.button if b.label == "Delete").click().run())
+    assert [i.name for i in now.shelf.items] == ["mine"]
+
+
+@pytest.mark.parametrize("sample", ["onnx-squeezenet", "onnx-alexnet"])
+def test_a_sample_opens_in_one_choice(sample):
+    app, project = opened()
+    checked(next(s for s in app.sidebar.selectbox if s.label == "Sample").set_value(sample).run())
+    assert project.settings.model == sample
+    assert f"Model: {sample}" in texts(app)
+
+
+BAD_PATHS = {
+    "missing.onnx": None,
+    "empty.onnx": b"",
+    "text.onnx": b"this is no model, it is a letter to a friend",
+    "notes.txt": b"hello",
+    "broken.json": b"{",
+}
+
+
+@pytest.mark.parametrize("name", BAD_PATHS)
+def test_a_bad_path_is_one_sentence_and_the_open_model_stays(name, tmp_path):
+    path = tmp_path / name
+    if BAD_PATHS[name] is not None:
+        path.write_bytes(BAD_PATHS[name])
+    app, project = opened()
+    field = next(t for t in app.sidebar.text_input if t.label == "Path on this computer")
+    checked(field.set_value(str(path)).run())
+    assert len(app.error) == 1 and "\n" not in app.error[0].value
+    assert project.settings.model == projects.DEFAULT_SAMPLE
+    assert "Model: onnx-inception-v2" in texts(app)
+
+
+def test_a_model_that_is_gone_is_told_on_every_page_and_another_can_be_opened(tmp_path):
+    for page in PAGES:
+        app, project = opened(page, model_kind="path", model=str(tmp_path / "gone.onnx"))
+        assert any("gone.onnx" in str(e.value) for e in app.error)
+    checked(app.switch_page("pages/model.py").run())
+    menu = next(s for s in app.sidebar.selectbox if s.label == "Sample")
+    checked(menu.set_value("onnx-squeezenet").run())
+    assert not app.error and project.settings.model == "onnx-squeezenet"
+
+
+def onnx_with_open_batch(path):
+    import onnx
+    from onnx import TensorProto, helper
+
+    value = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 8]) for n in "xy"]
+    node = helper.make_node("Relu", ["x"], ["y"], name="only")
+    graph = helper.make_graph([node], "open", value[:1], value[1:])
+    onnx.save(helper.make_model(graph, ir_version=10), path)
+
+
+def test_open_dimensions_have_fields_with_their_defaults(tmp_path):
+    onnx_with_open_batch(tmp_path / "open.onnx")
+    app, project = opened(model_kind="path", model=str(tmp_path / "open.onnx"))
+    field = next(n for n in app.number_input if n.label == "batch")
+    assert field.value == 1
+    checked(field.set_value(4).run())
+    assert dict(project.settings.dims) == {"batch": 4}
+    assert any("In: x [4, 8]" in str(c.value).replace("\\", "") for c in app.caption)
+    assert "--dim batch=4" in app.code[-1].value
+
+
+def test_more_lanes_than_cores_are_refused():
+    app, project = opened("devices")
+    checked(next(n for n in app.number_input if n.label == "Lanes of the CPU").set_value(64).run())
+    assert "Cannot split the CPU into 64 lanes" in app.error[0].value
+    assert project.settings.lanes is None
+
+
+def test_a_preset_is_chosen_in_one_step():
+    app, project = opened("devices")
+    checked(next(s for s in app.selectbox if s.label == "Machine").set_value("pcie-4gpu").run())
+    assert project.settings.machine == "pcie-4gpu"
+    measure = next(b for b in app.button if b.label == "Measure this model")
+    assert measure.disabled
+
+
+def test_a_finished_run_is_told_in_full():
+    app, project = opened("run")
+    assert "No run yet" in texts(app)
+    finished_run(project)
+    shown = texts(checked(app.run()))
+    assert metric(app, "Measured step time").value == "30 ms"
+    assert metric(app, "Predicted").delta == "-10.0% against measured"
+    assert metric(app, "Outputs").value == "match"
+    assert "25.0% faster than the best device alone (cpu:0)" in shown
+    assert "One device with all cores is faster still: 20 ms" in shown
+    assert "50.0% is computing, 10.0% sending between devices and 40.0% waiting" in shown
+    assert "Does not fit alone on: cpu:1" in shown
+
+
+def test_a_run_of_a_placement_edited_since_says_so():
+    app, project = opened("run")
+    now = studio.Studio(project, project.settings)
+    studio.edit(now, (now.model.graph.ops[0].name,), now.machine.devices[-1].name)
+    finished_run(project)
+    assert "edited after this run" not in texts(checked(app.run()))
+    now = studio.Studio(project, project.settings)
+    studio.edit(now, (now.model.graph.ops[-1].name,), now.machine.devices[-1].name)
+    studio.edit(
+        studio.Studio(project, project.settings),
+        (now.model.graph.ops[1].name,),
+        now.machine.devices[0].name,
+    )
+    assert "edited after this run" in texts(checked(app.run()))
+
+
+def test_outputs_that_differ_fallbacks_and_emulation_stand_out():
+    app, project = opened("run")
+    finished_run(
+        project,
+        outputs_match=False,
+        max_abs_diff=0.5,
+        emulated=True,
+        fallbacks=["Op n3 ran on CPUExecutionProvider instead of <b>CUDA</b>"],
+    )
+    shown = texts(checked(app.run()))
+    assert "do not trust this run" in shown
+    assert "Emulated: this run followed a virtual clock" in shown
+    assert "Fell back: Op n3" in shown and "Emulated step time" in [m.label for m in app.metric]
+
+
+def test_older_runs_can_be_looked_at_again():
+    app, project = opened("run")
+    first = finished_run(project, step_s={"median": 0.5, "p5": 0.5, "p95": 0.5})
+    finished_run(project)
+    checked(app.run())
+    assert metric(app, "Measured step time").value == "30 ms"
+    checked(next(s for s in app.selectbox if s.label == "Run").set_value(first).run())
+    assert metric(app, "Measured step time").value == "500 ms"
+
+
+@pytest.mark.parametrize("verb", ["place", "profile", "run"])
+def test_a_job_that_failed_is_one_sentence_until_dismissed(verb):
+    page = {"place": "place", "profile": "devices", "run": "run"}[verb]
+    app, project = opened(page)
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    record = {"verb": verb, "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": {}}
+    write_json(folder / "job.json", record)
+    (folder / "errors.txt").write_text("Device 'x' is not here; choose another.\n")
+    checked(app.run())
+    assert any("Device 'x' is not here" in str(e.value).replace("\\", "") for e in app.error)
+    checked(next(b for b in app.button if b.label == "Dismiss").click().run())
+    assert not app.error
+
+
+def test_a_second_session_can_look_but_not_change():
+    app, project = opened("place")
+    second = AppTest.from_file(str(APP), default_timeout=120)
+    second.query_params["project"] = project.id
+    checked(second.run())
+    assert "open in another session" in texts(second)
+    assert all(s.disabled for s in second.selectbox)
+    checked(next(b for b in second.button if b.label == "Take over").click().run())
+    assert "open in another session" not in texts(second)
+    assert "open in another session" in texts(checked(app.run()))
+    checked(next(b for b in app.button if b.label == "Open a copy").click().run())
+    assert "open in another session" not in texts(app)
+    assert open_id(app) != project.id
+
+
+def test_an_unknown_project_gives_a_new_one_and_says_so():
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = "nosuchone0"
+    checked(app.run())
+    assert "There is no project 'nosuchone0' here" in texts(app)
+
+
+def test_a_project_is_renamed_and_opened_again_from_the_list():
+    app, project = opened()
+    field = next(t for t in app.sidebar.text_input if t.label == "Name of this project")
+    checked(field.set_value("first").run())
+    assert project.settings.name == "first"
+    checked(next(b for b in app.sidebar.button if b.label == "New project").click().run())
+    assert open_id(app) != project.id
+    entry = next(b for b in app.sidebar.button if b.label.startswith("first"))
+    checked(entry.click().run())
+    assert open_id(app) == project.id
+    assert owner.holder(project.folder) is not None
+
+
+def test_placing_from_the_page_runs_a_worker_and_keeps_the_result():
+    app, project = opened("place", machine="null-2")
+    next(s for s in app.selectbox if s.label == "Method").set_value("single").run()
+    checked(next(b for b in app.button if b.label == "Place").click().run())
+    job_id = jobs.listed(project.folder, "place")[0]
+    while jobs.read(project.folder, job_id).is_live:
+        time.sleep(0.05)
+    shown = texts(checked(app.run()))
+    assert "Placed by single" in shown
+    assert next(s for s in app.selectbox if s.label == "Placement").value == "single"
+
+
+def test_running_from_the_page_on_a_virtual_clock_says_emulated():
+    app, project = opened("run", machine="null-2")
+    next(n for n in app.number_input if n.label == "Steps").set_value(3).run()
+    checked(next(b for b in app.button if b.label == "Run (emulated)").click().run())
+    job_id = jobs.listed(project.folder, "run")[0]
+    while (job := jobs.read(project.folder, job_id)).is_live:
+        time.sleep(0.05)
+    assert job.status == "done", job.message
+    shown = texts(checked(app.run()))
+    assert "Emulated: this run followed a virtual clock" in shown

@@ -1,0 +1,84 @@
+"""Names from files are shown letter by letter; numbers carry fitting units; commands are exact."""
+
+import shlex
+
+import pytest
+
+from pages.ui import commands, projects, units, words
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1.5, "1.5 s"), (0.0698, "69.8 ms"), (3e-5, "30 µs"), (0.0, "0 s"), (250.0, "250 s")],
+)
+def test_seconds(value, shown):
+    assert units.seconds(value) == shown
+
+
+def test_a_file_s_own_unit_is_kept():
+    assert units.seconds(80.0, "ms") == "80 ms" and units.seconds(None) == "unknown"
+
+
+def test_bytes_counts_and_ages():
+    assert (units.num_bytes(0), units.num_bytes(4096), units.num_bytes(None)) == (
+        "0 B",
+        "4 KiB",
+        "no limit",
+    )
+    assert (units.count(4.07e9), units.count(12)) == ("4.07 G", "12")
+    assert (units.age(5), units.age(3600), units.age(2.5 * 86_400)) == (
+        "just now",
+        "1 hour ago",
+        "2 days ago",
+    )
+
+
+@pytest.mark.parametrize("text", ["![x](http://evil)", "<img src=x>", "**b**", ":red[x]", "$x$"])
+def test_markup_is_disarmed(text):
+    shown = words.plain(text)
+    assert shown.replace("\\", "") == text
+    assert all(shown[i - 1] == "\\" for i, c in enumerate(shown) if c in "*<[]$!:(")
+
+
+def test_long_text_is_cut():
+    assert len(words.plain("x" * 1000)) == 400
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "my home"))
+    return projects.create()
+
+
+def parsed(argv):
+    """What the command line's own parser makes of the text that a page shows."""
+    from placement.__main__ import _parser
+
+    text = commands.text(argv)
+    assert text.startswith("python -m placement ")
+    return _parser().parse_args(shlex.split(text)[3:])
+
+
+def test_commands_are_understood_by_the_command_line(project):
+    project.change(dims={"batch": 4}, lanes=2)
+    found = parsed(commands.place(project, "heft", {}, time_limit_s=1.5, seed=3, out="x.json"))
+    assert (found.input, found.dim, found.lanes) == ("onnx-inception-v2", ["batch=4"], 2)
+    assert (found.placer, found.time_limit, found.seed, found.out) == ("heft", 1.5, 3, "x.json")
+    path = project.folder / "placements" / "x.json"
+    assert parsed(commands.run(project, path, 7, 2, 1)).steps == 7
+    assert parsed(commands.simulate(project, path)).placement == str(path)
+    assert parsed(commands.profile(project, refresh=True)).refresh
+    assert parsed(commands.inspect(project)).json and parsed(commands.machine(project)).lanes == 2
+
+
+def test_an_uploaded_model_is_named_by_its_real_path(project):
+    name = project.keep_upload("my model's.onnx", b"x")
+    project.change(model_kind="file", model=name)
+    assert parsed(commands.inspect(project)).input == str(project.folder / "model" / name)
+
+
+def test_a_machine_file_in_the_project_is_named_by_its_path(project):
+    project.keep_upload("mine.json", b"{}", folder="machines")
+    project.change(machine="mine.json", lanes=3)
+    found = parsed(commands.place(project, "heft", {}))
+    assert found.machine == str(project.folder / "machines" / "mine.json") and found.lanes is None

@@ -11,10 +11,12 @@ Object.assign(Canvas.prototype, {
     const ratio = window.devicePixelRatio || 1;
     this.overlay.width = Math.round(width * ratio);
     this.overlay.height = Math.round(height * ratio);
-    // vis-network rescales with its container; we keep scale and centre as they were.
+    // vis-network rescales with its container; we keep scale and centre as they were, or the
+    // first sight as long as nobody has looked elsewhere.
     const [scale, position] = [this.net.getScale(), this.net.getViewPosition()];
     this.net.setSize(`${width}px`, `${height}px`);
-    this.net.moveTo({ scale, position, animation: false });
+    const camera = this.firstSight ? this.cameraFor(true) : { scale, position };
+    this.net.moveTo({ ...camera, animation: false });
     this.net.redraw();
   },
 
@@ -50,9 +52,20 @@ Object.assign(Canvas.prototype, {
 
   fit(animated) {
     if (!this.net) return;
-    const animation = animated ? { duration: 220, easingFunction: "easeInOutQuad" } : false;
-    this.net.moveTo({ ...this.cameraFor(false), animation });
-    setTimeout(guarded(() => this.saveCamera()), 260);
+    const camera = this.cameraFor(false);
+    // An animation of vis-network ends near its aim, not on it.
+    const arrive = guarded(() => {
+      if (animated && this.aim !== camera) return;
+      this.net?.moveTo({ ...camera, animation: false });
+      this.saveCamera();
+    });
+    if (!animated) {
+      arrive();
+      return;
+    }
+    this.aim = camera;
+    this.net.once("animationFinished", arrive);
+    this.net.moveTo({ ...camera, animation: { duration: 220, easingFunction: "easeInOutQuad" } });
   },
 
   zoom(factor) {
@@ -62,7 +75,15 @@ Object.assign(Canvas.prototype, {
     this.saveCamera();
   },
 
+  lookAtStart() {
+    this.net.moveTo({ ...this.cameraFor(true), animation: false });
+    this.saveCamera();
+    this.firstSight = true;
+  },
+
   saveCamera() {
+    this.firstSight = false;
+    this.aim = null;
     if (!this.net || !this.data || !this.chrome.stage.clientWidth) return;
     home.saved.set(this.data.key, {
       graph: this.model.view.graph,
@@ -82,12 +103,12 @@ Object.assign(Canvas.prototype, {
 
   placeCamera(before, sameGraph) {
     const saved = home.saved.get(this.data.key);
-    if (before && sameGraph) {
+    if (before && sameGraph && this.toggled) {
       const spots = anchors(this.model);
       const near = this.net.getViewPosition();
       const kept = [...before.ids, ...nearestFirst(before.all, near)].find((id) => spots.has(id));
-      const [old, now] = [before.all.get(kept), spots.get(kept)];
-      if (kept && this.toggled) {
+      if (kept) {
+        const [old, now] = [before.all.get(kept), spots.get(kept)];
         this.net.moveTo({
           scale: before.scale,
           position: { x: near.x + now.x - old.x, y: near.y + now.y - old.y },
@@ -97,13 +118,13 @@ Object.assign(Canvas.prototype, {
         this.saveCamera();
         return;
       }
-      this.net.moveTo({ ...this.cameraFor(true), animation: false });
-    } else if (!before && saved?.view === this.model.view.hash) {
-      this.net.moveTo({ scale: saved.scale, position: saved.position, animation: false });
-    } else {
-      this.net.moveTo({ ...this.cameraFor(true), animation: false });
     }
-    this.saveCamera();
+    if (!before && saved?.view === this.model.view.hash) {
+      this.net.moveTo({ scale: saved.scale, position: saved.position, animation: false });
+      this.saveCamera();
+      return;
+    }
+    this.lookAtStart();
   },
 
   // An opened block that sticks out is moved in, and the view widened where it is too large.
@@ -137,6 +158,8 @@ Object.assign(Canvas.prototype, {
     const { clientWidth, clientHeight } = this.chrome.stage;
     if (p.x < 40 || p.y < 30 || p.x > clientWidth - 40 || p.y > clientHeight - 30) {
       this.net.moveTo({ position: { x: node.x, y: node.y }, animation: { duration: 160 } });
+      this.firstSight = false;
+      this.aim = null;
     }
   },
 });

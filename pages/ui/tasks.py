@@ -11,6 +11,7 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 
 WORDS = {"place": "Placing", "profile": "Measuring", "run": "Running"}
+PAGES = {"place": "Place", "profile": "Devices", "run": "Run"}
 
 
 def start_profile(now: Studio, *, refresh: bool) -> str:
@@ -67,7 +68,7 @@ def collect(now: Studio) -> list[str]:
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
     if job.status != "done" or job.result is None:
-        return f"{WORDS.get(job.verb, job.verb)} did not finish: {job.message}"
+        return f"{WORDS[job.verb]} did not finish; the {PAGES[job.verb]} page says why."
     if job.verb == "place":
         placed = placement_from_json(job.result["placement"])
         shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))

@@ -1,21 +1,29 @@
 """From a model to its kernels: optimise, look at the values, name the kernels, map them back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement.core.graph import Graph, Tensor
+from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling.backends import _ort_sessions as sessions
 from profiling.backends._ort_feeds import all_feeds, row_limits
 from profiling.backends._ort_kernels import kernel_graph
-from profiling.backends._ort_optimise import LEVELS, Optimised, optimise, reads, write_source
+from profiling.backends._ort_optimise import (
+    AS_IT_IS,
+    LEVELS,
+    Optimised,
+    optimise,
+    reads,
+    write_source,
+)
 from profiling.backends._ort_parts import cut
 from profiling.backends._ort_program import OrtProgram
 from profiling.backends._ort_random import random_ops
 from profiling.backends._ort_sources import map_sources
+from profiling.backends._ort_types import type_text
 from profiling.backends._ort_unplaced import Unplaced
 from profiling.backends._ort_values import Value, probe
 from profiling.backends.base import Compiled, Feeds, Program
@@ -58,7 +66,8 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
     """Kernels of a model: optimised as far as onnxruntime manages and all devices accept.
 
     Where devices have different providers the graph is optimised as far as any of them accepts,
-    and each side optimises its parts. Raises RuntimeError where onnxruntime cannot run the model.
+    and each side optimises its parts. Where the values between the kernels cannot be had the whole
+    model is one kernel. Raises RuntimeError where onnxruntime cannot run the model.
     """
     executable: Any = model.executable
     proto = executable.model_proto()
@@ -67,11 +76,19 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
     del proto
     alike = all(d.provider == sessions.CPU for d in machine.devices if d.runtime == "onnxruntime")
     first_error = None
-    for level in LEVELS if alike else LEVELS[1:]:
+    attempts = [(level, True) for level in (LEVELS if alike else LEVELS[1:])]
+    attempts.append((AS_IT_IS, False))
+    for level, inner in attempts:
         try:
-            return _compiled(model, machine, optimise(folder, level), limits, randoms, alike)
+            optimised = optimise(folder, level)
+            inputs = _input_values(model, optimised)
+            values = probe(optimised, all_feeds(inputs, limits, 0, {}), inner)
         except Exception as error:  # onnxruntime raises many kinds, for many reasons
             first_error = first_error or error
+            continue
+        num_nodes = len(optimised.model.graph.node)
+        members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
+        return _compiled(model, machine, optimised, values, members, inputs, limits, randoms, alike)
     text = " ".join(str(first_error).split())[:300]
     raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
 
@@ -80,18 +97,15 @@ def _compiled(
     model: Model,
     machine: Machine,
     optimised: Optimised,
+    values: Mapping[str, Value],
+    members: tuple[tuple[int, ...], ...],
+    inputs: Mapping[str, Value],
     limits: Mapping[str, int],
     randoms: tuple[str, ...],
     alike: bool,
 ) -> OrtCompiled:
-    declared = {t.name: t for t in model.graph.inputs}
-    weights = {t.name for t in optimised.model.graph.initializer}
-    names = [v.name for v in optimised.model.graph.input if v.name not in weights]
-    inputs = _input_values(optimised, names, declared)
-    values = probe(optimised, all_feeds(inputs, limits, 0, {}))
-    members = _members(optimised, values)
-    graph = optimised.model.graph
-    sources = map_sources(model.graph, [[graph.node[i] for i in m] for m in members])
+    nodes = optimised.model.graph.node
+    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members])
     kernels = kernel_graph(model.graph, optimised, values, members, sources)
     level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
     return OrtCompiled(
@@ -99,20 +113,11 @@ def _compiled(
     )
 
 
-def _input_values(
-    optimised: Optimised, names: Sequence[str], declared: Mapping[str, Tensor]
-) -> dict[str, Value]:
-    """Type and shape of the inputs, with the sizes that the graph was opened with."""
-    made = sessions.options(1)
-    session = sessions.session(str(optimised.source), made, [sessions.CPU])
-    found = {}
-    for node in session.get_inputs():
-        if node.name in names:
-            shape = declared[node.name].shape if node.name in declared else None
-            fixed = all(isinstance(d, int) for d in node.shape)
-            shape = tuple(node.shape) if shape is None and fixed else shape
-            found[node.name] = Value(node.type, shape, 0)
-    return found
+def _input_values(model: Model, optimised: Optimised) -> dict[str, Value]:
+    """Type of the inputs, and shape where the graph was opened with one."""
+    shapes = {t.name: t.shape for t in model.graph.inputs}
+    inputs = (v for v in optimised.model.graph.input if v.name in shapes)
+    return {v.name: Value(type_text(v.type), shapes[v.name], 0) for v in inputs}
 
 
 def _members(optimised: Optimised, values: Mapping[str, Value]) -> tuple[tuple[int, ...], ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from profiling.backends._ort_types import numpy_dtype
+from profiling.backends._ort_types import any_dtype, numpy_dtype
 from profiling.backends._ort_values import Value
 
 _THROUGH = ("Cast", "Identity", "Reshape", "Unsqueeze", "Squeeze", "Flatten")
@@ -35,9 +35,7 @@ def seeded(name: str, value: Value, limit: int | None, rng: np.random.Generator)
     shape = value.shape if value.shape is not None else ()
     if value.type == "tensor(string)":
         return np.array(rng.choice(["a", "b", "c"], size=shape), dtype=object).reshape(shape)
-    dtype = numpy_dtype(value.type)
-    if dtype is None:
-        raise ValueError(f"Input {name!r} has type {value.type}; give it with --inputs FILE.npz.")
+    dtype = any_dtype(value.type)
     if dtype.kind == "b":
         return rng.integers(0, 2, size=shape).astype(np.bool_)
     if dtype.kind in "iu":

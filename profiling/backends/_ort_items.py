@@ -1,8 +1,9 @@
 """Python values as OrtValues, also those that onnxruntime offers no direct way to make.
 
-Strings, sequences and optionals come out of a session of one op.
+Strings, small floats and integers, sequences and optionals come out of a session of one op.
 """
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,8 @@ def _tensor(array: np.ndarray[Any, Any], type_text: str) -> Any:
         return _result([helper.make_node("Constant", [], ["out"], value=text)], {}, type_text)
     if numpy_dtype(type_text) is not None:
         return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
-    number = type_proto(type_text).tensor_type.elem_type
-    plain = np.dtype(f"u{array.dtype.itemsize}")
-    return ort.OrtValue.ortvalue_from_numpy_with_onnx_type(array.view(plain), number)
+    packed = numpy_helper.from_array(array, "packed")
+    return _result([helper.make_node("Constant", [], ["out"], value=packed)], {}, type_text)
 
 
 def _element(item: Any, inner: str) -> tuple[list[NodeProto], dict[str, tuple[str, Any]], str]:
@@ -57,7 +57,63 @@ def _element(item: Any, inner: str) -> tuple[list[NodeProto], dict[str, tuple[st
 def _result(nodes: list[NodeProto], feeds: dict[str, tuple[str, Any]], type_text: str) -> Any:
     inputs = [ValueInfoProto(name=n, type=type_proto(kind)) for n, (kind, _) in feeds.items()]
     output = ValueInfoProto(name="out", type=type_proto(type_text))
-    graph = helper.make_graph(nodes, "value", inputs, [output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
-    made = sessions.session(model.SerializeToString(), sessions.options(1), [sessions.CPU])
+    made = _session(nodes, inputs, [output])
     return made.run_with_ort_values(None, {n: value for n, (_, value) in feeds.items()})[0]
+
+
+def python_value(value: Any) -> Any:
+    """An OrtValue as an array, a list of arrays for a sequence, or None for an absent optional."""
+    if not value.has_value():
+        return None
+    if value.is_tensor():
+        return _array(value)
+    element = value.data_type().removeprefix("seq(")[:-1]
+    inputs = [
+        ValueInfoProto(name="sequence", type=type_proto(f"seq({element})")),
+        ValueInfoProto(name="at", type=type_proto("tensor(int64)", ())),
+    ]
+    outputs = [
+        ValueInfoProto(name="length", type=type_proto("tensor(int64)", ())),
+        ValueInfoProto(name="element", type=type_proto(element)),
+    ]
+    length = helper.make_node("SequenceLength", ["sequence"], ["length"])
+    at = helper.make_node("SequenceAt", ["sequence", "at"], ["element"])
+    counter = _session([length], inputs[:1], outputs[:1])
+    taker = _session([at], inputs, outputs[1:])
+    size = int(counter.run_with_ort_values(None, {"sequence": value})[0].numpy())
+    indices = (ort.OrtValue.ortvalue_from_numpy(np.array(i)) for i in range(size))
+    taken = (taker.run_with_ort_values(None, {"sequence": value, "at": i})[0] for i in indices)
+    return [_array(one) for one in taken]
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    """A tensor as an array; of types that numpy lacks, the bytes."""
+    text = value.data_type()
+    if text == "tensor(string)" or numpy_dtype(text) is not None:
+        return np.array(value.numpy())
+    size = value.tensor_size_in_bytes()
+    raw = (ctypes.c_uint8 * size).from_address(value.data_ptr()) if size else b""
+    return np.frombuffer(raw, dtype=np.uint8).copy()
+
+
+def _session(
+    nodes: list[NodeProto], inputs: list[ValueInfoProto], outputs: list[ValueInfoProto]
+) -> Any:
+    graph = helper.make_graph(nodes, "value", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=8)
+    return sessions.session(model.SerializeToString(), sessions.options(1), [sessions.CPU])
+
+
+def python_outputs(
+    made: Any, names: list[str], values: list[Any], feeds: dict[str, Any]
+) -> dict[str, Any]:
+    """Outputs of a session that has run, as Python values.
+
+    Dictionaries have no other way out than an ordinary run, on `feeds` (OrtValues), once more.
+    """
+    maps = [o.name for o in made.get_outputs() if o.name in names and "map(" in o.type]
+    found = {n: None if n in maps else python_value(v) for n, v in zip(names, values, strict=True)}
+    if maps:
+        given = {name: python_value(value) for name, value in feeds.items()}
+        found.update(zip(maps, made.run(maps, given), strict=True))
+    return found

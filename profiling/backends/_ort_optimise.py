@@ -12,6 +12,7 @@ from typing import Any
 from profiling.backends import _ort_sessions as sessions
 
 LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
+AS_IT_IS = "source"
 PROTOBUF_LIMIT = 1_900_000_000
 _WEIGHTS = "weights.bin"
 _SMALL = 1024
@@ -77,11 +78,15 @@ def write_source(proto: Any, base_dir: Path | None) -> "tempfile.TemporaryDirect
 def optimise(folder: "tempfile.TemporaryDirectory[str]", level: str) -> Optimised:
     """The model of `write_source`, optimised at one level for the CPU provider.
 
-    Raises what onnxruntime raises where it cannot run the model or write the result.
+    Raises what onnxruntime raises where it cannot run the model or write the result. At the level
+    `AS_IT_IS` the model is taken without its help, for it cannot read all that it writes.
     """
     import onnx
 
     path = Path(folder.name)
+    if level == AS_IT_IS:
+        model = onnx.load(path / "source.onnx", load_external_data=False)
+        return Optimised(model, path / "source.onnx", level, folder)
     target = path / f"{level}.onnx"
     made = sessions.options(1, level)
     made.optimized_model_filepath = str(target)
@@ -92,6 +97,7 @@ def optimise(folder: "tempfile.TemporaryDirectory[str]", level: str) -> Optimise
     sessions.session(str(path / "source.onnx"), made, [sessions.CPU])
     model = onnx.load(target, load_external_data=False)
     _sort(model.graph)
+    _prune(model.graph)
     return Optimised(model, path / "source.onnx", level, folder)
 
 
@@ -112,6 +118,19 @@ def _captured(graph: Any) -> list[str]:
     wanted = [name for node in graph.node for name in reads(node)]
     wanted += [value.name for value in graph.output]
     return [name for name in wanted if name not in known]
+
+
+def _prune(graph: Any) -> None:
+    """Remove nodes whose results nobody reads."""
+    wanted = {value.name for value in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if wanted.intersection(node.output):
+            wanted.update(reads(node))
+            kept.append(node)
+    if len(kept) < len(graph.node):
+        del graph.node[:]
+        graph.node.extend(reversed(kept))
 
 
 def _sort(graph: Any) -> None:

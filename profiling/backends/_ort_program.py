@@ -17,7 +17,7 @@ from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from profiling.backends import _ort_sessions as sessions
 from profiling.backends._ort_buffers import share_buffers
-from profiling.backends._ort_items import ort_value
+from profiling.backends._ort_items import ort_value, python_outputs
 from profiling.backends._ort_memory import check_memory, peak_bytes
 from profiling.backends._ort_optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort_parts import Part, part_proto, shared_weights
@@ -115,11 +115,12 @@ class OrtProgram(Program):
 
     def outputs(self) -> dict[str, Any]:
         found = dict(self._constants)
-        for part, binding in zip(self._parts, self._bindings, strict=True):
+        for part, session in zip(self._parts, self._sessions, strict=True):
             wanted = [name for name in part.outputs if name in self._names]
             if wanted:
-                made = dict(zip(part.outputs, binding.copy_outputs_to_cpu(), strict=True))
-                found.update((name, made[name]) for name in wanted)
+                feeds = {name: self._values[name] for name in part.inputs}
+                values = [self._values[name] for name in wanted]
+                found.update(python_outputs(session, wanted, values, feeds))
         return {name: found[name] for name in self._names}
 
     def stop(self) -> None:

@@ -18,6 +18,13 @@ _SIMPLE = {
 _NUMPY = {"float": np.float32, "double": np.float64, "float16": np.float16, "bool": np.bool_}
 
 
+def any_dtype(text: str) -> np.dtype[Any]:
+    """The type of arrays for `tensor(...)` values, of ml_dtypes where numpy has none."""
+    from onnx import helper
+
+    return np.dtype(helper.tensor_dtype_to_np_dtype(element_type(text[7:-1])))
+
+
 def element_type(word: str) -> int:
     """`float` -> TensorProto.FLOAT."""
     from onnx import TensorProto
@@ -44,6 +51,22 @@ def type_proto(text: str, shape: tuple[int | None, ...] | None = None) -> Any:
     assert kind == "map", text
     key, value = inner.split(",", 1)
     return helper.make_map_type_proto(element_type(key), type_proto(value))
+
+
+def type_text(proto: Any) -> str:
+    """A type proto as onnxruntime prints it."""
+    from onnx import TensorProto
+
+    kind = proto.WhichOneof("value")
+    inner = getattr(proto, kind)
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        number = TensorProto.DataType.Name(inner.elem_type)
+        words = {long: short for short, long in _SIMPLE.items()}
+        return f"{kind.removesuffix('_type')}({words.get(number, number.lower())})"
+    if kind == "map_type":
+        key = TensorProto.DataType.Name(inner.key_type)
+        return f"map({key.lower()},{type_text(inner.value_type)})"
+    return f"{'seq' if kind == 'sequence_type' else 'optional'}({type_text(inner.elem_type)})"
 
 
 def numpy_dtype(text: str) -> np.dtype[Any] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from placement.core.machine import Device
 from profiling.backends import _ort_sessions as sessions
-from profiling.backends._ort_items import ort_value
+from profiling.backends._ort_items import ort_value, python_outputs
 from profiling.backends.base import Program
 
 
@@ -44,7 +44,8 @@ class Unplaced(Program):
         self._run()
 
     def outputs(self) -> dict[str, Any]:
-        return dict(zip(self._names, self._binding.copy_outputs_to_cpu(), strict=True))
+        values = self._binding.get_outputs()
+        return python_outputs(self._session, self._names, values, self._feeds)
 
     def stop(self) -> None:
         self._options.terminate = True

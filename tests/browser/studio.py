@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, expect
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
-PATIENCE_MS = 180_000
+PATIENCE_MS = 60_000
 
 
 def drawn(page: Page) -> dict:

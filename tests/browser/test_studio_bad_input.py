@@ -13,7 +13,8 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 def model_of(nodes, initializers=()):
     ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4]) for n in "xy"]
     graph = helper.make_graph(nodes, "made up", ends[:1], ends[1:], list(initializers))
-    return helper.make_model(graph, ir_version=10)
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, ir_version=10, opset_imports=[opset])
 
 
 def adds(weight):

@@ -25,7 +25,7 @@ def test_two_sessions_do_not_disturb_each_other(new_page):
     until(two, "p.counts.reduce((a, b) => a + b) === 66")
     one.reload()
     assert drawn(one)["counts"] == changed
-    expect(one.get_by_text("manual (by hand)").first).to_be_visible()
+    expect(one.get_by_text("Changes by hand (1)").first).to_be_visible()
 
 
 def test_a_second_session_of_a_project_says_so_and_can_copy_it(new_page):

@@ -69,4 +69,7 @@ def test_step_times_are_in_ms_and_in_order(predicted_s):
 
 def test_step_times_side_by_side():
     figure = charts.bars_s(["this", "cpu:0 alone"], [0.001, 0.002])
-    assert list(figure.data[0].x) == [1.0, 2.0] and list(figure.data[0].y) == ["this", "cpu:0 alone"]
+    assert list(figure.data[0].x) == [1.0, 2.0] and list(figure.data[0].y) == [
+        "this",
+        "cpu:0 alone",
+    ]

@@ -18,7 +18,7 @@ steps = st.lists(
 
 
 def play(moves):
-    """Devices after each move that changed something, the first being the start, and the history."""
+    """Devices at the start and after each move that changed something, and the history."""
     states, history = [START], History()
     for ops, device in moves:
         edit = edits.assign(PROBLEM, states[-1], ops, device)

@@ -67,7 +67,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["x.json"]
 
 
-@pytest.mark.parametrize("project_id", ["", "..", "../x", "a" * 10 + "/..", "ABCDEFGHIJ", "nosuchone0"])
+@pytest.mark.parametrize(
+    "project_id", ["", "..", "../x", "a" * 10 + "/..", "ABCDEFGHIJ", "nosuchone0"]
+)
 def test_an_id_that_is_none_finds_nothing(project_id):
     projects.create()
     assert projects.find(project_id) is None

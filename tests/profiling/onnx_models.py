@@ -54,7 +54,33 @@ def _inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
 
 
 def _named(model: onnx.ModelProto, values: list[Any]) -> dict[str, Any]:
-    return {i.name: v for i, v in zip(_inputs(model), values, strict=False)}
+    pairs = zip(_inputs(model), values, strict=False)
+    return {i.name: _plain(v) for i, v in pairs}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def sizes(path: Path, inputs: dict[str, Any]) -> dict[str, int]:
+    """Sizes for the model's symbolic dimensions, as these inputs have them."""
+    from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
+
+    model = onnx.load(path)
+    drop_constant_inputs(model)
+    names = {dim.name for dim in dims_of(model)}
+    found = {}
+    for value in model.graph.input:
+        array = inputs.get(value.name)
+        if isinstance(array, np.ndarray) and value.type.HasField("tensor_type"):
+            dims = value.type.tensor_type.shape.dim
+            for axis, (dim, size) in enumerate(zip(dims, array.shape, strict=False)):
+                name = dim.dim_param or f"{value.name}.{axis}"
+                if name in names and size > 0:
+                    found[name] = size
+    return found
 
 
 def _read(path: Path, value: onnx.ValueInfoProto) -> Any:

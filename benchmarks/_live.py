@@ -32,7 +32,9 @@ def opened(
 
 
 @contextmanager
-def alone(compiled: Compiled, devices: Mapping[str, Device | None], seed: int = 0) -> Iterator[Steps]:
+def alone(
+    compiled: Compiled, devices: Mapping[str, Device | None], seed: int = 0
+) -> Iterator[Steps]:
     """By name, a step of the unplaced model on one device, or on all cores for None."""
     feeds = compiled.feeds(seed, {})
     with ExitStack() as stack:

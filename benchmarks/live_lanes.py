@@ -14,7 +14,6 @@ from typing import Any
 
 from benchmarks import _live
 from placement import pipeline
-from placement.segments import make_schedule
 from profiling.execute import compiled_for
 from profiling.lock import measuring
 from profiling.measure import ratio_interval

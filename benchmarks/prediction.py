@@ -82,7 +82,8 @@ def main() -> None:
             f"| {r['model']} | {r['placement']} | {r['num_segments']} | {r['predicted_ms']:.2f} |"
             f" {r['measured_ms']:.2f} | {r['error']:+.1%} |"
         )
-    print(f"\nmedian {summary['median_abs_error']:.1%}, 90th percentile {summary['p90_abs_error']:.1%}")
+    median, p90 = summary["median_abs_error"], summary["p90_abs_error"]
+    print(f"\nmedian {median:.1%}, 90th percentile {p90:.1%}")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ import numpy as np
 from placement.critical import critical_path
 
 if TYPE_CHECKING:
-    from profiling.execute import Run
-
     from placement.core.machine import Machine
     from placement.core.placement import Placement
     from placement.core.profile import Profile
     from placement.core.timeline import Span
     from placement.pipeline import Placed, Simulated
+    from profiling.execute import Run
 
 
 def of_machine(machine: Machine) -> dict[str, Any]:

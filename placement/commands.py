@@ -5,6 +5,7 @@ import math
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -235,7 +236,7 @@ def _listener(options: Namespace) -> pipeline.Emit:
 
 
 def _print_event(event: dict[str, Any]) -> bool:
-    print(json.dumps(event, allow_nan=False), flush=event["event"] != "span")
+    print(json.dumps(_finite(event), allow_nan=False), flush=event["event"] != "span")
     return True
 
 
@@ -252,10 +253,19 @@ def _show_progress(event: dict[str, Any]) -> bool:
 
 def _print(options: Namespace, answer: Any, lines: Any) -> int:
     if getattr(options, "jsonl", False):
-        print(json.dumps({"event": "result", **answer}, allow_nan=False), flush=True)
+        print(json.dumps(_finite({"event": "result", **answer}), allow_nan=False), flush=True)
     elif options.json:
-        print(json.dumps(answer, allow_nan=False), flush=True)
+        print(json.dumps(_finite(answer), allow_nan=False), flush=True)
     else:
         for line in lines:
             print(line)
     return 0
+
+
+def _finite(answer: Any) -> Any:
+    """The same with null for numbers that JSON lacks, as the time of an unsupported op."""
+    if isinstance(answer, float):
+        return answer if math.isfinite(answer) else None
+    if isinstance(answer, Mapping):
+        return {key: _finite(value) for key, value in answer.items()}
+    return [_finite(value) for value in answer] if isinstance(answer, list | tuple) else answer

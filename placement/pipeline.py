@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from profiling.execute import Run
-
     from placement.core.machine import Machine
     from placement.core.model import Model
     from placement.core.placement import Placement
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from placement.core.schedule import Schedule
     from placement.core.timeline import Span, Timeline
     from placement.placers._base import Report
+    from profiling.execute import Run
 
 Emit = Callable[[dict[str, Any]], object]
 
@@ -319,7 +318,6 @@ def run(
     if not problem.machine.emulated:
         require_present(model, problem.machine)
     from profiling.execute import execute
-
     from profiling.lock import measuring
 
     predicted = simulate(problem, placement)

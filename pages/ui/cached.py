@@ -4,8 +4,10 @@ Arguments that begin with "_" are left out of Streamlit's cache key; the fingerp
 stand for them.
 """
 
+import itertools
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -18,6 +20,7 @@ from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.loaders._onnx_dims import SymbolicDim
 from placement.pipeline import Simulated
+from profiling.devices import missing_devices
 from profiling.store import ProfileStore
 
 
@@ -62,6 +65,15 @@ def _profile(_model: Model, _machine: Machine, graph: str, on: str, when: str) -
     return pl.stored_profile(_model, _machine)
 
 
+def can_measure(opened: Model, on: Machine) -> bool:
+    return opened.executable is not None and _is_here(on, on.fingerprint)
+
+
+@st.cache_resource(max_entries=16, ttl=60, show_spinner=False)
+def _is_here(_machine: Machine, machine: str) -> bool:
+    return not _machine.emulated and not missing_devices(_machine)
+
+
 def other_profiles(opened: Model, on: Machine) -> tuple[Profile, ...]:
     return _others(opened.graph.fingerprint, on.fingerprint, _store_stamp())
 
@@ -92,10 +104,29 @@ def _problem(
     return pl.make_problem(_model, _machine, profile=_profile, objective=objective)
 
 
-def simulated(posed: Problem, placed: Placement) -> Simulated:
+# Tells problems apart in cache keys; `id` would come again once a problem is gone.
+_numbers: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
+_next_number = itertools.count()
+
+
+def _number(posed: Problem) -> int:
+    return _numbers.setdefault(posed, next(_next_number))
+
+
+def placed(posed: Problem, placer: str) -> pl.Placed:
+    """What a placer decides without settings, for a first look at a model."""
+    return _placed(posed, placer, _number(posed))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Placing the model for a first look")
+def _placed(_problem: Problem, placer: str, problem: int) -> pl.Placed:
+    return pl.place(_problem, placer)
+
+
+def simulated(posed: Problem, placement: Placement) -> Simulated:
     """What a placement is predicted to do; an edit and its undo meet the same entry again."""
-    devices = tuple(placed.device_of[op.name] for op in posed.graph.ops)
-    return _simulated(posed, placed, id(posed), hash((devices, placed.order)))
+    devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)
+    return _simulated(posed, placement, _number(posed), hash((devices, placement.order)))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
@@ -104,7 +135,7 @@ def _simulated(_problem: Problem, _placement: Placement, problem: int, devices: 
 
 
 def bound(posed: Problem) -> float:
-    return _bound(posed, id(posed))
+    return _bound(posed, _number(posed))
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -111,10 +111,11 @@ def show_run(job_id: str) -> None:
     st.session_state["run_shown"] = job_id
 
 
-def upload_seen(file_id: str) -> bool:
-    """Whether this uploaded file was taken over already; remembers it from now on."""
-    seen = st.session_state.get("upload_seen", "") == file_id
-    st.session_state["upload_seen"] = file_id
+def upload_seen(uploader: str, file_id: str) -> bool:
+    """Whether an uploader's file was taken over already; remembers it from now on."""
+    key = f"seen-{uploader}"
+    seen = st.session_state.get(key, "") == file_id
+    st.session_state[key] = file_id
     return seen
 
 

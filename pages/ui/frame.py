@@ -59,6 +59,8 @@ def _account(now: Studio) -> None:
         st.markdown(f"Times: {now.costs}", help=words.ESTIMATE if now.is_estimate else None)
         if machine.emulated:
             st.markdown("**Emulated machine**", help=words.EMULATED)
+        elif now.model.executable is not None and not now.can_measure:
+            st.markdown("**Not on this computer**", help=words.ABSENT)
     except ValueError as error:
         st.error(words.plain(str(error)))
     _jobs(now)

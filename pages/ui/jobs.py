@@ -9,10 +9,7 @@ import json
 import os
 import re
 import secrets
-import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,16 +17,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import psutil
-
+from pages.ui import worker
 from pages.ui.atomic import read_json, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
-GRACE_S = 5.0
 LIVE = ("running", "waiting")
 _NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
-_children: dict[int, subprocess.Popen[bytes]] = {}
-_exit_codes: dict[int, int] = {}
 
 
 @dataclass(frozen=True)
@@ -91,23 +84,14 @@ def start(
     """Start a worker for one verb; the job's id. The process outlives this session."""
     folder = project / "jobs" / f"{time.time_ns():020d}-{secrets.token_hex(2)}"
     folder.mkdir(parents=True)
-    with open(folder / "events.jsonl", "wb") as out, open(folder / "errors.txt", "wb") as errors:
-        process = subprocess.Popen(
-            [*command, verb, *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=errors,
-            cwd=ROOT,
-            start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
-    _children[process.pid] = process
-    _exit_codes.pop(process.pid, None)
+    pid = worker.start(
+        [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
+    )
     job = {
         "verb": verb,
         "argv": list(argv),
-        "pid": process.pid,
-        "born_at": _born_at(process.pid),
+        "pid": pid,
+        "born_at": worker.born_at(pid),
         "started_at": time.time(),
         "about": dict(about or {}),
     }
@@ -142,7 +126,7 @@ def read(project: Path, job_id: str) -> Job:
     if not record:
         raise ValueError(f"There is no job {job_id!r} in this project.")
     # The process is looked at first: what it wrote before it ended is then in the file.
-    alive = _is_alive(record["pid"], record["born_at"])
+    alive = worker.is_alive(record["pid"], record["born_at"])
     events, num_garbled = _events(folder / "events.jsonl")
     status, message = _status(record, folder, events, alive)
     return Job(
@@ -162,10 +146,10 @@ def stop(project: Path, job_id: str) -> None:
     """Ask a job to end, and end it after a grace period if it does not."""
     path = project / "jobs" / job_id / "job.json"
     record = read_json(path)
-    if not record or not _is_alive(record["pid"], record["born_at"]):
+    if not record or not worker.is_alive(record["pid"], record["born_at"]):
         return
     write_json(path, {**record, "cancelled": True})
-    threading.Thread(target=_end, args=(record["pid"], record["born_at"]), daemon=True).start()
+    worker.end(record["pid"], record["born_at"])
 
 
 def note(project: Path, job_id: str, **facts: Any) -> None:
@@ -188,7 +172,7 @@ def _status(
         return "done", ""
     if record.get("cancelled"):
         return "cancelled", "Stopped before it finished."
-    exit_code = _exit_codes.get(record["pid"])
+    exit_code = worker.exit_code(record["pid"])
     reason = _reason(folder / "errors.txt")
     if reason and (exit_code is None or exit_code > 0):
         return "failed", reason
@@ -238,38 +222,3 @@ def _parsed(path: Path, mtime_ns: int, size: int) -> tuple[tuple[Mapping[str, An
         else:
             num_garbled += bool(line.strip())
     return tuple(events), num_garbled
-
-
-def _born_at(pid: int) -> float:
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return 0.0
-
-
-def _is_alive(pid: int, born_at: float) -> bool:
-    child = _children.get(pid)
-    if child is not None and (code := child.poll()) is not None:
-        _exit_codes[pid] = code
-        _children.pop(pid, None)
-        return False
-    if pid <= 0:
-        return False
-    try:
-        process = psutil.Process(pid)
-        return process.create_time() == born_at and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
-
-
-def _end(pid: int, born_at: float) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        until = time.monotonic() + GRACE_S
-        try:
-            os.killpg(pid, number)
-        except (ProcessLookupError, PermissionError):
-            return
-        while time.monotonic() < until:
-            if not _is_alive(pid, born_at):
-                return
-            time.sleep(0.05)

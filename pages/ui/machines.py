@@ -36,7 +36,7 @@ def chooser(now: Studio) -> None:
         lanes.number_input(
             "Lanes of the CPU",
             min_value=1,
-            max_value=64,
+            max_value=1024,
             value=now.settings.lanes or _num_lanes(now.machine),
             key="lanes",
             on_change=_split,
@@ -48,11 +48,11 @@ def chooser(now: Studio) -> None:
         upload = st.file_uploader(
             "Machine file (JSON)", type=["json"], key="machine-upload", disabled=locked
         )
-    if upload is not None and not choices.upload_seen(upload.file_id):
+    if upload is not None and not choices.upload_seen("machine", upload.file_id):
         _open_file(now, upload)
     if now.model.problem is not None:
         st.info("This file carries its own machine and costs; they are used.")
-    elif now.machine.note:
+    elif now.machine.note and now.profile is None:
         st.caption(words.plain(now.machine.note))
 
 
@@ -85,18 +85,18 @@ def tables(now: Studio) -> None:
 
 def _device_row(now: Studio, number: int) -> dict[str, Any]:
     device = now.machine.devices[number]
-    runner = "virtual clock" if device.runtime == "null" else device.provider or device.runtime
+    runner = f"{device.runtime} {words.provider(device.provider)}".strip()
     row: dict[str, Any] = {
         "Key": number + 1,
         "Device": device.name,
         "What it is": device.label or device.kind,
         "Cores": device.cores,
         "Memory": units.num_bytes(device.memory_bytes),
-        "Runs by": runner,
     }
     if now.profile is not None:
         step_s = now.profile.step_s[number]
         row["Whole model"] = "does not fit" if step_s is None else units.seconds(step_s)
+    row["Runs by"] = "virtual clock" if device.runtime == "null" else runner
     return row
 
 

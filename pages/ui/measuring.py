@@ -8,7 +8,6 @@ import streamlit as st
 from pages.ui import cached, choices, commands, jobs, tasks, units, words, working
 from pages.ui.studio import Studio, studio
 from placement.core.profile import profile_from_json
-from placement.pipeline import can_measure
 from profiling.store import ProfileStore, age_s, changes
 
 
@@ -54,10 +53,11 @@ def _state(now: Studio) -> None:
             "The machine or a library changed since this model was measured"
             f" ({words.plain(differences)}); estimates are used until it is measured again."
         )
-    elif can_measure(now.model, now.machine):
+    elif now.can_measure:
         st.info("Not measured yet: all times are estimates by formula.")
     else:
-        st.info(f"{words.EMULATED} All times are estimates by formula.")
+        reason = words.EMULATED if now.machine.emulated else words.ABSENT
+        st.info(f"{reason} All times are estimates by formula.")
 
 
 def _same_kind(now: Studio, machine: Any) -> bool:
@@ -68,7 +68,7 @@ def _buttons(now: Studio) -> None:
     latest = jobs.latest(now.project.folder, "profile")
     busy = latest is not None and latest.is_live
     locked = not choices.may_write()
-    able = can_measure(now.model, now.machine)
+    able = now.can_measure
     measure, forget, take, bring = st.columns([0.25, 0.2, 0.25, 0.3], vertical_alignment="bottom")
     measure.button(
         "Measure again" if now.profile else "Measure this model",
@@ -95,7 +95,7 @@ def _buttons(now: Studio) -> None:
         )
     with bring.popover("Bring your own", disabled=locked, width="stretch"):
         upload = st.file_uploader("Profile file (JSON)", type=["json"], key="profile-upload")
-    if upload is not None and not choices.upload_seen(upload.file_id):
+    if upload is not None and not choices.upload_seen("profile", upload.file_id):
         _bring(now, upload)
 
 

@@ -14,10 +14,10 @@ def chooser(now: Studio) -> None:
     items = now.shelf.items or (now.named,)
     names = [i.name for i in items]
     locked = not choices.may_write()
-    menu, more = st.columns([0.72, 0.28], vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="xsmall")
     # The key follows the current name, so that an edit that starts a new placement shows it.
     key = f"placement-{now.shelf.folder.name}-{now.named.name}-{len(names)}"
-    menu.selectbox(
+    row.selectbox(
         "Placement",
         names,
         index=names.index(now.named.name),
@@ -28,7 +28,7 @@ def chooser(now: Studio) -> None:
         disabled=locked,
         help="Made by a method or by hand. Editing a method's placement starts a copy.",
     )
-    with more.popover("Edit", disabled=locked, width="stretch"):
+    with row.popover("Edit", disabled=locked):
         st.text_input("New name", value=now.named.name, key=f"rename-{key}", max_chars=60)
         st.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
         st.button("Duplicate", on_click=_duplicate, args=(now.named.name,))

@@ -37,7 +37,7 @@ def show(now: Studio) -> None:
         disabled=locked,
         help="Copied into the project. The file is read, never executed.",
     )
-    if upload is not None and not choices.upload_seen(upload.file_id):
+    if upload is not None and not choices.upload_seen("model", upload.file_id):
         _open_upload(now, upload)
     st.text_input(
         "Path on this computer",

@@ -89,7 +89,7 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
     said = [words.plain(method["summary"].rstrip(".")) + "."]
     if method["needs"]:
         said.append(words.plain(f"Needs: {', '.join(method['needs'])}."))
-    if now.is_estimate and not now.machine.emulated and now.model.executable is not None:
+    if now.is_estimate and now.can_measure:
         said.append("Not measured on this machine yet: placing measures the model first.")
     st.caption(" ".join(said), help=words.plain(method["paper"]) or None)
 

@@ -58,10 +58,10 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[0].metric(
         "Emulated step time" if result.get("emulated") else "Measured step time",
         units.seconds(step["median"]),
-        f"5 % below {units.seconds(step['p5'])}, 5 % above {units.seconds(step['p95'])}",
+        f"{units.seconds(step['p5'])} to {units.seconds(step['p95'])}",
         delta_color="off",
         delta_arrow="off",
-        help=f"The median. {words.STEP}",
+        help=f"The median, and the range from the 5th to the 95th percentile. {words.STEP}",
     )
     cells[1].metric(
         "Predicted",
@@ -120,12 +120,13 @@ def verdict(result: Mapping[str, Any]) -> str:
         said.append(f"This placement is {how} the best device alone ({words.plain(best)}).")
     whole = result.get("all_cores_s")
     if whole is not None and whole < median:
+        still = "faster still" if alone and median < min(alone.values()) else "faster"
         said.append(
-            f"**One device with all cores is faster still: {units.seconds(whole)}**"
+            f"**One device with all cores is {still}: {units.seconds(whole)}**"
             f" against {units.seconds(median)}."
         )
     elif whole is not None:
-        said.append(f"It also beats one device with all cores ({units.seconds(whole)}).")
+        said.append(f"One device with all cores is slower ({units.seconds(whole)}).")
     return " ".join(said)
 
 
@@ -170,7 +171,6 @@ def _critical(result: Mapping[str, Any]) -> None:
                 "What": charts.KIND_WORDS[s.kind],
                 "Where": s.device,
                 "Name": s.name,
-                "From (ms)": round(s.start_s * 1e3, 3),
                 "Takes (ms)": round(s.duration_s * 1e3, 3),
             }
             for s in rows[:MOST_ROWS]
@@ -206,4 +206,5 @@ def _ran_on(requested: object, actual: object) -> str:
     if not actual:
         return f"nothing to run (asked for {requested})"
     same = requested is None or requested == actual
-    return f"{actual}, as asked" if same else f"{actual} instead of {requested}"
+    shown = words.provider(str(actual))
+    return f"{shown}, as asked" if same else f"{shown} instead of {words.provider(str(requested))}"

@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.ui import charts, choices, commands, jobs, tasks, units, words, working
 from pages.ui.studio import Studio, studio
-from placement.pipeline import can_measure
 
 
 def controls(now: Studio) -> None:
@@ -48,7 +47,7 @@ def controls(now: Studio) -> None:
     )
     if reason:
         st.info(words.plain(reason))
-    elif now.is_estimate and not now.machine.emulated:
+    elif now.is_estimate and now.can_measure:
         st.caption("Not measured on this machine yet: the run measures the model first.")
     working.show(now, "run", live_chart)
     path = now.shelf.path(now.named.name)
@@ -71,7 +70,7 @@ def why_not(now: Studio) -> str:
         return ""
     if now.model.executable is None:
         return "This file has a graph and costs but nothing to execute; open a model file to run."
-    if not can_measure(now.model, now.machine):
+    if not now.can_measure:
         return (
             "This machine has devices that are not on this computer, so the placement can be"
             " predicted but not run; choose this computer on the Devices page."

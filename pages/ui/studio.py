@@ -50,6 +50,11 @@ class Studio:
         return cached.problem(self.model, self.machine, self.profile, self.settings.objective)
 
     @cached_property
+    def can_measure(self) -> bool:
+        """Whether the model can be executed and all devices are on this computer."""
+        return cached.can_measure(self.model, self.machine)
+
+    @cached_property
     def shelf(self) -> Shelf:
         return Shelf.of(self.project.folder, self.model.graph, self.machine)
 
@@ -57,7 +62,7 @@ class Studio:
     def named(self) -> Named:
         """The placement on the screen; an empty shelf first gets one, so there is one to see."""
         if self.shelf.current is None:
-            placed = pl.place(self.problem, FIRST_PLACER)
+            placed = cached.placed(self.problem, FIRST_PLACER)
             self.shelf.add(FIRST_PLACER, placed.placement, FIRST_PLACER, facts_of(placed))
         found = self.shelf.current
         assert found is not None

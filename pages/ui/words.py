@@ -30,6 +30,8 @@ EMULATED = (
     " hardware."
 )
 
+ABSENT = "This machine has devices that are not on this computer, so nothing can be measured on it."
+
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>$:^-])")
 
 
@@ -37,3 +39,8 @@ def plain(text: str, longest: int = 400) -> str:
     """Text from a file or a library so that Markdown shows it letter by letter."""
     short = text if len(text) <= longest else text[: longest - 1] + "…"
     return _MARKUP.sub(r"\\\1", " ".join(short.split()))
+
+
+def provider(name: str) -> str:
+    """An execution provider's name without the ending that they all share."""
+    return name.removesuffix("ExecutionProvider") or name

@@ -12,6 +12,7 @@ from pages.ui import canvas, choices, inspector, messages, naming, studio, units
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
 
+MOST_COUNTS = 4
 EDITED = ["numbers", "canvas", "side"]
 READ_ONLY = "This project is open in another session; here it can only be looked at."
 
@@ -93,16 +94,17 @@ def numbers_of(now: Studio) -> None:
     )
     cells[2].metric("Segments", len(predicted.schedule.segments), help=words.SEGMENT)
     cells[3].metric(
-        "Sent between devices",
+        "Sent per step",
         units.num_bytes(predicted.transfer_bytes),
-        f"{units.seconds(sending, unit)} on the critical path",
+        f"costs {units.seconds(sending, unit)}",
         delta_color="off",
         delta_arrow="off",
-        help=words.CRITICAL,
+        help=f"Between devices; the cost is what sending and waiting add. {words.CRITICAL}",
     )
     cells[4].metric(
         "Ops per device",
-        " / ".join(str(counts.get(d.name, 0)) for d in now.machine.devices[:4]),
+        " / ".join(str(counts.get(d.name, 0)) for d in now.machine.devices[:MOST_COUNTS])
+        + (" …" if len(now.machine.devices) > MOST_COUNTS else ""),
         help="In the order of the machine's devices: "
         + words.plain(", ".join(d.name for d in now.machine.devices[:9])),
     )
@@ -167,7 +169,7 @@ def _move_buttons(now: Studio) -> None:
     """Device menu, undo and redo, for those who do not use the keys."""
     history = now.shelf.history(now.named.name)
     locked = not choices.may_write()
-    row = st.container(horizontal=True, gap="small")
+    row = st.container(horizontal=True, gap="xsmall")
     with row.popover("Move to…", disabled=locked or not choices.selection()):
         for number, device in enumerate(now.machine.devices, 1):
             st.button(

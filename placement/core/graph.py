@@ -131,7 +131,8 @@ class Graph:
                 if position[consumer] <= start:
                     raise ValueError(
                         f"Op {consumer!r} reads tensor {tensor.name!r} before op"
-                        f" {tensor.producer!r} writes it; list the ops in topological order (a cycle has none)."
+                        f" {tensor.producer!r} writes it; list the ops in topological order"
+                        " (a cycle has none)."
                     )
 
     @cached_property

@@ -17,9 +17,9 @@ from placement.core.fingerprint import fingerprint_of
 class Device:
     """Something that runs one call at a time.
 
-    `runtime` names the backend ("onnxruntime"; "null" for a virtual clock; "given" for a device that
-    only a problem file knows), `provider` the backend's own word for the
-    device ("CPUExecutionProvider"). `core_ids` are the CPU cores a lane is pinned to, empty for no
+    `runtime` names the backend ("onnxruntime"; "null" for a virtual clock; "given" for a device
+    that only a problem file knows), `provider` the backend's own word for the device
+    ("CPUExecutionProvider"). `core_ids` are the CPU cores a lane is pinned to, empty for no
     pinning. `memory_bytes` is None where there is no limit to respect. The two roofline figures
     serve analytic costs and are zero where nobody stated them. A device of kind "cpu" computes in
     host memory, where model inputs start and outputs end.

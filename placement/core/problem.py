@@ -78,7 +78,8 @@ class Problem:
             group = ", for it and its group" if len(ops) > 1 else ""
             raise ValueError(
                 f"No device may run op {self.graph.ops[ops[0]].name!r}"
-                f" (pins and supported devices leave none{group}); remove a pin or choose another machine."
+                f" (pins and supported devices leave none{group}); remove a pin or choose another"
+                " machine."
             )
 
     @property
@@ -144,10 +145,8 @@ class Problem:
     @cached_property
     def ops_of_unit(self) -> tuple[tuple[int, ...], ...]:
         """Source ops of each unit (empty for a runtime's own kernels that touch none)."""
-        return _members(
-            self.unit_of_op,
-            int(max(self._units[0].max(initial=-1), self._units[1].max(initial=-1))) + 1,
-        )
+        numbers = (*self.unit_of_op.tolist(), *self.unit_of_kernel.tolist())
+        return _members(self.unit_of_op, max(numbers, default=-1) + 1)
 
     @cached_property
     def kernels_of_unit(self) -> tuple[tuple[int, ...], ...]:

@@ -1,8 +1,8 @@
 """State of a list scheduler: what each device is busy with, holds and has received so far."""
 
 import bisect
-import math
 import itertools
+import math
 
 import numpy as np
 

@@ -69,12 +69,16 @@ class OrtProgram(Program):
         ]
         self._bindings: list[Any] = []
         self._calls = [
-            self._bound(session, part, set(fixed) | set(feeds))
-            for session, part in zip(self._sessions, parts, strict=True)
+            self._bound(session, part, set(fixed) | set(feeds), device)
+            for session, part, device in zip(self._sessions, parts, devices, strict=True)
         ]
-        self.actual_devices, self.fallbacks, self.fallen = _assignment(self._sessions, devices)
+        self.actual_devices, self.fallbacks, self.fallen = _assignment(
+            self._sessions, parts, devices
+        )
 
-    def _bound(self, session: Any, part: Part, ready: set[str]) -> Callable[[], None]:
+    def _bound(
+        self, session: Any, part: Part, ready: set[str], device: Device
+    ) -> Callable[[], None]:
         binding = session.io_binding()
         self._bindings.append(binding)
         for name in part.inputs:
@@ -86,7 +90,8 @@ class OrtProgram(Program):
             else:
                 binding.bind_output(name, "cpu")
         run: Callable[[], None] = sessions.bound_run(session, binding, self._options)
-        loose_in = tuple(name for name in part.inputs if name not in ready)
+        # Binding copies to a device with memory of its own, so there it is done in every step.
+        loose_in = tuple(n for n in part.inputs if n not in ready or not device.on_host)
         loose_out = tuple((i, n) for i, n in enumerate(part.outputs) if n not in ready)
         if not loose_in and not loose_out:
             return run
@@ -181,18 +186,28 @@ def _constant_outputs(
 
 
 def _assignment(
-    made: Sequence[Any], devices: Sequence[Device]
+    made: Sequence[Any], parts: Sequence[Part], devices: Sequence[Device]
 ) -> tuple[dict[str, str], tuple[str, ...], tuple[int, ...]]:
-    """Providers that really compute, by device; what fell back to another one, and the segments."""
+    """Providers that really compute, by device; what fell back to another one, and the segments.
+
+    A provider that changes the layout of its nodes takes them without listing them (WebGPU), so
+    whatever no other provider lists runs where it was asked to.
+    """
     actual: dict[str, dict[str, None]] = {}
     sentences: list[str] = []
     fallen: dict[int, None] = {}
-    for i, (session, device) in enumerate(zip(made, devices, strict=True)):
+    for i, (session, part, device) in enumerate(zip(made, parts, devices, strict=True)):
+        elsewhere = 0
         for subgraph in session.get_provider_graph_assignment_info():
+            if subgraph.ep_name == device.provider:
+                continue
+            nodes = [node.name or node.op_type for node in subgraph.get_nodes()]
+            elsewhere += len(nodes)
             actual.setdefault(device.name, {})[subgraph.ep_name] = None
-            if subgraph.ep_name != device.provider:
-                nodes = ", ".join(node.name or node.op_type for node in subgraph.get_nodes())
-                sentences.append(f"{nodes}: asked of {device.name}, run by {subgraph.ep_name}.")
-                fallen[i] = None
+            asked = f"asked of {device.name}, run by {subgraph.ep_name}"
+            sentences.append(f"{', '.join(nodes)}: {asked}.")
+            fallen[i] = None
+        if elsewhere < len(part.nodes):
+            actual.setdefault(device.name, {})[device.provider] = None
     names = {name: "+".join(found) for name, found in actual.items()}
     return names, tuple(sentences), tuple(fallen)

@@ -7,6 +7,7 @@ threads, 50 segments); a process that `dedicate`s itself to a machine with one s
 sessions share one pool that keeps spinning (1.05).
 """
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -65,12 +66,26 @@ def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) ->
 def for_device(device: Device, level: str, spin: bool) -> Any:
     """Session options for a part on one device; a lane of several cores pins its threads."""
     made = options(max(device.cores, 1) if device.provider == CPU else 1, level, spin)
+    if device.provider == CPU and not spin:
+        _share_memory()
+        made.add_session_config_entry("session.use_env_allocators", "1")
     made.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     pinned = device.core_ids[1:]
     if pinned and device.provider == CPU and not _shared_pool:
         affinity = ";".join(str(core + 1) for core in pinned)
         made.add_session_config_entry("session.intra_op_thread_affinities", affinity)
     return made
+
+
+@functools.cache
+def _share_memory() -> None:
+    """One arena of CPU memory for all sessions that ask for it: what one frees the next may use."""
+    import onnxruntime as ort
+
+    where = ort.OrtMemoryInfo(
+        "Cpu", ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, ort.OrtMemType.DEFAULT
+    )
+    ort.create_and_register_allocator(where, None)
 
 
 def session(model: bytes | str, made_options: Any, providers: list[Any]) -> Any:
@@ -80,6 +95,9 @@ def session(model: bytes | str, made_options: Any, providers: list[Any]) -> Any:
     ort.set_default_logger_severity(4)
     made = ort.InferenceSession(model, made_options, providers=providers)
     made.disable_fallback()
+    if getattr(made, "_model_bytes", None):
+        # Kept for falling back to another provider: a second copy of the weights.
+        made._model_bytes = b""
     return made
 
 

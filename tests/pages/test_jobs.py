@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pages.ui import jobs
+from pages.ui import jobs, worker
 
 WORKER = """
 import json, os, signal, sys, time
@@ -39,7 +39,7 @@ def start(tmp_path):
     yield begin
     for job_id in started:
         record = jobs.read_json(tmp_path / "jobs" / job_id / "job.json")
-        if jobs._is_alive(record["pid"], record["born_at"]):
+        if worker.is_alive(record["pid"], record["born_at"]):
             os.killpg(record["pid"], signal.SIGKILL)
 
 
@@ -59,7 +59,7 @@ def ended(tmp_path, job_id):
 def test_a_result_ends_a_job(tmp_path, start):
     job = ended(tmp_path, start("progress", "result"))
     assert (job.status, job.result["value"], job.about["k"]) == ("done", 1.5, 1)
-    assert job.progress == (0.3, "kernel 3")
+    assert job.progress == (0.3, "Kernel 3")
 
 
 def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):
@@ -106,7 +106,7 @@ def test_cancel_ends_the_process(tmp_path, start):
 
 
 def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch):
-    monkeypatch.setattr(jobs, "GRACE_S", 0.3)
+    monkeypatch.setattr(worker, "GRACE_S", 0.3)
     job_id = start("stubborn", "hang")
     until(tmp_path, job_id, lambda job: job.events)
     jobs.stop(tmp_path, job_id)
@@ -123,7 +123,7 @@ def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):
 def test_another_server_finds_the_job_running_and_its_end(tmp_path, start, monkeypatch):
     job_id = start("progress", "hang")
     until(tmp_path, job_id, lambda job: job.events)
-    child = jobs._children.pop(jobs.read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
+    child = worker._children.pop(jobs.read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
     assert jobs.read(tmp_path, job_id).status == "running"
     child.kill()
     child.wait()

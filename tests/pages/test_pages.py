@@ -425,3 +425,31 @@ def test_running_from_the_page_on_a_virtual_clock_says_emulated():
     assert job.status == "done", job.message
     shown = texts(checked(app.run()))
     assert "Emulated: this run followed a virtual clock" in shown
+
+
+def problem_file(path):
+    """Two ops on two devices with given times, in a unit of the file's own."""
+    content = {
+        "format": "placement-problem",
+        "devices": [{"name": "p1"}, {"name": "p2"}],
+        "links": [
+            {"src": a, "dst": b, "latency_s": 0.0, "bytes_per_s": 1.0}
+            for a, b in (("p1", "p2"), ("p2", "p1"))
+        ],
+        "ops": [{"name": "a", "times_s": [2.0, 3.0]}, {"name": "b", "times_s": [4.0, None]}],
+        "tensors": [{"producer": "a", "consumers": ["b"], "bytes": 5}],
+    }
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_problem_file_brings_its_own_machine_and_times(page, tmp_path):
+    problem_file(tmp_path / "given.json")
+    app, _ = opened(page, model_kind="path", model=str(tmp_path / "given.json"))
+    shown = texts(app)
+    if page == "place":
+        assert metric(app, "Predicted step time").delta == "from the file"
+        assert metric(app, "Ops per device").value == "2 / 0"
+    if page == "model":
+        assert "(2 ops)" in shown and "Times: given in the file" in shown
+    assert not app.error

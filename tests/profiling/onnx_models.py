@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import numpy_helper
 
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 

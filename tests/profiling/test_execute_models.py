@@ -1,0 +1,147 @@
+"""Outputs of placed models equal those of the unplaced one, for everything onnxruntime can run."""
+
+import warnings
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+
+from placement.loaders import load, samples
+from profiling import backends
+from profiling.check import compare
+from profiling.execute import execute
+from tests.profiling.compositions import composition
+from tests.profiling.live import problem_of, random_schedule, two_lanes
+from tests.profiling.onnx_models import shipped, sizes
+
+PLACEMENTS = 5
+COMPOSITIONS = 200
+NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
+
+warnings.filterwarnings("ignore", module="onnx")
+
+
+def plain_outputs(path, inputs):
+    """What onnxruntime by itself makes of the file, as our comparison wants it."""
+    import onnxruntime as ort
+
+    from profiling.backends._ort_items import ort_value, python_outputs
+
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    model = onnx.load(path)
+    model.ir_version = min(model.ir_version, NEWEST_IR)
+    session = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    feeds = {
+        v.name: ort_value(inputs[v.name], v.type) for v in session.get_inputs() if v.name in inputs
+    }
+    names = [v.name for v in session.get_outputs()]
+    if any("map(" in v.type for v in session.get_outputs()):
+        return dict(zip(names, session.run(None, inputs), strict=True))
+    return python_outputs(session, names, session.run_with_ort_values(None, feeds), feeds)
+
+
+def check(model, inputs, expected, name, rng):
+    """Five random placements; a list of what went wrong."""
+    machine = two_lanes()
+    problem = problem_of(model, machine)
+    compiled = backends.get("onnxruntime").compile(model, machine)
+    for number in range(PLACEMENTS):
+        schedule = random_schedule(problem, rng)
+        run = execute(
+            problem, schedule, model=model, steps=2, warmup=0, inputs=inputs, baselines=False
+        )
+        if not run.outputs_match:
+            return f"{name}: placement {number} differs by {run.max_abs_diff}"
+    program = compiled.unplaced(machine.devices[0], compiled.feeds(0, inputs))
+    program.run(0)
+    same = compare(expected, program.outputs())
+    program.close()
+    return "" if same.match else f"{name}: loaded model differs from the file in {same.where}"
+
+
+def test_every_model_of_the_onnx_package(tmp_path, capsys):
+    """Runs all that onnxruntime runs; prints how many ran, were skipped, and why."""
+    counts: Counter[str] = Counter()
+    wrong = []
+    rng = np.random.default_rng(0)
+    for case in shipped(tmp_path):
+        inputs = case.inputs
+        if any(isinstance(v, np.ndarray) and v.shape == (0,) for v in inputs.values()):
+            inputs = {}  # dimensions of size 0 are not opened; sizes of 1 then
+        try:
+            expected = plain_outputs(case.path, inputs or seeded(case.path))
+        except Exception as error:
+            counts[f"skipped, onnxruntime itself cannot run it: {reason(error)}"] += 1
+            continue
+        try:
+            model = load(str(case.path), sizes(case.path, inputs))
+            compiled = backends.get("onnxruntime").compile(model, two_lanes())
+            if compiled.random_ops:
+                counts["skipped, random by definition"] += 1
+                continue
+            found = check(model, inputs or seeded(case.path), expected, case.name, rng)
+        except Exception as error:
+            found = f"{case.name}: {type(error).__name__} {error}"
+        counts["run"] += 1
+        wrong += [found] if found else []
+    with capsys.disabled():
+        print(f"\nonnx package, {PLACEMENTS} placements each, {len(wrong)} mismatches:")
+        for what, count in counts.most_common():
+            print(f"  {count} {what}")
+    assert not wrong, "\n".join(wrong)
+    assert counts["run"] > 1000
+
+
+def seeded(path):
+    return {v.name: np.ones(1, dtype=np.float32) for v in onnx.load(path).graph.input}
+
+
+def reason(error):
+    text = str(error)
+    known = {
+        "not guaranteed": "opset newer than it knows",
+        "*guarantees*": "opset newer than it knows",
+        "is not a registered function/op": "unknown op",
+        "NOT_IMPLEMENTED": "no kernel",
+        "INVALID_GRAPH": "refuses the graph",
+    }
+    return next((why for mark, why in known.items() if mark in text), "fails")
+
+
+def test_random_compositions(tmp_path, capsys):
+    wrong = []
+    sizes_seen = []
+    path = tmp_path / "composition.onnx"
+    for seed in range(COMPOSITIONS):
+        proto, inputs = composition(seed)
+        onnx.save(proto, path)
+        sizes_seen.append(len(proto.graph.node))
+        found = check(
+            load(str(path)), inputs, plain_outputs(path, inputs), seed, np.random.default_rng(seed)
+        )
+        wrong += [found] if found else []
+    with capsys.disabled():
+        print(
+            f"\n{COMPOSITIONS} compositions of {min(sizes_seen)} to {max(sizes_seen)} ops:"
+            f" {len(wrong)} mismatches"
+        )
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize("name", [s.name for s in samples() if s.name.startswith("onnx-")])
+def test_samples(name):
+    model = load(name)
+    problem = problem_of(model, two_lanes())
+    rng = np.random.default_rng(0)
+    for _ in range(2 if "vgg" in name or "alexnet" in name or "zfnet" in name else PLACEMENTS):
+        schedule = random_schedule(problem, rng)
+        run = execute(problem, schedule, model=model, steps=1, warmup=0, baselines=False)
+        assert run.outputs_match, f"{name} differs by {run.max_abs_diff}"
+        assert run.max_abs_diff == 0.0, f"{name} is not bit-equal on CPU lanes"
+        assert set(run.actual_devices.values()) == {"CPUExecutionProvider"}
+        assert not run.fallbacks

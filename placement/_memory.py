@@ -1,15 +1,8 @@
 """Memory over time: how many bytes each device holds at most during a step."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from placement._tasks import Tasks
+from placement._tasks import Tasks, Times
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
-
-if TYPE_CHECKING:
-    from placement.simulate import Times
 
 
 def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:

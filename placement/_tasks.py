@@ -37,6 +37,19 @@ class Tasks:
     transfers: tuple[Transfer, ...]
 
 
+@dataclass(frozen=True)
+class Times:
+    """Start and end of every segment and transfer, in seconds; `waited_for[i]` is the transfer
+    that held the link before transfer i, or -1."""
+
+    start_s: tuple[float, ...]
+    end_s: tuple[float, ...]
+    sent_s: tuple[float, ...]
+    arrived_s: tuple[float, ...]
+    waited_for: tuple[int, ...]
+    step_s: float
+
+
 def host_of(problem: Problem) -> int:
     """The device whose memory is the host's: the first CPU, or -1 where there is none."""
     return next((i for i, d in enumerate(problem.machine.devices) if d.on_host), -1)

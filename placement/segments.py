@@ -10,13 +10,13 @@ longer.
 import itertools
 from collections.abc import Sequence
 
-from placement._tasks import Tasks, lower
+from placement._tasks import Tasks, Times, lower
 from placement.core.graph import topological_order
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
 from placement.order import kernel_order
-from placement.simulate import Times, run_tasks
+from placement.simulate import run_tasks
 
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
 MAX_MERGE_SIMULATIONS = 200

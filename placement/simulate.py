@@ -6,26 +6,12 @@ for each direction, independent of compute; a tensor crosses once per destinatio
 """
 
 import heapq
-from dataclasses import dataclass
 
 from placement._memory import peak_bytes
-from placement._tasks import Tasks, lower
+from placement._tasks import Tasks, Times, lower
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
-
-
-@dataclass(frozen=True)
-class Times:
-    """Start and end of every segment and transfer, in seconds; `waited_for[i]` is the transfer
-    that held the link before transfer i, or -1."""
-
-    start_s: tuple[float, ...]
-    end_s: tuple[float, ...]
-    sent_s: tuple[float, ...]
-    arrived_s: tuple[float, ...]
-    waited_for: tuple[int, ...]
-    step_s: float
 
 
 def simulate(problem: Problem, schedule: Schedule) -> Timeline:

@@ -2,6 +2,8 @@
 
 import re
 
+from pages.ui.units import count
+from pages.ui.units import num_bytes as byte_count
 from placement.core.graph import Graph, Op, Tensor
 
 PLAIN_NAME = re.compile(r"^[A-Za-z_]{0,4}[_.]?\d*$")
@@ -23,21 +25,8 @@ def untagged(text: str) -> str:
     return text.replace("<", "‹").replace(">", "›")
 
 
-def bytes_text(num_bytes: float) -> str:
-    """Bytes in units of 1000, as link speeds are given."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if num_bytes < 1000:
-            return f"{num_bytes:.0f} {unit}" if unit == "B" else f"{num_bytes:.3g} {unit}"
-        num_bytes /= 1000
-    return f"{num_bytes:.3g} TB"
-
-
 def flops_text(flops: float) -> str:
-    for unit in ("FLOP", "kFLOP", "MFLOP", "GFLOP"):
-        if flops < 1000:
-            return f"{flops:.3g} {unit}"
-        flops /= 1000
-    return f"{flops:.3g} TFLOP"
+    return f"{count(flops)}{'' if flops >= 1000 else ' '}FLOP"
 
 
 def shape_text(tensor: Tensor) -> str:
@@ -59,12 +48,12 @@ def op_title(op: Op, output: Tensor | None) -> str:
     if op.scope:
         lines.append(f"in {shortened(op.scope, MAX_TITLE)}")
     if output is not None:
-        lines.append(f"out {shape_text(output) or output.dtype}, {bytes_text(output.num_bytes)}")
+        lines.append(f"out {shape_text(output) or output.dtype}, {byte_count(output.num_bytes)}")
     work = []
     if op.flops:
         work.append(flops_text(op.flops))
     if op.param_bytes:
-        work.append(f"weights {bytes_text(op.param_bytes)}")
+        work.append(f"weights {byte_count(op.param_bytes)}")
     if work:
         lines.append(", ".join(work))
     return untagged("\n".join(lines))
@@ -74,15 +63,15 @@ def group_title(path: str, num_ops: int, alike: int, flops: float, param_bytes: 
     lines = [shortened(path, MAX_TITLE), f"{num_ops} ops"]
     if alike > 1:
         lines[-1] += f", one of {alike} alike"
-    lines.append(f"{flops_text(flops)}, weights {bytes_text(param_bytes)}")
+    lines.append(f"{flops_text(flops)}, weights {byte_count(param_bytes)}")
     return untagged("\n".join(lines))
 
 
 def flow_title(num_tensors: int, num_bytes: int, largest: str) -> str:
     if num_tensors == 1:
-        return untagged(f"{shortened(largest, 80)}\n{bytes_text(num_bytes)}")
+        return untagged(f"{shortened(largest, 80)}\n{byte_count(num_bytes)}")
     return untagged(
-        f"{num_tensors} tensors, {bytes_text(num_bytes)}\nlargest {shortened(largest, 80)}"
+        f"{num_tensors} tensors, {byte_count(num_bytes)}\nlargest {shortened(largest, 80)}"
     )
 
 

@@ -6,24 +6,25 @@ a comparison of its outputs with those of the unplaced model, and says which dev
 
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from placement._tasks import Tasks, lower
-from placement.core.machine import Device
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
 from placement.simulate import simulate
 from profiling import backends
+from profiling.alone import baseline_s, expected_outputs, safe_step
 from profiling.backends.base import Compiled, Program
 from profiling.check import Comparison, compare
 from profiling.lanes import Lane, Lanes, Step
 from profiling.spans import measured_timeline, span_events
 
 Emit = Callable[[dict[str, Any]], object]
-BASELINE_STEPS = 10
 
 
 def silent(event: dict[str, Any]) -> None:
@@ -80,7 +81,8 @@ def execute(
         return _emulated(problem, schedule, steps, emit)
     compiled = compiled_for(problem, model)
     feeds = compiled.feeds(seed, inputs or {})
-    expected = _expected(compiled, problem, feeds, timeout_s)
+    host = next((d for d in problem.machine.devices if d.on_host), None)
+    expected = expected_outputs(compiled, host, feeds, timeout_s)
     program = compiled.open(schedule, feeds)
     try:
         tasks = lower(problem, schedule)
@@ -165,78 +167,27 @@ def _steps(
     rows = []
     try:
         for number in range(warmup + steps):
-            row = lanes.step(timeout_s)
+            row = safe_step(lanes, program, timeout_s)
             if number >= warmup:
                 rows.append(row)
                 for event in span_events(schedule, row, number - warmup):
                     emit(event)
-    except TimeoutError as error:
-        program.stop()
-        raise RuntimeError(str(error)) from None
-    except (ValueError, RuntimeError):
-        raise
-    except Exception as error:  # onnxruntime raises its own kinds
-        text = " ".join(str(error).split())[:300]
-        raise RuntimeError(f"The runtime failed in a step: {text}") from None
     finally:
         program.stop()
         lanes.close()
     return rows
 
 
-def _expected(
-    compiled: Compiled, problem: Problem, feeds: Mapping[str, Any], timeout_s: float
-) -> dict[str, Any]:
-    """Outputs of the unplaced model, or none where they are random by definition."""
-    if compiled.random_ops:
-        return {}
-    host = next((d for d in problem.machine.devices if d.on_host), None)
-    program = compiled.unplaced(host, feeds)
-    try:
-        _alone(program, host, 1, timeout_s)
-        return program.outputs()
-    finally:
-        program.close()
-
-
-def baseline_s(
-    compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
-) -> float | None:
-    """Median seconds of the unplaced model on one device, or on all cores of the CPU."""
-    limit = None if device is None else device.memory_bytes
-    if limit is not None and compiled.kernels.param_bytes > limit:
-        return None
-    program = compiled.unplaced(device, feeds)
-    try:
-        return statistics.median(_alone(program, device, 3 + BASELINE_STEPS, timeout_s)[3:])
-    finally:
-        program.close()
-
-
-def _alone(program: Program, device: Device | None, steps: int, timeout_s: float) -> list[float]:
-    lanes = Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)
-    try:
-        return [lanes.step(timeout_s).seconds for _ in range(steps)]
-    except TimeoutError as error:
-        program.stop()
-        raise RuntimeError(f"The unplaced model hangs: {error}") from None
-    finally:
-        lanes.close()
-
-
 def _emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:
     """What the simulation says, as if it had been run: for machines on a virtual clock."""
     predicted = simulate(problem, schedule)
-    timeline = Timeline(predicted.spans, predicted.step_s, "emulated", predicted.peak_bytes)
+    timeline = replace(predicted, origin="emulated")
     for number in range(steps):
         for span in timeline.spans:
             emit({"event": "span", "step": number, **span.to_json()})
         emit({"event": "step", "index": number, "seconds": timeline.step_s})
     devices = problem.machine.devices
-    alone_s = {
-        d.name: float(problem.costs.call_s[i] + problem.costs.compute_s[:, i].sum())
-        for i, d in enumerate(devices)
-    }
+    alone_s = problem.costs.call_s + problem.costs.compute_s.sum(axis=0)
     return Run(
         timeline=timeline,
         step_s=(timeline.step_s,) * steps,
@@ -248,6 +199,9 @@ def _emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> R
         fallbacks=(),
         peak_bytes=dict(predicted.peak_bytes),
         transfer_bytes=predicted.transfer_bytes,
-        baseline_s={n: s if s < float("inf") else None for n, s in alone_s.items()},
+        baseline_s={
+            d.name: float(s) if np.isfinite(s) else None
+            for d, s in zip(devices, alone_s, strict=True)
+        },
         all_cores_s=None,
     )

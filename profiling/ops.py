@@ -22,8 +22,8 @@ from placement.core.model import Model
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
+from profiling.alone import baseline_s
 from profiling.backends.base import Compiled, Program
-from profiling.execute import baseline_s
 from profiling.lanes import Lane, Lanes
 from profiling.links import measure_links
 
@@ -34,8 +34,6 @@ BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
 WARMUP = 3
 TIMEOUT_S = 120.0
-# A kernel is not believed to take less than this share of its own call.
-LEAST_SHARE = 0.1
 
 
 class Cancelled(RuntimeError):
@@ -124,7 +122,7 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
     step_s = float(np.median(whole_s))
     inside_s = call_overhead_s(kernel_s, step_s)
-    compute_s = np.maximum(kernel_s - inside_s, LEAST_SHARE * kernel_s)
+    compute_s = kernel_s - inside_s
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
@@ -148,20 +146,18 @@ def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Fl
 
 
 def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
-    """Overhead per call with which the kernels and one call take `step_s` together.
+    """Overhead per call with which all kernels and one call take `step_s` together.
 
-    The kernels' sum falls with the overhead, so it is found by halving; zero where the calls one
-    by one were no slower than the whole, as noise may have it.
+    Between zero, where noise has it that calls one by one were no slower than the whole, and the
+    quickest call, which contains it too.
 
-    >>> round(call_overhead_s(np.array([5.0, 7.0, 9.0]), 17.0), 6)
+    >>> call_overhead_s(np.array([5.0, 7.0, 9.0]), 17.0)
     2.0
     """
-    low, high = 0.0, float(kernel_s.max(initial=0.0))
-    for _ in range(60):
-        middle = (low + high) / 2
-        total = float(np.maximum(kernel_s - middle, LEAST_SHARE * kernel_s).sum()) + middle
-        low, high = (middle, high) if total > step_s else (low, middle)
-    return low
+    if len(kernel_s) < 2:
+        return 0.0
+    even = (float(kernel_s.sum()) - step_s) / (len(kernel_s) - 1)
+    return min(max(even, 0.0), float(kernel_s.min()))
 
 
 def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any]) -> float:

@@ -4,12 +4,12 @@ No fusion is lost at a border later and no layout is converted twice, because th
 the optimised graph. Weights stay in a file beside it and are read when a part needs them.
 """
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from profiling.backends import _ort_sessions as sessions
+from profiling.backends._ort_folder import Folder
 
 LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
 AS_IT_IS = "source"
@@ -29,11 +29,11 @@ class Optimised:
     model: Any
     source: Path
     level: str
-    folder: "tempfile.TemporaryDirectory[str]"
+    folder: Folder
 
     @property
     def path(self) -> Path:
-        return Path(self.folder.name)
+        return self.folder.path
 
     def with_data(self, tensor: Any) -> Any:
         """The initializer with its data inside."""
@@ -58,15 +58,15 @@ class Optimised:
         return len(tensor.raw_data) or int(tensor.ByteSize())
 
 
-def write_source(proto: Any, base_dir: Path | None) -> "tempfile.TemporaryDirectory[str]":
+def write_source(proto: Any, base_dir: Path | None) -> Folder:
     """The model in a temporary folder as `source.onnx`, weights beside it where they must be."""
     import onnx
     from onnx.external_data_helper import load_external_data_for_model
 
-    folder = tempfile.TemporaryDirectory(prefix="placement-")
+    folder = Folder()
     if base_dir is not None and any(t.external_data for t in proto.graph.initializer):
         load_external_data_for_model(proto, str(base_dir))
-    path = Path(folder.name) / "source.onnx"
+    path = folder.path / "source.onnx"
     large = sum(len(t.raw_data) for t in proto.graph.initializer) > PROTOBUF_LIMIT
     if large:
         onnx.save(proto, path, save_as_external_data=True, location="source.bin")
@@ -75,7 +75,7 @@ def write_source(proto: Any, base_dir: Path | None) -> "tempfile.TemporaryDirect
     return folder
 
 
-def optimise(folder: "tempfile.TemporaryDirectory[str]", level: str) -> Optimised:
+def optimise(folder: Folder, level: str) -> Optimised:
     """The model of `write_source`, optimised at one level for the CPU provider.
 
     Raises what onnxruntime raises where it cannot run the model or write the result. At the level
@@ -83,7 +83,7 @@ def optimise(folder: "tempfile.TemporaryDirectory[str]", level: str) -> Optimise
     """
     import onnx
 
-    path = Path(folder.name)
+    path = folder.path
     if level == AS_IT_IS:
         model = onnx.load(path / "source.onnx", load_external_data=False)
         return Optimised(model, path / "source.onnx", level, folder)

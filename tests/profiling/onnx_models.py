@@ -66,21 +66,35 @@ def _plain(value: Any) -> Any:
 
 def sizes(path: Path, inputs: dict[str, Any]) -> dict[str, int]:
     """Sizes for the model's symbolic dimensions, as these inputs have them."""
+    return {name: size for name, _, _, size in _symbolic(path, inputs)}
+
+
+def never_empty(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
+    """The inputs with 1 for a symbolic size of 0, as which no model is opened."""
+    filled = dict(inputs)
+    for _, name, axis, size in _symbolic(path, inputs):
+        if size == 0:
+            shape = list(filled[name].shape)
+            shape[axis] = 1
+            filled[name] = np.ones(shape, dtype=filled[name].dtype)
+    return filled
+
+
+def _symbolic(path: Path, inputs: dict[str, Any]) -> Iterator[tuple[str, str, int, int]]:
+    """Dimension, input, axis and size of everything symbolic."""
     from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
 
     model = onnx.load(path)
     drop_constant_inputs(model)
     names = {dim.name for dim in dims_of(model)}
-    found = {}
     for value in model.graph.input:
         array = inputs.get(value.name)
         if isinstance(array, np.ndarray) and value.type.HasField("tensor_type"):
             dims = value.type.tensor_type.shape.dim
             for axis, (dim, size) in enumerate(zip(dims, array.shape, strict=False)):
                 name = dim.dim_param or f"{value.name}.{axis}"
-                if name in names and size > 0:
-                    found[name] = size
-    return found
+                if name in names:
+                    yield name, value.name, axis, size
 
 
 def _read(path: Path, value: onnx.ValueInfoProto) -> Any:

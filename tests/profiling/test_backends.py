@@ -1,0 +1,84 @@
+"""Every backend of the folder does what `profiling.backends.base` says."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from placement.core.machine import Machine
+from placement.core.schedule import Schedule, Segment
+from profiling import backends
+from tests.profiling.live import diamond
+
+
+@pytest.fixture(params=backends.names())
+def backend(request):
+    found = backends.get(request.param)
+    if found.missing():
+        pytest.skip(found.missing())
+    return found
+
+
+@pytest.fixture
+def compiled(backend, tmp_path):
+    machine = Machine("one", backend.devices()[:1])
+    return backend.compile(diamond(tmp_path), machine), machine.devices[0].name
+
+
+def test_it_says_who_it_is(backend):
+    assert backend.name in backends.names()
+    assert backends.get(backend.name) is backend
+    assert all(len(pair) == 2 for pair in backend.libraries())
+
+
+def test_its_devices_are_its_own(backend):
+    devices = backend.devices()
+    assert devices and {d.runtime for d in devices} == {backend.name}
+    assert len({d.name for d in devices}) == len(devices)
+
+
+def test_kernels_do_the_work_of_known_ops(compiled, tmp_path):
+    graph = diamond(tmp_path).graph
+    found, _ = compiled
+    assert len(found.sources) == len(found.kernels.ops) > 0
+    named = [name for names in found.sources for name in names]
+    assert set(named) == set(graph.index), "each op is in a kernel"
+    assert {t.name for t in found.kernels.inputs} == {"x"}
+    assert {t.name for t in found.kernels.outputs} == {"y"}
+
+
+@pytest.mark.parametrize("cuts", [1, 2, 100])
+def test_segments_give_the_outputs_of_the_whole(compiled, cuts):
+    found, device = compiled
+    names = [op.name for op in found.kernels.ops]
+    number = min(cuts, len(names))
+    bounds = [len(names) * i // number for i in range(number + 1)]
+    parts = [tuple(names[a:b]) for a, b in itertools.pairwise(bounds)]
+    schedule = Schedule(tuple(Segment(device, part) for part in parts))
+    feeds = found.feeds(0, {})
+    program, whole = found.open(schedule, feeds), found.unplaced(None, feeds)
+    for _ in range(3):
+        for i in range(number):
+            program.run(i)
+    whole.run(0)
+    for name, value in whole.outputs().items():
+        np.testing.assert_array_equal(program.outputs()[name], value)
+    assert set(program.actual_devices) == {device}
+    assert program.fallbacks == ()
+    program.stop()
+    program.close()
+    whole.close()
+
+
+def test_feeds_are_seeded_and_may_be_given(compiled):
+    found, _ = compiled
+    first, same, other = (found.feeds(seed, {})["x"] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+    given = np.full((4, 8), 0.5, dtype=np.float32)
+    np.testing.assert_array_equal(found.feeds(0, {"x": given})["x"], given)
+
+
+def test_an_unknown_backend_is_refused():
+    with pytest.raises(ValueError, match="no backend 'abacus'; use one of null, onnxruntime"):
+        backends.get("abacus")

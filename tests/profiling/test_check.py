@@ -1,0 +1,53 @@
+"""Comparison of outputs: what counts as the same."""
+
+import numpy as np
+import pytest
+
+from profiling.check import compare
+
+X = np.array([1.0, np.nan, np.inf, -np.inf], dtype=np.float32)
+
+
+def test_nan_and_infinities_equal_themselves():
+    assert compare({"y": X}, {"y": X.copy()}) == compare({}, {})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.array([1.0, np.nan, np.inf, np.inf], dtype=np.float32),
+        np.array([1.0, 0.0, np.inf, -np.inf], dtype=np.float32),
+        np.array([1.1, np.nan, np.inf, -np.inf], dtype=np.float32),
+        X.astype(np.float64),
+        X.reshape(2, 2),
+        [X],
+        None,
+    ],
+)
+def test_differences_are_seen(other):
+    found = compare({"y": X}, {"y": other})
+    assert not found.match and found.where == "y" and found.max_abs_diff > 0
+
+
+def test_small_differences_pass_and_are_reported():
+    a = np.array([1.0, 100.0])
+    found = compare({"y": a}, {"y": a + 1e-5})
+    assert found.match and found.max_abs_diff == pytest.approx(1e-5)
+    assert not compare({"y": a}, {"y": a + 0.1}).match
+
+
+def test_strings_sequences_and_dictionaries_by_structure():
+    words = np.array(["a", "b"], dtype=object)
+    for value, other in (
+        (words, np.array(["a", "c"], dtype=object)),
+        ([X, X], [X]),
+        ([{"a": 1.0}], [{"b": 1.0}]),
+        (np.array([1, 2]), np.array([1, 3])),
+        (np.array([True]), np.array([False])),
+    ):
+        assert compare({"y": value}, {"y": value}).match
+        assert not compare({"y": value}, {"y": other}).match
+
+
+def test_names_count():
+    assert not compare({"y": X}, {"z": X}).match

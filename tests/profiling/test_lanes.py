@@ -1,0 +1,75 @@
+"""Worker threads: order, hand-over, errors and hanging steps."""
+
+import threading
+import time
+
+import pytest
+
+from placement.core.machine import Device
+from profiling.lanes import Lane, Lanes, pin
+
+A, B = Device("a"), Device("b")
+
+
+def chain(run):
+    """Segments 0 and 2 on a, 1 and 3 on b, each waiting for the one before."""
+    return Lanes([Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))], 4, run)
+
+
+def test_segments_run_in_the_order_of_their_data():
+    ran = []
+    lanes = chain(ran.append)
+    for number in range(20):
+        step = lanes.step(10.0)
+        assert ran == [0, 1, 2, 3] * (number + 1)
+        assert list(step.start_s) == sorted(step.start_s)
+        assert all(a <= b for a, b in zip(step.end_s, step.start_s[1:], strict=False))
+        assert step.began_s <= step.start_s[0] and step.end_s[3] <= step.ended_s
+    assert lanes.close()
+
+
+def test_one_producer_wakes_every_device_once():
+    three = (Lane(A, (0,), ((),)), Lane(B, (1, 2), ((0,), ())), Lane(Device("c"), (3,), ((0,),)))
+    ran = []
+    lanes = Lanes(three, 4, ran.append)
+    lanes.step(10.0)
+    lanes.step(10.0)
+    assert len(ran) == 8 and ran[0] == ran[4] == 0
+    lanes.close()
+
+
+def test_a_segment_that_fails_ends_the_step_on_all_lanes():
+    def run(segment):
+        if segment == 1:
+            raise ArithmeticError("no")
+
+    lanes = chain(run)
+    with pytest.raises(ArithmeticError):
+        lanes.step(10.0)
+    assert lanes.close()
+
+
+def test_a_step_that_hangs_is_given_up():
+    release = threading.Event()
+    lanes = chain(lambda segment: release.wait(20.0) if segment == 2 else None)
+    start_s = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"longer than 0\.2 s"):
+        lanes.step(0.2)
+    assert time.monotonic() - start_s < 5.0
+    assert not lanes.close(timeout_s=0.05), "one thread is still inside its segment"
+    release.set()
+    assert lanes.close()
+
+
+def test_hand_over_is_noted_where_somebody_waited():
+    lanes = chain(lambda segment: time.sleep(0.01))
+    step = lanes.step(10.0)
+    assert set(step.resumed_s) == {(0, "b"), (1, "a"), (2, "b")}
+    for (producer, _), resumed_s in step.resumed_s.items():
+        assert resumed_s >= step.end_s[producer]
+    lanes.close()
+
+
+def test_pinning_to_cores_that_are_not_there_does_nothing():
+    pin((100_000,))
+    pin(())

@@ -1,0 +1,46 @@
+"""Profiles: the arithmetic of the call overhead, a small model end to end, cancelling."""
+
+import numpy as np
+import pytest
+
+from placement.core.machine import Machine
+from placement.core.profile import profile_from_json
+from profiling.ops import Cancelled, call_overhead_s, profile
+from tests.profiling.live import diamond, two_lanes
+
+
+def test_overhead_makes_kernels_and_one_call_the_whole():
+    kernel_s = np.array([5.0, 7.0, 9.0])
+    assert call_overhead_s(kernel_s, 17.0) == pytest.approx(2.0)
+    assert call_overhead_s(kernel_s, 30.0) == pytest.approx(0.0), "no slower one by one"
+
+
+def test_no_kernel_takes_less_than_nothing():
+    assert call_overhead_s(np.array([1.0, 50.0, 100.0]), 100.0) == pytest.approx(1.0)
+    assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
+
+
+def test_a_small_model(tmp_path):
+    model, machine = diamond(tmp_path), two_lanes()
+    said = []
+    found = profile(model, machine, said.append)
+    assert found.graph == model.graph.fingerprint
+    assert found.machine.fingerprint == machine.fingerprint
+    assert found.coverage == 1.0 and found.origin == "measured"
+    costs = found.costs()
+    assert costs.compute_s.shape == (4, 2) and (costs.compute_s >= 0).all()
+    assert (costs.compute_s[:, 0] == costs.compute_s[:, 1]).all(), "lanes share a measurement"
+    assert all(s > 0 for s in found.step_s) and found.all_cores_s > 0 and found.contention >= 0
+    assert profile_from_json(found.to_json()) == found
+    assert [e["step"] for e in said] == list(range(said[-1]["of"]))
+
+
+def test_one_device_alone(tmp_path):
+    machine = Machine("one", two_lanes().devices[:1])
+    found = profile(diamond(tmp_path), machine)
+    assert found.all_cores_s is None and found.contention == 0.0
+
+
+def test_it_can_be_cancelled(tmp_path):
+    with pytest.raises(Cancelled):
+        profile(diamond(tmp_path), two_lanes(), lambda event: event["step"] < 2)

@@ -5,6 +5,7 @@ success, 1 when a check fails, 2 on bad input with one line on standard error.
 """
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -16,11 +17,7 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose complaints are one line."""
 
     def error(self, message: str) -> NoReturn:
-        _fail(f"{message[:1].upper()}{message[1:]}; see `python -m placement {self._verb} --help`.")
-
-    @property
-    def _verb(self) -> str:
-        return self.prog.split()[-1] if " " in self.prog else ""
+        _fail(f"{message[:1].upper()}{message[1:]}; see `{self.prog} --help`.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +34,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _fail(message: str) -> NoReturn:
     print(" ".join(message.split()), file=sys.stderr)
     raise SystemExit(2)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time limit; use seconds above zero")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed; use a whole number from zero")
+    return value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,15 +96,18 @@ def _parser() -> argparse.ArgumentParser:
     given.add_argument("--placer", metavar="NAME")
     sub.add_argument("--steps", type=int, default=20)
     sub.add_argument("--warmup", type=int, default=3)
-    sub.add_argument("--seed", type=int, default=0, help="seed of inputs and of the placer")
+    sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
+    sub.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="give up on a step after this"
+    )
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
     sub = verb("compare", "run several placers on one problem")
     _add_problem(sub)
     sub.add_argument("--placers", required=True, metavar="A,B,C")
-    sub.add_argument("--time-limit", type=float, metavar="S")
-    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--time-limit", type=_seconds, metavar="S")
+    sub.add_argument("--seed", type=_seed, default=0)
     sub.add_argument("--live", action="store_true", help="measure each placement too")
 
     sub = verb("export", "write a placed graph in another format")
@@ -127,8 +141,8 @@ def _add_problem(
 
 
 def _add_search(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--time-limit", type=float, metavar="S")
-    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--time-limit", type=_seconds, metavar="S")
+    sub.add_argument("--seed", type=_seed, default=0)
     sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
 
 

@@ -105,7 +105,7 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         "step_s": {"median": measured.median_s, "p5": p5_s, "p95": p95_s},
         "steps_s": list(measured.step_s),
         "predicted_s": predicted.timeline.step_s,
-        "error": predicted.timeline.step_s / measured.median_s - 1.0,
+        "error": predicted.timeline.step_s / measured.median_s - 1.0 if measured.median_s else None,
         "costs": costs,
         "baseline_s": dict(measured.baseline_s),
         "all_cores_s": measured.all_cores_s,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from placement import answers, pipeline
 
 if TYPE_CHECKING:
+    from placement.core.machine import Machine
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -53,6 +54,7 @@ def placers(options: Namespace) -> int:
 def profile(options: Namespace) -> int:
     model = _model(options)
     target = pipeline.machine(options.machine, options.lanes)
+    _dedicate(target)
     start_s = time.perf_counter()
     measured = pipeline.profile(model, target, emit=_listener(options), refresh=options.refresh)
     if options.out:
@@ -123,6 +125,7 @@ def run(options: Namespace) -> int:
         warmup=options.warmup,
         seed=options.seed,
         inputs=inputs,
+        timeout_s=options.timeout,
         emit=_listener(options),
     )
     answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
@@ -132,7 +135,7 @@ def run(options: Namespace) -> int:
         if "timeline" not in k and k not in ("steps_s", "critical_path")
     }
     _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
-    return 0 if measured.outputs_match else 1
+    return 1 if measured.outputs_match is False else 0
 
 
 def compare(options: Namespace) -> int:
@@ -147,7 +150,9 @@ def compare(options: Namespace) -> int:
         live=options.live,
         emit=_listener(options),
     )
-    return _print(options, rows, (" ".join(f"{k}={v}" for k, v in row.items()) for row in rows))
+    _print(options, rows, (" ".join(f"{k}={v}" for k, v in row.items()) for row in rows))
+    failed = any(row["violations"] or row["outputs_match"] is False for row in rows)
+    return 1 if failed else 0
 
 
 def export(options: Namespace) -> int:
@@ -174,6 +179,10 @@ def _problem(
     model = _model(options)
     pinned = tuple(pins or ())
     if model.problem is not None:
+        given = {"--lanes": options.lanes, "--profile": options.profile}
+        given["--machine"] = options.machine != "local"
+        for name in (name for name, value in given.items() if value):
+            raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
         return model, pipeline.make_problem(
             model, model.problem.machine, objective=options.objective, pins=pinned
         )
@@ -182,10 +191,19 @@ def _problem(
     if options.profile:
         costs = profile_from_json(_json_file(options.profile))
     elif not options.analytic and pipeline.can_measure(model, target):
+        _dedicate(target)
         costs = pipeline.profile(model, target, emit=_listener(options))
     return model, pipeline.make_problem(
         model, target, costs, objective=options.objective, pins=pinned
     )
+
+
+def _dedicate(machine: "Machine") -> None:
+    """Let the runtimes of a machine tune this process to it: a command serves one machine only."""
+    from profiling import backends
+
+    for runtime in dict.fromkeys(d.runtime for d in machine.devices):
+        backends.usable(runtime).dedicate(machine)
 
 
 def _placement(path: str) -> "Placement":

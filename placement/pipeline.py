@@ -7,6 +7,7 @@ machine). Each heavy part is imported by the verb that needs it.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -213,10 +214,19 @@ def make_problem(
             f"The profile is for devices {', '.join(d.name for d in profile.machine.devices)}, the"
             f" machine has {', '.join(wanted)}; measure on this machine."
         )
+    named = {name for names in profile.sources for name in names}
+    unknown = next((name for name in sorted(named) if name not in graph.index), None)
+    if unknown is not None:
+        raise ValueError(
+            f"The profile's kernels do not fit graph {graph.name!r}"
+            + (f" (it has no op {unknown!r})" if unknown else "")
+            + "; measure this model again."
+        )
+    same = profile.machine.fingerprint == machine.fingerprint
     return Problem(
         graph,
-        profile.machine,
-        profile.costs(),
+        dataclasses.replace(machine, links=profile.machine.links),
+        profile.costs() if same else dataclasses.replace(profile.costs(), origin="given"),
         profile.kernels,
         tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
         pins=tuple(pins),
@@ -289,7 +299,7 @@ def place(
         unit=predicted.unit,
         costs=problem.costs.origin,
         lower_bound=bound,
-        proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9),
+        proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9) < math.inf,
         violations=broken,
         seconds=seconds,
     )
@@ -304,6 +314,7 @@ def run(
     warmup: int = 3,
     seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
+    timeout_s: float = 60.0,
     emit: Emit = silent,
 ) -> tuple[Simulated, Run]:
     """Run a placement live; the prediction and the measurement side by side.
@@ -317,6 +328,8 @@ def run(
         raise ValueError("A live run measures the latency of one step; use --objective latency.")
     if not problem.machine.emulated:
         require_present(model, problem.machine)
+    elif inputs:
+        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
     from profiling.execute import execute
     from profiling.lock import measuring
 
@@ -330,6 +343,7 @@ def run(
             warmup=warmup,
             seed=seed,
             inputs=inputs,
+            timeout_s=timeout_s,
             emit=emit,
         )
     return predicted, measured
@@ -345,14 +359,19 @@ def compare(
     live: bool = False,
     emit: Emit = silent,
 ) -> list[dict[str, Any]]:
-    """One row per placer: predicted value, bound, seconds, and the measured median if `live`."""
+    """One row per placer: predicted value, bound, seconds, and the measured median if `live`.
+
+    `violations` says what a placement breaks, `outputs_match` is None where nothing was compared.
+    """
+    if not names:
+        raise ValueError("There is no placer to compare; name at least one.")
     rows = []
     for name in names:
         placed = place(problem, name, time_limit_s=time_limit_s, seed=seed)
-        measured_s = None
+        measured_s = outputs_match = None
         if live:
             _, measured = run(model, problem, placed.placement, seed=seed, emit=emit)
-            measured_s = measured.median_s
+            measured_s, outputs_match = measured.median_s, measured.outputs_match
         rows.append(
             {
                 "placer": name,
@@ -361,6 +380,8 @@ def compare(
                 "lower_bound": placed.lower_bound,
                 "seconds": placed.seconds,
                 "measured_s": measured_s,
+                "violations": list(placed.violations),
+                "outputs_match": outputs_match,
             }
         )
     return rows
@@ -370,6 +391,7 @@ def export(model: Model, placement: Placement, format: str, path: str) -> None:
     """Write the graph and its placement in another format; a ValueError lists the formats."""
     from placement import exporters
 
+    placement.require_graph(model.graph)
     exporters.exporter(format).export(model.graph, placement, Path(path))
 
 

@@ -71,7 +71,18 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         returns = tensor.is_output and at != host and host is not None and made is not None
         if returns and (tensor.name, host) not in arrivals:
             faults.append(f"output {tensor.name} did not return to the host")
+    faults += _late_starts(timeline)
     last = max((s.end_s for s in timeline.spans), default=0.0)
     if abs(last - timeline.step_s) > CLOSE:
         faults.append(f"the step took {timeline.step_s} but its last span ended at {last}")
     return faults
+
+
+def _late_starts(timeline: Timeline) -> list[str]:
+    """Spans that start later than the last span they say they waited for, or than time 0."""
+    return [
+        f"{span.name} on {span.device} started at {span.start_s}, it could at {ready}"
+        for span in timeline.spans
+        for ready in [max((timeline.spans[i].end_s for i in span.after), default=0.0)]
+        if abs(span.start_s - ready) > CLOSE
+    ]

@@ -1,11 +1,17 @@
 """The simulator and the segments against definitions: every timeline passes the slow checker."""
 
 import itertools
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.core.costs import Costs
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Link, Machine
+from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
 from placement.critical import critical_path, shares
@@ -64,33 +70,54 @@ def test_the_critical_path_covers_the_step_without_gap_or_overlap(problem, seed)
     assert shares(path)["wait"] == 0.0
 
 
-def test_a_crossing_cuts_before_the_reader_and_after_the_sender():
-    problem = random_problem(3, num_ops=6)
-    devices = [0, 0, 1, 1, 0, 0]
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 1000))
+def test_a_crossing_cuts_before_the_reader_and_after_the_sender(seed, choice):
+    problem = random_problem(seed, num_ops=12, num_devices=3)
+    devices = random_devices(problem, choice)
     placement = problem.placement_of(devices)
     order = kernel_order(problem, placement, problem.kernel_devices(placement))
     schedule = cut_at_crossings(problem, devices, order)
-    device_of = {f"op{i}": f"d{d}" for i, d in enumerate(devices)}
+    device_of = {op.name: devices[i] for i, op in enumerate(problem.kernels.ops)}
+    position = {k: (i, j) for i, s in enumerate(schedule.segments) for j, k in enumerate(s.kernels)}
     for tensor in problem.kernels.tensors:
-        for consumer in tensor.consumers:
-            if tensor.producer is None or device_of[tensor.producer] == device_of[consumer]:
-                continue
+        if tensor.producer is None:
+            continue
+        away = [c for c in tensor.consumers if device_of[c] != device_of[tensor.producer]]
+        if away:
             sender = schedule.segments[schedule.segment_of[tensor.producer]]
             assert sender.kernels[-1] == tensor.producer
+        for device in {device_of[c] for c in away}:
+            readers = [c for c in away if device_of[c] == device]
+            assert min(position[c] for c in readers)[1] == 0
 
 
-def test_segments_that_wait_for_each_other_are_refused():
+def test_a_schedule_that_runs_a_reader_first_is_a_violation():
     problem = random_problem(1, num_ops=4)
     kernels = problem.kernels
     pair = next((t.producer, t.consumers[0]) for t in kernels.tensors if t.producer and t.consumers)
     rest = tuple(op.name for op in kernels.ops if op.name not in pair)
-    backwards = Schedule(
-        (
-            Segment("d0", (pair[1],)),
-            Segment("d1", (pair[0], *rest)),
-        )
-    )
+    backwards = Schedule((Segment("d0", (pair[1],)), Segment("d1", (pair[0], *rest))))
     assert any("runs before" in v for v in violations(problem, backwards))
+
+
+def test_segments_that_wait_for_each_other_cannot_be_simulated():
+    """a -> b -> c with a and c in one call on d0: it waits for b, which waits for it."""
+    graph = Graph(
+        "chain",
+        (Op("a", "A"), Op("b", "B"), Op("c", "C")),
+        (Tensor("ab", "a", ("b",), 1), Tensor("bc", "b", ("c",), 1)),
+    )
+    machine = Machine(
+        "m", (Device("d0"), Device("d1")), (Link("d0", "d1", 0, 1), Link("d1", "d0", 0, 1))
+    )
+    zero = np.zeros((2, 2))
+    costs = Costs(np.ones((3, 2)), np.zeros(2), zero, zero, "given")
+    problem = Problem(graph, machine, costs, graph, own_kernels(graph))
+    knot = Schedule((Segment("d0", ("a", "c")), Segment("d1", ("b",))))
+    with pytest.raises(ValueError, match="cycle"):
+        simulate(problem, knot)
+    assert any("runs before" in v for v in violations(problem, knot))
 
 
 def test_one_device_is_one_segment_of_all_its_work():
@@ -102,15 +129,6 @@ def test_one_device_is_one_segment_of_all_its_work():
 
 
 def test_contention_slows_overlapping_host_work_only():
-    from dataclasses import replace
-
-    import numpy as np
-
-    from placement.core.costs import Costs
-    from placement.core.graph import Graph, Op, Tensor
-    from placement.core.machine import Device, Link, Machine
-    from placement.core.problem import Problem, own_kernels
-
     graph = Graph(
         "two",
         (Op("a", "Conv"), Op("b", "Conv")),
@@ -130,13 +148,6 @@ def test_contention_slows_overlapping_host_work_only():
 
 def test_memory_over_time_by_hand():
     """a (d0) makes 8 bytes for b (d1), which makes 4 for c (d0); weights 5, 6 and 7."""
-    import numpy as np
-
-    from placement.core.costs import Costs
-    from placement.core.graph import Graph, Op, Tensor
-    from placement.core.machine import Device, Link, Machine
-    from placement.core.problem import Problem, own_kernels
-
     graph = Graph(
         "chain",
         (Op("a", "A", param_bytes=5), Op("b", "B", param_bytes=6), Op("c", "C", param_bytes=7)),

@@ -45,7 +45,11 @@ class Costs:
         for array in (self.compute_s, self.call_s, self.latency_s, self.s_per_byte):
             if np.isnan(array).any() or (array < 0).any():
                 raise ValueError("Costs hold a negative time or none at all; use zero or more.")
+            if array is not self.compute_s and np.isinf(array).any():
+                raise ValueError("Costs hold an infinite call or transfer; use finite times.")
             array.setflags(write=False)
+        if not 0 <= self.contention < np.inf:
+            raise ValueError(f"Costs have contention {self.contention}; use zero or more.")
         self.workspace_bytes.setflags(write=False)
 
     def transfer_s(self, src: int, dst: int, num_bytes: float) -> float:

@@ -1,7 +1,6 @@
 """Machines: devices that compute and directed links that carry tensors between them."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -11,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.fingerprint import fingerprint_of
+
+# Beyond this a number is a mistake; sums and products below it stay far from overflow.
+MOST = 1e18
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,17 @@ class Device:
     def __post_init__(self) -> None:
         if not self.name:
             raise ValueError("A device has an empty name; give every device a name.")
-        if self.memory_bytes is not None and self.memory_bytes < 0:
-            raise ValueError(f"Device {self.name!r} has negative memory_bytes; use zero or more.")
+        numbers = {
+            "memory_bytes": self.memory_bytes or 0,
+            "cores": self.cores,
+            "flops_per_s": self.flops_per_s,
+            "memory_bytes_per_s": self.memory_bytes_per_s,
+        }
+        for field, value in numbers.items():
+            if not 0 <= value <= MOST:
+                raise ValueError(
+                    f"Device {self.name!r} has {field} {value!s:.20}; use 0 to {MOST:g}."
+                )
 
     @property
     def on_host(self) -> bool:
@@ -57,15 +68,15 @@ class Link:
     bytes_per_s: float
 
     def __post_init__(self) -> None:
-        if not (self.latency_s >= 0 and math.isfinite(self.latency_s)):
+        if not 0 <= self.latency_s <= MOST:
             raise ValueError(
-                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s};"
-                " use zero or more."
+                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s!s:.20};"
+                f" use 0 to {MOST:g}."
             )
-        if not self.bytes_per_s > 0:
+        if not 1 / MOST <= self.bytes_per_s <= MOST:
             raise ValueError(
-                f"Link {self.src!r} to {self.dst!r} has bytes_per_s {self.bytes_per_s};"
-                " use more than zero."
+                f"Link {self.src!r} to {self.dst!r} has bytes_per_s {self.bytes_per_s!s:.20};"
+                f" use more than zero, at most {MOST:g}."
             )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from placement.core.graph import Graph
+
 
 @dataclass(frozen=True)
 class Placement:
@@ -25,6 +27,20 @@ class Placement:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "device_of", MappingProxyType(dict(self.device_of)))
+
+    def require_graph(self, graph: Graph) -> None:
+        """ValueError unless this placement gives a device to every op of `graph` and no other."""
+        if self.graph and self.graph != graph.fingerprint:
+            raise ValueError(
+                f"The placement was made for another graph ({self.graph}, this one is"
+                f" {graph.fingerprint}); place this model anew."
+            )
+        missing = next((op.name for op in graph.ops if op.name not in self.device_of), None)
+        if missing is not None:
+            raise ValueError(f"The placement gives op {missing!r} no device; add it.")
+        unknown = next((name for name in self.device_of if name not in graph.index), None)
+        if unknown is not None:
+            raise ValueError(f"The placement names op {unknown!r}, which this graph does not have.")
 
     def ops_per_device(self) -> dict[str, int]:
         """Number of source ops by device, in order of first use."""
@@ -68,8 +84,7 @@ def placement_from_json(content: Any) -> Placement:
     for key in ("calls", "replicas"):
         value = content.get(key)
         if value is not None and (
-            not isinstance(value, dict)
-            or not all(isinstance(n, int) and n > 0 for n in value.values())
+            not isinstance(value, dict) or not all(type(n) is int and n > 0 for n in value.values())
         ):
             raise ValueError(
                 f"The placement's {key} are not positive counts by device; correct them."

@@ -171,16 +171,10 @@ class Problem:
 
     def kernel_devices(self, placement: Placement) -> Ints:
         """Device index of every kernel under a placement; a ValueError names what does not fit."""
-        if placement.graph and placement.graph != self.graph.fingerprint:
-            raise ValueError(
-                f"The placement was made for another graph ({placement.graph}, this one is"
-                f" {self.graph.fingerprint}); place this model anew."
-            )
+        placement.require_graph(self.graph)
         device_of_unit = np.full(self.num_units, -1, dtype=np.int64)
         set_by: dict[int, str] = {}
         for i, op in enumerate(self.graph.ops):
-            if op.name not in placement.device_of:
-                raise ValueError(f"The placement gives op {op.name!r} no device; add it.")
             name = placement.device_of[op.name]
             if name not in self.machine.index:
                 raise ValueError(
@@ -195,10 +189,9 @@ class Problem:
                 )
             device_of_unit[unit] = device
             set_by.setdefault(unit, op.name)
-        unknown = next((name for name in placement.device_of if name not in self.graph.index), None)
-        if unknown is not None:
-            raise ValueError(f"The placement names op {unknown!r}, which this graph does not have.")
-        device_of_unit[device_of_unit < 0] = 0
+        # Units without source ops are not the placement's to decide: any device that runs them.
+        free = np.flatnonzero(device_of_unit < 0)
+        device_of_unit[free] = self.allowed[free].argmax(axis=1)
         return device_of_unit[self.unit_of_kernel]
 
     def placement_of(

@@ -19,7 +19,7 @@ import numpy as np
 
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import MOST, Device, Link, Machine
 from placement.core.problem import Problem, own_kernels
 
 FORMAT = "placement-problem"
@@ -145,8 +145,10 @@ def _graph(
                 f"The consumers of tensor {i} are {consumers!r}; use a list of op names."
             )
         for end in [*consumers, *([] if producer is None else [producer])]:
-            if end not in index:
-                raise ValueError(f"Tensor {i} names op {end!r}, which the problem does not list.")
+            if not isinstance(end, str) or end not in index:
+                raise ValueError(
+                    f"Tensor {i} names op {end!r:.80}, which the problem does not list."
+                )
         if producer is not None:
             successors[index[producer]] += sorted({index[c] for c in consumers})
         label = f"{producer or 'input'}:{i}"
@@ -194,12 +196,14 @@ def _number(row: Mapping[str, Any], key: str, where: str) -> float:
 def _count(row: Mapping[str, Any], key: str, where: str) -> Any:
     """A size; instances from the literature may state fractions of a byte, which are kept."""
     value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"The {key} of {where} is {value!r}; use a number of bytes, zero or more.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise ValueError(
+            f"The {key} of {where} is {value!s:.20}; use a number of bytes, 0 to {MOST:g}."
+        )
     return int(value) if value == int(value) else value
 
 
 def _seconds(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"The time of {where} is {value!r}; use a number, zero or more.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise ValueError(f"The time of {where} is {value!s:.20}; use a number, 0 to {MOST:g}.")
     return float(value)

@@ -48,6 +48,8 @@ class Profile:
                     f"The profile's {name} is not {num_kernels} kernels by {num_devices} devices;"
                     " measure it again."
                 )
+        if not 0 <= self.contention < float("inf"):
+            raise ValueError(f"The profile has contention {self.contention}; measure it again.")
         if len(self.sources) != num_kernels or len(self.call_s) != num_devices:
             raise ValueError(
                 "The profile's lists do not match its kernels and devices; measure again."

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from placement._tasks import host_of
 from placement.core.problem import Problem
 from placement.order import by_priority
 
@@ -41,7 +42,10 @@ class Lanes:
         self._producer = arrays.producer.tolist()
         self._bytes = arrays.tensor_bytes.tolist()
         self._params = arrays.param_bytes.tolist()
+        self._is_output = arrays.is_output.tolist()
         self._holders: dict[int, list[int]] = {}
+        self._host = host_of(problem)
+        self._on_host = [d.on_host for d in problem.machine.devices]
 
     def candidates(self, unit: int) -> list[int]:
         """Devices that may run a unit and have room for it; the roomiest if none has."""
@@ -73,22 +77,37 @@ class Lanes:
         ready, crosses = 0.0, False
         for t in self._in[k]:
             p = self._producer[t]
-            if p < 0:
-                continue
-            if self.device[p] == d:
-                ready = max(ready, self.end_s[p])
+            if not self._must_cross(t, d):
+                ready = max(ready, self.end_s[p] if p >= 0 else 0.0)
                 continue
             known = self.arrival_s.get((t, d))
             if known is None:
-                known, crosses = self._sent_s(t, p, d), True
+                known, crosses = self._sent_s(t, d), True
             ready = max(ready, known)
         return ready, crosses
 
-    def _sent_s(self, t: int, p: int, d: int) -> float:
-        src, start = self.device[p], self.end_s[p]
+    def _must_cross(self, t: int, d: int) -> bool:
+        """Whether tensor t is made elsewhere; a model input waits in the host's memory."""
+        p: int = self._producer[t]
+        if p >= 0:
+            return self.device[p] != d
+        return self._host >= 0 and not self.problem.machine.devices[d].on_host
+
+    def _sent_s(self, t: int, d: int) -> float:
+        """When tensor t can be on device d, sent as soon as it is made and the link is free."""
+        p = self._producer[t]
+        src, start = (self.device[p], self.end_s[p]) if p >= 0 else (self._host, 0.0)
         if self.problem.link_contention:
             start = max(start, self.link_free_s.get((src, d), 0.0))
         return start + self.problem.costs.transfer_s(src, d, self._bytes[t])
+
+    def return_s(self, k: int, d: int) -> float:
+        """Seconds that kernel k's model outputs take from device d to the host."""
+        if self._host < 0 or self._on_host[d]:
+            return 0.0
+        outputs = [self._bytes[t] for t in self._out[k] if self._is_output[t]]
+        transfer_s = self.problem.costs.transfer_s
+        return math.fsum(transfer_s(d, self._host, num_bytes) for num_bytes in outputs)
 
     def slot_s(self, k: int, d: int) -> tuple[float, float]:
         """Earliest start and end of kernel k on device d."""
@@ -109,7 +128,8 @@ class Lanes:
         return free_from, free_from + duration
 
     def finish_s(self, k: int, d: int) -> float:
-        return self.slot_s(k, d)[1]
+        """Earliest end of kernel k on device d, with its model outputs back on the host."""
+        return self.slot_s(k, d)[1] + self.return_s(k, d)
 
     def put(self, k: int, d: int) -> None:
         """Schedule kernel k on device d, and with it its whole unit's choice of device."""
@@ -119,11 +139,11 @@ class Lanes:
             self.device_of_unit[unit] = d
             self.held_bytes[d] += sum(self._params[j] for j in self.problem.kernels_of_unit[unit])
         for t in self._in[k]:
-            p = self._producer[t]
-            if p >= 0 and self.device[p] != d and (t, d) not in self.arrival_s:
-                arrival = self._sent_s(t, p, d)
+            if self._must_cross(t, d) and (t, d) not in self.arrival_s:
+                p = self._producer[t]
+                arrival = self._sent_s(t, d)
                 self.arrival_s[t, d] = arrival
-                self.link_free_s[self.device[p], d] = arrival
+                self.link_free_s[self.device[p] if p >= 0 else self._host, d] = arrival
                 self._hold(t, d)
             self.unread[t] -= 1
             if self.unread[t] == 0:

@@ -42,7 +42,8 @@ def mean_upward_ranks(problem: Problem) -> list[float]:
     """rank(i) = mean w(i) + max over readers j of (mean c(i, j) + rank(j)), means over devices.
 
     A mean communication is over pairs of different devices; a kernel that a device does not
-    support is averaged over those that do.
+    support is averaged over those that do. A model output counts its way back to the host, by the
+    share of devices that have memory of their own.
     """
     arrays, costs = problem.kernels.arrays, problem.costs
     supported = np.isfinite(costs.compute_s)
@@ -53,9 +54,15 @@ def mean_upward_ranks(problem: Problem) -> list[float]:
     mean_latency_s = costs.latency_s.sum() / pairs
     mean_s_per_byte = costs.s_per_byte.sum() / pairs
     move_s = (mean_latency_s + arrays.tensor_bytes * mean_s_per_byte).tolist()
+    off_host = [not d.on_host for d in problem.machine.devices]
+    share = sum(off_host) / len(off_host) if not all(off_host) else 0.0
+    back_s = [share * seconds for seconds in move_s]
+    outputs: list[list[int]] = [[] for _ in mean_s]
+    for t in np.flatnonzero(arrays.is_output & (arrays.producer >= 0)).tolist():
+        outputs[int(arrays.producer[t])].append(t)
     ranks = [0.0] * len(mean_s)
     for k in range(len(ranks) - 1, -1, -1):
-        longest = 0.0
+        longest = max((back_s[t] for t in outputs[k]), default=0.0)
         for t in arrays.out_tensors[arrays.out_ptr[k] : arrays.out_ptr[k + 1]].tolist():
             for r in arrays.consumers[arrays.consumer_ptr[t] : arrays.consumer_ptr[t + 1]].tolist():
                 longest = max(longest, move_s[t] + ranks[r])

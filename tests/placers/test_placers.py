@@ -3,15 +3,24 @@
 import itertools
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from placement.bounds import lower_bound
+from placement.core.costs import Costs
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Link, Machine, link_arrays
+from placement.core.problem import Problem, own_kernels
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
+from placement.order import by_priority
 from placement.pipeline import place, simulate
 from placement.placers import names, placer_class
 from placement.placers._base import build, describe
+from placement.placers._lanes import Lanes
+from placement.placers.heft import mean_upward_ranks
 from placement.segments import make_schedule
 from placement.simulate import simulate as predict
 from tests.checker import timeline_faults
@@ -59,8 +68,6 @@ def test_every_placement_is_valid_and_simulates_by_the_rules(name, execution):
 @pytest.mark.parametrize("name", PLACERS)
 def test_pins_hold(name):
     problem = random_problem(4, num_ops=8, num_devices=3)
-    from dataclasses import replace
-
     pinned = replace(problem, pins=(("op2", "d2"), ("op5", "d1")))
     placement = placer_class(name)().place(pinned)
     assert placement.device_of["op2"] == "d2", name
@@ -69,8 +76,6 @@ def test_pins_hold(name):
 
 @pytest.mark.parametrize(("name", "objective"), CASES)
 def test_none_beats_brute_force_with_its_own_order_left_out(name, objective):
-    from dataclasses import replace
-
     for seed in range(6):
         problem = random_problem(seed, num_ops=7, num_devices=2, execution="op")
         problem = replace(problem, objective=objective)
@@ -139,16 +144,12 @@ def test_heft_on_the_canonical_example_is_the_published_schedule():
 
 
 def test_heft_ranks_are_the_published_ones():
-    from placement.placers.heft import mean_upward_ranks
-
     problem = problem_from_json(canonical_file(), "canonical")
     ranks = [round(r, 3) for r in mean_upward_ranks(problem)]
     assert ranks == [108.0, 77.0, 80.0, 80.0, 69.0, 63.333, 42.667, 35.667, 44.333, 14.667]
 
 
 def test_heft_keeps_within_memory_where_time_alone_would_not():
-    from tests.instances import canonical_file
-
     content = canonical_file()
     for row in content["ops"]:
         row["memory_bytes"] = 10
@@ -170,3 +171,43 @@ def test_manual_rules_place_by_type_scope_and_name():
         assert placement.device_of[op.name] == wanted
     with pytest.raises(ValueError, match="matches no op"):
         place(problem, "manual", settings={"rules": "Nothing*=d1"})
+
+
+def test_heft_counts_the_way_of_inputs_and_outputs():
+    """A GPU that is twice as fast is no use behind a link that takes 100 s each way."""
+    devices = (Device("cpu:0"), Device("gpu:0", kind="gpu"))
+    links = (Link("cpu:0", "gpu:0", 0.0, 10.0), Link("gpu:0", "cpu:0", 0.0, 10.0))
+    machine = Machine("slow link", devices, links)
+    graph = Graph(
+        "two",
+        (Op("a", "Conv"), Op("b", "Conv")),
+        (
+            Tensor("in", None, ("a",), 1000),
+            Tensor("ab", "a", ("b",), 1000),
+            Tensor("out", "b", (), 1000, is_output=True),
+        ),
+    )
+    latency_s, s_per_byte = link_arrays(machine)
+    costs = Costs(np.array([[2.0, 1.0], [2.0, 1.0]]), np.zeros(2), latency_s, s_per_byte, "given")
+    problem = Problem(graph, machine, costs, graph, own_kernels(graph))
+    assert place(problem, "heft").value == 4.0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_heft_predicts_its_own_makespan_on_devices_of_their_own(seed):
+    """With execution "op" the order HEFT fixes is simulated to no later than HEFT counted."""
+    problem = random_problem(seed, num_ops=14, num_devices=3, execution="op")
+    lanes = Lanes(problem, insertion=True)
+    for k in by_priority(problem.kernels, [-r for r in mean_upward_ranks(problem)]):
+        unit = int(problem.unit_of_kernel[k])
+        lanes.put(k, min(lanes.candidates(unit), key=lambda d, k=k: lanes.finish_s(k, d)))
+    counted = max(
+        lanes.end_s[k] + lanes.return_s(k, lanes.device[k]) for k in range(len(lanes.end_s))
+    )
+    loose = replace(
+        problem,
+        link_contention=False,
+        costs=replace(problem.costs, call_s=np.zeros(problem.num_devices)),
+    )
+    placement = problem.placement_of(lanes.device_of_unit, lanes.order())
+    assert simulate(loose, placement).value <= counted + 1e-9

@@ -1,0 +1,75 @@
+"""Do kernel times add up? Their sum on one lane against that lane's measured step time.
+
+    python -m benchmarks.profile_accuracy [--json] [--profiles N] [MODEL ...]
+
+Each profile is taken anew; the step time is measured apart from the profile, as a live run of the
+whole model in one segment and as a plain session, turn by turn. Ratios are the median over profiles
+of the kernels' sum, over each.
+"""
+
+import argparse
+import json
+import statistics
+from typing import Any
+
+from benchmarks import _live
+from placement import pipeline
+from profiling import ops
+from profiling.execute import compiled_for
+from profiling.lock import measuring
+
+MODELS = ("onnx-resnet50", "onnx-inception-v2", "onnx-squeezenet", "onnx-densenet121")
+ROUNDS = 20
+
+
+def row(name: str, num_profiles: int) -> dict[str, Any]:
+    """Milliseconds on the first of two one-core lanes."""
+    model, machine = pipeline.load(name), pipeline.machine("two-lanes")
+    lane = machine.devices[0]
+    sums_s, live_s, plain_s = [], [], []
+    for _ in range(num_profiles):
+        profile = ops.profile(model, machine)
+        sums_s.append(sum(times[0] or 0.0 for times in profile.compute_s))
+        problem = pipeline.make_problem(model, machine, profile)
+        whole = pipeline.place(problem, "single", settings={"device": lane.name}).schedule
+        compiled = compiled_for(problem, model)
+        with (
+            _live.opened(problem, compiled, {"live": whole}) as live,
+            _live.alone(compiled, {"plain": lane}) as plain,
+        ):
+            times_s = _live.turn_by_turn({**live, **plain}, ROUNDS)
+        live_s.append(statistics.median(times_s["live"]))
+        plain_s.append(statistics.median(times_s["plain"]))
+    total_s = statistics.median(sums_s)
+    return {
+        "model": name,
+        "sum_of_kernels_ms": total_s * 1e3,
+        "live_step_ms": statistics.median(live_s) * 1e3,
+        "plain_step_ms": statistics.median(plain_s) * 1e3,
+        "sum_over_live": total_s / statistics.median(live_s),
+        "sum_over_plain": total_s / statistics.median(plain_s),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("--profiles", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with measuring("profile_accuracy"):
+        rows = [row(name, options.profiles) for name in options.models]
+    if options.json:
+        print(json.dumps(rows))
+        return
+    print("| model | sum of kernels ms | live step ms | plain step ms | sum / live | sum / plain |")
+    print("|---|---|---|---|---|---|")
+    for r in rows:
+        print(
+            f"| {r['model']} | {r['sum_of_kernels_ms']:.2f} | {r['live_step_ms']:.2f} |"
+            f" {r['plain_step_ms']:.2f} | {r['sum_over_live']:.3f} | {r['sum_over_plain']:.3f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ import streamlit as st
 
 from placement import pipeline as pl
 from placement.bounds import lower_bound
+from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -93,7 +94,10 @@ def problem(opened: Model, on: Machine, measured: Profile | None, objective: str
 
 
 def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective: str) -> str:
-    costs = measured.measured_at if measured else "estimated"
+    # By content: a profile that somebody edited and brought back keeps its date.
+    costs = "estimated"
+    if measured:
+        costs = fingerprint_of([measured.measured_at, measured.compute_s, measured.call_s])
     return f"{opened.graph.fingerprint} {on.fingerprint} {on.name} {costs} {objective}"
 
 

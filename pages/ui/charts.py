@@ -11,6 +11,7 @@ from placement.core.timeline import Span
 LINK_COLOUR = "#8a8f98"
 CRITICAL_COLOUR = "#e5484d"
 FONT_SIZE = 12
+MOST_STEPS = 2000
 KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 
 
@@ -78,11 +79,15 @@ def rows_of(spans: Sequence[Span], device_colours: Mapping[str, str]) -> list[st
 
 
 def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.Figure:
-    """Measured seconds of each step in the order they ran, in ms, with the prediction as a line."""
+    """Measured seconds of each step in the order they ran, in ms, with the prediction as a line.
+
+    Of a long run only the last steps are drawn.
+    """
+    first = max(0, len(step_s) - MOST_STEPS)
     figure = go.Figure()
     figure.add_scatter(
-        x=list(range(1, len(step_s) + 1)),
-        y=[s * 1e3 for s in step_s],
+        x=list(range(first + 1, len(step_s) + 1)),
+        y=[s * 1e3 for s in step_s[first:]],
         mode="lines+markers",
         name="measured",
         line={"color": "#3b82c4"},
@@ -99,7 +104,7 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
         showlegend=False,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
-        xaxis={"title": "step", "rangemode": "tozero", "tickformat": "d"},
+        xaxis={"title": "step", "tickformat": "d"},
         yaxis={"title": "ms", "rangemode": "tozero"},
     )
     return figure

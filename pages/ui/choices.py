@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui import owner, projects
 from pages.ui.projects import Project
 
+_applied_ops: dict[str, int] = {}
 PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown")
 
 
@@ -95,11 +96,17 @@ def expand(graph: str, groups: Iterable[str]) -> None:
 
 def last_op() -> int:
     """Number of the last canvas edit that was applied."""
-    return int(st.session_state.get("last_op", 0))
+    return max(int(st.session_state.get("last_op", 0)), _applied_ops.get(nonce(), 0))
 
 
-def applied_op(number: int) -> None:
-    st.session_state["last_op"] = max(last_op(), number)
+def applied_op(session: str, number: int) -> None:
+    """Remember an edit as applied, whatever happens next.
+
+    Touching the session state may end a callback on the spot, when Streamlit wants to start over;
+    the note beside it cannot, so an edit is never applied twice.
+    """
+    _applied_ops[session] = max(_applied_ops.get(session, 0), number)
+    st.session_state["last_op"] = _applied_ops[session]
 
 
 def run_shown() -> str:
@@ -124,6 +131,21 @@ def typed(key: str, default: Any) -> Any:
     return st.session_state.get(key, default)
 
 
+def changed(key: str, drawn: Any) -> Any:
+    """What a person changed a widget to; None where it holds what it was drawn with.
+
+    A browser that has not yet heard that a widget is gone sends its value once more, and Streamlit
+    takes that for a change: every `on_change` must ask here before it believes it.
+    """
+    value = st.session_state.get(key, drawn)
+    return None if value == drawn else value
+
+
+def clear(key: str) -> None:
+    """Empty a text field; from a callback only."""
+    st.session_state[key] = ""
+
+
 def remembered(name: str, default: Any) -> Any:
     """What was last typed into a form of this project, on any page, in any session."""
     return project().settings.form.get(name, default)
@@ -133,9 +155,8 @@ def remember(name: str, key: str) -> Callable[[], None]:
     """A widget callback that keeps the widget's value in the project."""
 
     def keep() -> None:
-        if may_write():
-            opened = project()
-            value = st.session_state[key]
+        if may_write() and key in st.session_state:
+            opened, value = project(), st.session_state[key]
             opened.change(touch=False, form={**opened.settings.form, name: value})
 
     return keep

@@ -89,7 +89,7 @@ def _menu(now: Studio) -> None:
         value=now.settings.name,
         key=f"project-name-{now.project.id}",
         on_change=_rename,
-        args=(f"project-name-{now.project.id}",),
+        args=(f"project-name-{now.project.id}", now.settings.name),
         disabled=not choices.may_write(),
         max_chars=60,
     )
@@ -110,8 +110,8 @@ def _menu(now: Studio) -> None:
         )
 
 
-def _rename(key: str) -> None:
-    name = str(choices.typed(key, "")).strip()
+def _rename(key: str, drawn: str) -> None:
+    name = str(choices.changed(key, drawn) or "").strip()
     if name and choices.may_write():
         choices.project().change(name=name)
 

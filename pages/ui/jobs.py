@@ -5,7 +5,6 @@ file, so they survive a reloaded page and a restarted server, and whoever reads 
 the files and the process table what became of it.
 """
 
-import json
 import os
 import re
 import secrets
@@ -13,12 +12,13 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pages.ui import worker
 from pages.ui.atomic import read_json, write_json
+from pages.ui.events import read as read_events
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")
@@ -127,7 +127,7 @@ def read(project: Path, job_id: str) -> Job:
         raise ValueError(f"There is no job {job_id!r} in this project.")
     # The process is looked at first: what it wrote before it ended is then in the file.
     alive = worker.is_alive(record["pid"], record["born_at"])
-    events, num_garbled = _events(folder / "events.jsonl")
+    events, num_garbled = read_events(folder / "events.jsonl")
     status, message = _status(record, folder, events, alive)
     return Job(
         folder,
@@ -196,29 +196,3 @@ def _reason(path: Path) -> str:
     if "Traceback (most recent call last):" in lines:
         return f"The worker met a fault of the studio itself: {lines[-1][:300]}"
     return lines[-1][:500]
-
-
-def _events(path: Path) -> tuple[tuple[Mapping[str, Any], ...], int]:
-    """Whole lines that are events, and the number of lines that are not."""
-    try:
-        found = path.stat()
-        return _parsed(path, found.st_mtime_ns, found.st_size)
-    except OSError:
-        return (), 0
-
-
-@lru_cache(maxsize=64)
-def _parsed(path: Path, mtime_ns: int, size: int) -> tuple[tuple[Mapping[str, Any], ...], int]:
-    """The same for one state of the file; ended jobs are read again and again."""
-    lines = path.read_bytes().split(b"\n")[:-1]
-    events, num_garbled = [], 0
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            event = None
-        if isinstance(event, dict) and isinstance(event.get("event"), str):
-            events.append(event)
-        else:
-            num_garbled += bool(line.strip())
-    return tuple(events), num_garbled

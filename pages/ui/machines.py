@@ -1,12 +1,11 @@
 """Choose the machine to place on, and see its devices and links."""
 
-import json
 from typing import Any
 
 import streamlit as st
 
 from pages.ui import cached, choices, units, words
-from pages.ui.atomic import write_bytes
+from pages.ui.atomic import parse_json, write_bytes
 from pages.ui.studio import Studio
 from placement.core.machine import Machine, machine_from_json
 from profiling.devices import presets
@@ -29,17 +28,20 @@ def chooser(now: Studio) -> None:
         format_func=lambda name: "This computer" if name == LOCAL else name,
         key="machine",
         on_change=_choose,
+        args=(now.settings.machine,),
         disabled=locked,
         help="Presets describe machines that need not be here; their times are estimates.",
     )
     if now.settings.machine == LOCAL:
+        drawn = now.settings.lanes or _num_lanes(now.machine)
         lanes.number_input(
             "Lanes of the CPU",
             min_value=1,
             max_value=1024,
-            value=now.settings.lanes or _num_lanes(now.machine),
+            value=drawn,
             key="lanes",
             on_change=_split,
+            args=(drawn,),
             disabled=locked,
             help=words.LANE,
         )
@@ -104,13 +106,16 @@ def _num_lanes(machine: Machine) -> int:
     return max(1, sum(d.kind == "cpu" for d in machine.devices))
 
 
-def _choose() -> None:
-    if choices.may_write():
-        choices.project().change(machine=choices.typed("machine", LOCAL))
+def _choose(drawn: str) -> None:
+    machine = choices.changed("machine", drawn)
+    if machine is not None and choices.may_write():
+        choices.project().change(machine=machine)
 
 
-def _split() -> None:
-    number = int(choices.typed("lanes", 2))
+def _split(drawn: int) -> None:
+    number = choices.changed("lanes", drawn)
+    if number is None:
+        return
     try:
         cached.machine(LOCAL, number)
     except ValueError as error:
@@ -122,7 +127,7 @@ def _split() -> None:
 
 def _open_file(now: Studio, upload: Any) -> None:
     try:
-        machine_from_json(json.loads(upload.getvalue()))
+        machine_from_json(parse_json(upload.getvalue()))
         name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
         incoming = now.project.folder / "incoming" / name
         cached.machine(str(incoming), None)

@@ -6,7 +6,9 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import cached, choices, commands, jobs, tasks, units, words, working
+from pages.ui.atomic import parse_json
 from pages.ui.studio import Studio, studio
+from placement import pipeline as pl
 from placement.core.profile import profile_from_json
 from profiling.store import ProfileStore, age_s, changes
 
@@ -111,11 +113,12 @@ def _forget() -> None:
 
 def _bring(now: Studio, upload: Any) -> None:
     try:
-        profile = profile_from_json(json.loads(upload.getvalue()))
+        profile = profile_from_json(parse_json(upload.getvalue()))
         if profile.graph != now.model.graph.fingerprint:
             raise ValueError("it was measured for another model (or other dimensions).")
         if profile.machine.fingerprint != now.machine.fingerprint:
             raise ValueError("it was measured on another machine; choose that machine first.")
+        pl.make_problem(now.model, now.machine, profile)
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
     else:

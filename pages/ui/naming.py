@@ -2,11 +2,9 @@
 
 import streamlit as st
 
-from pages.ui import choices, units, words
+from pages.ui import choices, redraw, units, words
 from pages.ui.shelf import Named, Shelf
 from pages.ui.studio import Studio, studio
-
-REDRAWN = ["numbers", "canvas", "side"]
 
 
 def chooser(now: Studio) -> None:
@@ -24,7 +22,7 @@ def chooser(now: Studio) -> None:
         key=key,
         format_func=lambda name: _label(next(i for i in items if i.name == name)),
         on_change=_choose,
-        args=(key,),
+        args=(key, now.named.name),
         disabled=locked,
         help="Made by a method or by hand. Editing a method's placement starts a copy.",
     )
@@ -45,9 +43,11 @@ def _label(item: Named) -> str:
     return f"{item.name} (by hand)" if item.by_hand else item.name
 
 
-def _choose(key: str) -> None:
-    _shelf().choose(choices.typed(key, ""))
-    st.rerun(REDRAWN)
+def _choose(key: str, drawn: str) -> None:
+    name = choices.changed(key, drawn)
+    if name is not None and choices.may_write():
+        _shelf().choose(name)
+    redraw.only(*redraw.EDITED)
 
 
 def _rename(name: str, key: str) -> None:
@@ -55,18 +55,18 @@ def _rename(name: str, key: str) -> None:
         _shelf().rename(name, str(choices.typed(key, name)))
     except ValueError as error:
         choices.say("warning", str(error))
-    st.rerun(REDRAWN)
+    redraw.only(*redraw.EDITED)
 
 
 def _duplicate(name: str) -> None:
     _shelf().duplicate(name)
     choices.project().change()
-    st.rerun(REDRAWN)
+    redraw.only(*redraw.EDITED)
 
 
 def _remove(name: str) -> None:
     _shelf().remove(name)
-    st.rerun(REDRAWN)
+    redraw.only(*redraw.EDITED)
 
 
 def _shelf() -> Shelf:

@@ -20,13 +20,14 @@ def show(now: Studio) -> None:
     st.subheader("Open a model")
     names = [NOTHING, *(s["name"] for s in cached.samples())]
     is_sample = now.settings.model_kind == "sample" and now.settings.model in names
+    drawn = now.settings.model if is_sample else NOTHING
     st.selectbox(
         "Sample",
         names,
-        index=names.index(now.settings.model) if is_sample else 0,
+        index=names.index(drawn),
         key=f"sample-{now.project.id}-{now.settings.model}",
         on_change=_open_sample,
-        args=(f"sample-{now.project.id}-{now.settings.model}",),
+        args=(f"sample-{now.project.id}-{now.settings.model}", drawn),
         disabled=locked,
         help="Networks that come with the onnx package, with seeded random weights.",
     )
@@ -62,15 +63,16 @@ def dimension_fields(now: Studio) -> None:
         st.caption("The file leaves these sizes open; the ones here are used.")
         for dim in dims:
             key = f"dim-{now.model.graph.fingerprint}-{dim.name}"
+            drawn = int(now.settings.dims.get(dim.name, dim.size))
             st.number_input(
                 words.plain(dim.name),
                 min_value=1,
                 max_value=2**31 - 1,
-                value=int(now.settings.dims.get(dim.name, dim.size)),
+                value=drawn,
                 key=key,
                 help=words.plain(f"{dim.where}; {dim.size} where nothing else is said"),
                 on_change=_set_dim,
-                args=(dim.name, key),
+                args=(dim.name, key, drawn),
                 disabled=not choices.may_write(),
             )
 
@@ -81,20 +83,23 @@ def symbolic_dims(now: Studio) -> tuple[Any, ...]:
     return cached.symbolic_dims(now.project.source)
 
 
-def _open_sample(key: str) -> None:
-    name = str(choices.typed(key, NOTHING))
-    if name != NOTHING:
-        _switch("sample", name)
+def _open_sample(key: str, drawn: str) -> None:
+    name = choices.changed(key, drawn)
+    if name not in (None, NOTHING):
+        _switch("sample", str(name))
 
 
 def _open_path() -> None:
     path = str(choices.typed("path", "")).strip().strip("'\"")
-    if path:
-        full = str(Path(path).expanduser().absolute())
-        if any(s["name"] == path for s in cached.samples()):
-            _switch("sample", path)
-        elif _opens(full, {}):
-            _switch("path", full)
+    if not path:
+        return
+    full = str(Path(path).expanduser().absolute())
+    if any(s["name"] == path for s in cached.samples()):
+        _switch("sample", path)
+        choices.clear("path")
+    elif _opens(full, {}):
+        _switch("path", full)
+        choices.clear("path")
 
 
 def _open_upload(now: Studio, upload: Any) -> None:
@@ -108,10 +113,10 @@ def _open_upload(now: Studio, upload: Any) -> None:
     st.rerun()
 
 
-def _set_dim(name: str, key: str) -> None:
-    project = choices.project()
-    dims = {**project.settings.dims, name: int(choices.typed(key, 1))}
-    if _opens(project.source, dims):
+def _set_dim(name: str, key: str, drawn: int) -> None:
+    project, size = choices.project(), choices.changed(key, drawn)
+    dims = {**project.settings.dims, name: size}
+    if size is not None and choices.may_write() and _opens(project.source, dims):
         project.change(dims=dims)
 
 
@@ -126,9 +131,12 @@ def _opens(source: str, dims: Mapping[str, int]) -> bool:
 
 def _switch(kind: str, model: str) -> None:
     project = choices.project()
+    before = project.settings
+    # A file may have new content under its old name.
+    if kind != "file" and (kind, model) == (before.model_kind, before.model):
+        return
     if not choices.renew_claim(project):
         return
-    before = project.settings
     name = before.name
     if not before.touched or name == Path(before.model).stem:
         name = Path(model).stem

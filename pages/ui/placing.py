@@ -39,6 +39,7 @@ def show(now: Studio) -> list[str]:
         format_func=GOALS.__getitem__,
         key="objective",
         on_change=_set_goal,
+        args=(now.settings.objective,),
         help=GOAL_HELP,
         disabled=locked,
     )
@@ -100,6 +101,7 @@ def _start(name: str, changed: dict[str, Any], time_limit_s: float | None, seed:
         tasks.start_place(now, name, changed, time_limit_s, seed)
 
 
-def _set_goal() -> None:
-    if choices.may_write():
-        choices.project().change(objective=choices.typed("objective", "latency"))
+def _set_goal(drawn: str) -> None:
+    goal = choices.changed("objective", drawn)
+    if goal is not None and choices.may_write():
+        choices.project().change(objective=goal)

@@ -66,7 +66,7 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[1].metric(
         "Predicted",
         units.seconds(result["predicted_s"]),
-        f"{units.percent(result['error'], signed=True)} against measured",
+        f"{units.percent(result['error'] or 0.0, signed=True)} against measured",
         delta_color="off",
         delta_arrow="off",
     )

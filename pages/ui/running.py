@@ -101,15 +101,15 @@ def chosen_run(now: Studio) -> jobs.Job | None:
     shown = choices.run_shown()
     if len(done) > 1:
         labels = {job.id: _label(job) for job in done}
-        key = f"run-{ids[0]}"
+        key, drawn = f"run-{ids[0]}", shown if shown in ids else ids[0]
         st.selectbox(
             "Run",
             ids,
-            index=ids.index(shown) if shown in ids else 0,
+            index=ids.index(drawn),
             key=key,
             format_func=labels.__getitem__,
             on_change=_pick,
-            args=(key,),
+            args=(key, drawn),
         )
     return next((job for job in done if job.id == shown), done[0])
 
@@ -122,8 +122,10 @@ def _label(job: jobs.Job) -> str:
     return f"{about.get('placement')}: {median} per step, {about.get('model')}, {age}"
 
 
-def _pick(key: str) -> None:
-    choices.show_run(str(choices.typed(key, "")))
+def _pick(key: str, drawn: str) -> None:
+    picked = choices.changed(key, drawn)
+    if picked is not None:
+        choices.show_run(str(picked))
 
 
 def _start(steps: int, warmup: int, seed: int) -> None:

@@ -62,6 +62,10 @@ class Studio:
     def named(self) -> Named:
         """The placement on the screen; an empty shelf first gets one, so there is one to see."""
         if self.shelf.current is None:
+            if not choices.may_write():
+                raise ValueError(
+                    "The window that owns this project is opening a model; reload soon."
+                )
             placed = cached.placed(self.problem, FIRST_PLACER)
             self.shelf.add(FIRST_PLACER, placed.placement, FIRST_PLACER, facts_of(placed))
         found = self.shelf.current

@@ -8,12 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import canvas, choices, inspector, messages, naming, studio, units, words
+from pages.ui import canvas, choices, inspector, messages, naming, redraw, studio, units, words
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
 
 MOST_COUNTS = 4
-EDITED = ["numbers", "canvas", "side"]
 READ_ONLY = "This project is open in another session; here it can only be looked at."
 
 
@@ -25,7 +24,7 @@ def show(*, numbers: bool = True) -> None:
         _store()
         _draw()
     with right:
-        _side()
+        _side(not numbers)
 
 
 @st.fragment(key="numbers")
@@ -41,6 +40,9 @@ def _store() -> None:
 
 @st.fragment(key="canvas")
 def _draw() -> None:
+    # A callback that was cut short leaves its edits behind.
+    if _apply():
+        st.rerun()
     now = studio.studio()
     view, devices = _view(now), canvas.device_keys([d.name for d in now.machine.devices])
     index = now.machine.index
@@ -61,10 +63,13 @@ def _draw() -> None:
 
 
 @st.fragment(key="side")
-def _side() -> None:
+def _side(with_prediction: bool) -> None:
     now = studio.studio()
     messages.show()
     naming.chooser(now)
+    if with_prediction:
+        predicted = units.seconds(now.simulated.value, now.problem.unit)
+        st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=words.STEP)
     _move_buttons(now)
     inspector.show(now, choices.selection())
     _changes(now)
@@ -120,18 +125,28 @@ def _view(now: Studio) -> canvas.View:
 
 def _on_ops() -> None:
     """Apply what was done in the picture, then redraw only what it touches."""
-    now = studio.studio()
-    view, redraw = _view(now), list(EDITED)
-    for op in canvas.read_ops("canvas", session=choices.nonce(), after=choices.last_op()):
-        choices.applied_op(op["n"])
+    kinds = _apply()
+    opened = kinds & {"toggle", "expand_all", "collapse_all"}
+    redraw.only(*(("store",) if opened else ()), *redraw.EDITED)
+
+
+def _apply() -> set[str]:
+    """Apply the edits that wait, oldest first, and say of which kinds they were."""
+    kinds, session = set(), choices.nonce()
+    for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
+        kinds.add(op["kind"])
+        now = studio.studio()
+        told = ("info", "")
         if op["kind"] == "select":
-            choices.select(canvas.ops_of(view, op["nodes"]))
+            choices.select(canvas.ops_of(_view(now), op["nodes"]))
         elif op["kind"] in ("toggle", "expand_all", "collapse_all"):
             _open_or_close(now, op)
-            redraw.insert(0, "store")
         else:
-            _edit(op, view)
-    st.rerun(redraw)
+            told = _edit(now, op, _view(now))
+        choices.applied_op(session, op["n"])
+        if told[1]:
+            choices.say(*told)
+    return kinds
 
 
 def _open_or_close(now: Studio, op: dict[str, Any]) -> None:
@@ -141,28 +156,25 @@ def _open_or_close(now: Studio, op: dict[str, Any]) -> None:
     choices.expand(graph.fingerprint, canvas.expanded_after(graph, before, op))
 
 
-def _edit(op: dict[str, Any], view: canvas.View) -> None:
-    now = studio.studio()
+def _edit(now: Studio, op: dict[str, Any], view: canvas.View) -> tuple[str, str]:
+    """Change the placement; the kind and text of what to say about it."""
     if not choices.renew_claim(now.project):
-        choices.say("warning", READ_ONLY)
-    elif op["kind"] == "undo":
+        return "warning", READ_ONLY
+    if op["kind"] == "undo":
         studio.step_back(now)
     elif op["kind"] == "redo":
         studio.step_forward(now)
     elif op["device"] < len(now.machine.devices):
-        move(tuple(canvas.ops_of(view, op["nodes"])), now.machine.devices[op["device"]].name)
+        ops = tuple(canvas.ops_of(view, op["nodes"]))
+        return _move(now, ops, now.machine.devices[op["device"]].name)
+    return "info", ""
 
 
-def move(ops: tuple[str, ...], device: str) -> None:
-    """Put ops on a device and leave a word about it where there is something to say."""
-    now = studio.studio()
+def _move(now: Studio, ops: tuple[str, ...], device: str) -> tuple[str, str]:
     try:
-        told = studio.edit(now, ops, device)
+        return "info", studio.edit(now, ops, device)
     except ValueError as error:
-        choices.say("warning", str(error))
-    else:
-        if told:
-            choices.say("info", told)
+        return "warning", str(error)
 
 
 def _move_buttons(now: Studio) -> None:
@@ -198,16 +210,19 @@ def _move_buttons(now: Studio) -> None:
 
 
 def _clicked_device(device: str) -> None:
-    if choices.renew_claim(choices.project()):
-        move(choices.selection(), device)
-    st.rerun(EDITED)
+    now = studio.studio()
+    if choices.renew_claim(now.project):
+        told = _move(now, choices.selection(), device)
+        if told[1]:
+            choices.say(*told)
+    redraw.only(*redraw.EDITED)
 
 
 def _clicked_travel(kind: str) -> None:
     now = studio.studio()
     if choices.renew_claim(now.project):
         (studio.step_back if kind == "undo" else studio.step_forward)(now)
-    st.rerun(EDITED)
+    redraw.only(*redraw.EDITED)
 
 
 def _changes(now: Studio) -> None:

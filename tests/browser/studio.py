@@ -5,26 +5,23 @@ import re
 from playwright.sync_api import Page, expect
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def drawn(page: Page) -> dict:
     """What the canvas shows, once it shows a graph and nothing is under way."""
-    page.wait_for_function(
-        f"() => {{ const p = {PROBE}; return p && p.drawn && p.nodes.length && !p.pending; }}",
-        timeout=PATIENCE_MS,
-    )
-    return page.evaluate(PROBE)
+    return until(page, "p.drawn && p.nodes.length")
 
 
 def until(page: Page, condition: str, given: object = None) -> dict:
     """What the canvas shows once a JavaScript condition on `p` (and `given`) holds."""
-    page.wait_for_function(
-        f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}); }}",
+    found = page.wait_for_function(
+        f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}) && p; }}",
         arg=given,
         timeout=PATIENCE_MS,
     )
-    return page.evaluate(PROBE)
+    return found.json_value()
 
 
 def go(page: Page, name: str) -> None:
@@ -33,8 +30,14 @@ def go(page: Page, name: str) -> None:
 
 
 def select(page: Page, number: int) -> dict:
-    """Click the n-th node and wait until Python has answered; the node is returned."""
-    node = drawn(page)["nodes"][number]
+    """Click the n-th node and wait until Python has answered; the node is returned.
+
+    The page may still be growing around the canvas, so the node is waited for to rest in its place.
+    """
+    node, before = drawn(page)["nodes"][number], None
+    while node != before:
+        page.wait_for_timeout(300)
+        node, before = drawn(page)["nodes"][number], node
     page.mouse.click(node["x"], node["y"])
     until(page, "p.selection.includes(given)", node["id"])
     expect(page.get_by_text(re.compile(r"Selected: \d+"), exact=False).first).to_be_visible()

@@ -80,7 +80,7 @@ def test_two_live_runs_queue(new_page):
         expect(page.get_by_text("onnx-squeezenet (66 ops)").first).to_be_visible()
         go(page, "Run")
     one, two = pages
-    one.get_by_role("spinbutton", name="Steps", exact=True).fill("2000")
+    one.get_by_role("spinbutton", name="Steps", exact=True).fill("100000")
     one.get_by_role("spinbutton", name="Steps", exact=True).press("Enter")
     one.get_by_role("button", name="Run", exact=True).click()
     expect(one.get_by_text(re.compile("Running: Step")).first).to_be_visible(timeout=PATIENCE_MS)

@@ -67,6 +67,11 @@ def test_step_times_are_in_ms_and_in_order(predicted_s):
     assert len(figure.layout.shapes) == (predicted_s is not None)
 
 
+def test_of_a_long_run_the_last_steps_are_drawn():
+    trace = charts.step_times([0.001] * 5000).data[0]
+    assert len(trace.y) == charts.MOST_STEPS and trace.x[-1] == 5000
+
+
 def test_step_times_side_by_side():
     figure = charts.bars_s(["this", "cpu:0 alone"], [0.001, 0.002])
     assert list(figure.data[0].x) == [1.0, 2.0] and list(figure.data[0].y) == [

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pages.ui import jobs, worker
+from pages.ui import events, jobs, worker
 
 WORKER = """
 import json, os, signal, sys, time
@@ -65,6 +65,16 @@ def test_a_result_ends_a_job(tmp_path, start):
 def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):
     job = ended(tmp_path, start("garbage", "result", "half"))
     assert (job.status, job.num_garbled, len(job.events)) == ("done", 2, 1)
+
+
+def test_a_growing_file_is_read_on_from_where_it_was_left(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b'{"event": "step", "index": 0}\n{"event": "sp')
+    assert [e["event"] for e in events.read(path)[0]] == ["step"]
+    with open(path, "ab") as file:
+        file.write(b'an", "kind": "compute"}\n\nnoise\n{"event": "result"}\n')
+    found, num_garbled = events.read(path)
+    assert [e["event"] for e in found] == ["step", "result"] and num_garbled == 1
 
 
 def test_bad_input_is_told_in_the_worker_s_own_words(tmp_path, start):

@@ -453,3 +453,81 @@ def test_a_problem_file_brings_its_own_machine_and_times(page, tmp_path):
     if page == "model":
         assert "(2 ops)" in shown and "Times: given in the file" in shown
     assert not app.error
+
+
+def profile_for(model, machine):
+    """A made-up profile: every op its own kernel, a millisecond each."""
+    from placement.core.profile import Profile
+
+    num_ops, num_devices = len(model.graph.ops), len(machine.devices)
+    return Profile(
+        graph=model.graph.fingerprint,
+        machine=machine,
+        kernels=model.graph,
+        sources=tuple((op.name,) for op in model.graph.ops),
+        compute_s=((0.001,) * num_devices,) * num_ops,
+        spread=((0.0,) * num_devices,) * num_ops,
+        call_s=(0.0,) * num_devices,
+        step_s=(0.001 * num_ops,) * num_devices,
+        measured_at="2026-01-01T00:00:00+00:00",
+    )
+
+
+def uploader(app, label):
+    return next(u for u in app.get("file_uploader") if u.label == label)
+
+
+def test_machine_and_profile_files_are_taken_over_once_each():
+    from placement import pipeline
+    from placement.core.machine import machine_to_text
+
+    app, project = opened("devices", model="onnx-squeezenet")
+    mine = pipeline.machine("null-2")
+    machine = ("mine.json", machine_to_text(mine).encode(), "application/json")
+    checked(uploader(app, "Machine file (JSON)").set_value(machine).run())
+    assert project.settings.machine == "mine.json"
+    now = studio.Studio(project, project.settings)
+    profile = json.dumps(profile_for(now.model, now.machine).to_json()).encode()
+    given = ("times.json", profile, "application/json")
+    checked(uploader(app, "Profile file (JSON)").set_value(given).run())
+    assert "times.json is used from now on" in texts(app)
+    assert "66 kernels on 2 devices" in texts(app)
+    checked(app.run())
+    assert "times.json is used from now on" not in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"[" * 100_000, "not JSON"), (b'{"devices": []}', "bad.json")]
+)
+def test_bad_machine_and_profile_files_are_one_sentence_each(content, said):
+    for label in ("Machine file (JSON)", "Profile file (JSON)"):
+        app, project = opened("devices")
+        bad = ("bad.json", content, "application/json")
+        checked(uploader(app, label).set_value(bad).run())
+        assert len(app.error) == 1 and said in app.error[0].value.replace("\\", "")
+        assert project.settings.machine == "local"
+
+
+def test_a_value_that_the_browser_sends_late_changes_nothing():
+    """After an edit the old chooser may report its name once more; the edit stays on the screen."""
+    app, project = opened("place")
+    now = studio.Studio(project, project.settings)
+    old = next(s for s in app.selectbox if s.label == "Placement")
+    first = now.model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[first])
+    studio.edit(now, (first,), target)
+    assert old.value == "heft" and now.shelf.current.name == "manual"
+
+    def late(key):
+        import streamlit as st
+
+        from pages.ui import choices, naming
+
+        st.query_params["project"] = key.partition("|")[0]
+        st.session_state["late"] = "heft"
+        choices.renew_claim(choices.project(), force=True)
+        st.button("late", on_click=naming._choose, args=("late", "heft"))
+
+    script = AppTest.from_function(late, kwargs={"key": f"{project.id}|"}, default_timeout=120)
+    checked(checked(script.run()).button[0].click().run())
+    assert now.shelf.current.name == "manual"

@@ -1,16 +1,23 @@
 """The command line: `python -m placement VERB ...`.
 
 With --json a verb prints one JSON value on standard output and nothing else there. Exit 0 on
-success, 1 when a check fails, 2 on bad input with one line on standard error.
+success, 1 when a check fails, 2 on bad input with one line on standard error, 143 when terminated.
 """
 
 import argparse
+import atexit
 import math
+import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from placement import commands
+
+_GRACE_S = 2.0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.verb(options))
+        with _terminable():
+            return int(options.verb(options))
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         return _fail(str(error) or f"{type(error).__name__}: the computer could not do this.")
     except KeyboardInterrupt:
@@ -48,6 +56,34 @@ def _seed(text: str) -> int:
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is not a seed; use a whole number from zero")
     return value
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM end this process by the way on which temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGTERM) is _terminated:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    """Unwind, but not for long: a thread may be inside a call of a runtime that cannot be ended."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    late = threading.Timer(_GRACE_S, _leave, (128 + number,))
+    late.daemon = True
+    late.start()
+    raise SystemExit(128 + number)
+
+
+def _leave(status: int) -> NoReturn:
+    atexit._run_exitfuncs()
+    os._exit(status)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """The model as its runtime runs it unplaced: the reference for outputs and for step times."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.core.machine import Device
@@ -10,6 +10,8 @@ from profiling.lanes import Lane, Lanes, Step
 
 WARMUP = 3
 STEPS = 10
+# Programs that a thread was still inside when they were given up.
+_abandoned: list[Program] = []
 
 
 def expected_outputs(
@@ -19,11 +21,12 @@ def expected_outputs(
     if compiled.random_ops:
         return {}
     program = compiled.unplaced(host, feeds)
+    lanes = _alone(program, host)
     try:
-        _steps(program, host, 1, timeout_s)
+        safe_step(lanes, program, timeout_s)
         return program.outputs()
     finally:
-        program.close()
+        release([program], [lanes])
 
 
 def baseline_s(
@@ -37,10 +40,12 @@ def baseline_s(
     if limit is not None and compiled.kernels.param_bytes > limit:
         return None
     program = compiled.unplaced(device, feeds)
+    lanes = _alone(program, device)
     try:
-        return statistics.median(_steps(program, device, WARMUP + STEPS, timeout_s)[WARMUP:])
+        steps = [safe_step(lanes, program, timeout_s) for _ in range(WARMUP + STEPS)]
+        return statistics.median(step.seconds for step in steps[WARMUP:])
     finally:
-        program.close()
+        release([program], [lanes])
 
 
 def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
@@ -57,9 +62,21 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
         raise RuntimeError(f"The runtime failed in a step: {text}") from None
 
 
-def _steps(program: Program, device: Device | None, steps: int, timeout_s: float) -> list[float]:
-    lanes = Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)
-    try:
-        return [safe_step(lanes, program, timeout_s).seconds for _ in range(steps)]
-    finally:
-        lanes.close()
+def release(programs: Sequence[Program], lanes: Sequence[Lanes]) -> None:
+    """End the threads, then free the programs that they run.
+
+    Where a thread is still inside a segment the programs are kept for good, for the runtime may
+    write to their buffers at any time.
+    """
+    for program in programs:
+        program.stop()
+    ended = [threads.close() for threads in lanes]
+    if all(ended):
+        for program in programs:
+            program.close()
+    else:
+        _abandoned.extend(programs)
+
+
+def _alone(program: Program, device: Device | None) -> Lanes:
+    return Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)

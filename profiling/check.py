@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-RTOL = 1e-4
+# By dtype: the part of a number, and of the largest of its output, that it may differ by. For
+# half precision two units and one in the last place; 1e-4 is less than it can tell apart.
+_DEFAULT = (1e-4, 1e-6)
+_TOLERANCES = {"float16": (2**-9, 2**-10), "bfloat16": (2**-6, 2**-7)}
 Array = np.ndarray[Any, Any]
 
 
@@ -19,44 +22,43 @@ class Comparison:
     where: str = ""
 
 
-def compare(
-    expected: Mapping[str, Any], actual: Mapping[str, Any], rtol: float = RTOL
-) -> Comparison:
+def compare(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Comparison:
     """Compare outputs by name; NaN equals NaN, infinities equal themselves.
 
-    Numbers may differ by `rtol` of themselves plus as much of the output's typical size (its root
-    mean square), for differences of large numbers lose digits; everything else is equal or not.
+    Numbers may differ by 1e-4 of themselves plus 1e-6 of the largest of their output, for
+    differences of large numbers lose digits; float16 and bfloat16 by 2e-3 and 1e-3, 2e-2 and 8e-3.
+    Everything else, numbers that only come as bytes included, is equal or not.
     """
     if list(expected) != list(actual):
         return Comparison(False, float("inf"), f"outputs {list(actual)}, expected {list(expected)}")
     worst, where = 0.0, ""
     for name, value in expected.items():
-        match, diff = _same(value, actual[name], rtol)
+        match, diff = _same(value, actual[name])
         worst = max(worst, diff)
         if not match and not where:
             where = name
     return Comparison(not where, worst, where)
 
 
-def _same(expected: Any, actual: Any, rtol: float) -> tuple[bool, float]:
+def _same(expected: Any, actual: Any) -> tuple[bool, float]:
     if isinstance(expected, Mapping):
         if not isinstance(actual, Mapping) or list(expected) != list(actual):
             return False, float("inf")
-        return _same(list(expected.values()), list(actual.values()), rtol)
+        return _same(list(expected.values()), list(actual.values()))
     if isinstance(expected, list | tuple):
         if not isinstance(actual, list | tuple) or len(expected) != len(actual):
             return False, float("inf")
-        each = [_same(a, b, rtol) for a, b in zip(expected, actual, strict=True)]
+        each = [_same(a, b) for a, b in zip(expected, actual, strict=True)]
         return all(m for m, _ in each), max((d for _, d in each), default=0.0)
     if expected is None or actual is None:
         return expected is actual, 0.0 if expected is actual else float("inf")
-    return _same_arrays(np.asarray(expected), np.asarray(actual), rtol)
+    return _same_arrays(np.asarray(expected), np.asarray(actual))
 
 
-def _same_arrays(a: Array, b: Array, rtol: float) -> tuple[bool, float]:
+def _same_arrays(a: Array, b: Array) -> tuple[bool, float]:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False, float("inf")
-    if a.dtype.kind not in "fc":
+    if a.dtype.kind not in "fc" and a.dtype.name not in _TOLERANCES:
         equal = a.tobytes() == b.tobytes() if a.dtype.kind == "V" else bool((a == b).all())
         if a.dtype.kind not in "iu" or equal:
             return equal, 0.0 if equal else float("inf")
@@ -70,5 +72,6 @@ def _same_arrays(a: Array, b: Array, rtol: float) -> tuple[bool, float]:
         return False, float("inf")
     diff = np.abs(x[~same] - y[~same])
     finite = np.abs(x[np.isfinite(x)])
-    typical = float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
-    return bool((diff <= rtol * (np.abs(x[~same]) + typical)).all()), float(diff.max())
+    rtol, of_largest = _TOLERANCES.get(a.dtype.name, _DEFAULT)
+    atol = of_largest * float(finite.max(initial=0.0))
+    return bool((diff <= rtol * np.abs(x[~same]) + atol).all()), float(diff.max())

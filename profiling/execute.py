@@ -18,10 +18,11 @@ from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
 from placement.simulate import simulate
 from profiling import backends
-from profiling.alone import baseline_s, expected_outputs, safe_step
+from profiling.alone import baseline_s, expected_outputs, release, safe_step
 from profiling.backends.base import Compiled, Program
-from profiling.check import Comparison, compare
+from profiling.check import compare
 from profiling.lanes import Lane, Lanes, Step
+from profiling.memory import check_memory
 from profiling.spans import measured_timeline, span_events
 
 Emit = Callable[[dict[str, Any]], object]
@@ -37,14 +38,14 @@ class Run:
 
     `timeline` is the step of median duration. `baseline_s` is the unplaced model on each device
     alone (None where its memory cannot hold it), `all_cores_s` on the whole CPU where the devices
-    are its lanes. `max_abs_diff` compares with the unplaced model's outputs; where these cannot be
-    compared `skipped_outputs_reason` says why.
+    are its lanes. `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
+    where these cannot be compared both are None and `skipped_outputs_reason` says why.
     """
 
     timeline: Timeline
     step_s: tuple[float, ...]
-    outputs_match: bool
-    max_abs_diff: float
+    outputs_match: bool | None
+    max_abs_diff: float | None
     skipped_outputs_reason: str
     requested_devices: Mapping[str, str]
     actual_devices: Mapping[str, str]
@@ -81,15 +82,17 @@ def execute(
         return _emulated(problem, schedule, steps, emit)
     compiled = compiled_for(problem, model)
     feeds = compiled.feeds(seed, inputs or {})
+    _check_memory(problem, schedule)
     host = next((d for d in problem.machine.devices if d.on_host), None)
     expected = expected_outputs(compiled, host, feeds, timeout_s)
+    tasks = lower(problem, schedule)
     program = compiled.open(schedule, feeds)
+    lanes = Lanes(lanes_of(problem, schedule, tasks), len(schedule.segments), program.run)
     try:
-        tasks = lower(problem, schedule)
-        rows = _steps(problem, schedule, tasks, program, steps, warmup, emit, timeout_s)
-        comparison = compare(expected, program.outputs()) if expected else Comparison(True)
+        rows = _steps(schedule, lanes, program, steps, warmup, emit, timeout_s)
+        comparison = None if compiled.random_ops else compare(expected, program.outputs())
     finally:
-        program.close()
+        release([program], [lanes])
     alone_s, all_cores_s = {}, None
     if baselines:
         alone_s = {
@@ -103,8 +106,8 @@ def execute(
     return Run(
         timeline=timeline,
         step_s=tuple(row.seconds for row in rows),
-        outputs_match=comparison.match,
-        max_abs_diff=comparison.max_abs_diff,
+        outputs_match=None if comparison is None else comparison.match,
+        max_abs_diff=None if comparison is None else comparison.max_abs_diff,
         skipped_outputs_reason=f"random by definition: {random}" if random else "",
         requested_devices={d.name: d.provider for d in problem.machine.devices},
         actual_devices=dict(program.actual_devices),
@@ -153,28 +156,28 @@ def lanes_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> tuple[Lane, 
     return tuple(found)
 
 
+def _check_memory(problem: Problem, schedule: Schedule) -> None:
+    """ValueError where the schedule, beside the unplaced model to compare with, needs too much."""
+    reference_bytes = sum(op.param_bytes for op in problem.kernels.ops)
+    check_memory(simulate(problem, schedule).peak_bytes, problem.machine, reference_bytes)
+
+
 def _steps(
-    problem: Problem,
     schedule: Schedule,
-    tasks: Tasks,
+    lanes: Lanes,
     program: Program,
     steps: int,
     warmup: int,
     emit: Emit,
     timeout_s: float,
 ) -> list[Step]:
-    lanes = Lanes(lanes_of(problem, schedule, tasks), len(schedule.segments), program.run)
     rows = []
-    try:
-        for number in range(warmup + steps):
-            row = safe_step(lanes, program, timeout_s)
-            if number >= warmup:
-                rows.append(row)
-                for event in span_events(schedule, row, number - warmup):
-                    emit(event)
-    finally:
-        program.stop()
-        lanes.close()
+    for number in range(warmup + steps):
+        row = safe_step(lanes, program, timeout_s)
+        if number >= warmup:
+            rows.append(row)
+            for event in span_events(schedule, row, number - warmup):
+                emit(event)
     return rows
 
 
@@ -191,8 +194,8 @@ def _emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> R
     return Run(
         timeline=timeline,
         step_s=(timeline.step_s,) * steps,
-        outputs_match=True,
-        max_abs_diff=0.0,
+        outputs_match=None,
+        max_abs_diff=None,
         skipped_outputs_reason="emulated: nothing was computed",
         requested_devices={d.name: d.provider for d in devices},
         actual_devices={d.name: "virtual clock" for d in devices},

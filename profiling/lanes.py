@@ -82,7 +82,8 @@ class Lanes:
         """Run every segment once; TimeoutError if that takes too long, segments' errors pass on."""
         self._resumed = {}
         for go in self._go:
-            go.release()
+            with suppress(RuntimeError):  # a lane before it has failed already and stopped all
+                go.release()
         deadline_s = time.monotonic() + timeout_s
         for done in self._done:
             if not done.acquire(timeout=max(0.0, deadline_s - time.monotonic())):
@@ -99,10 +100,11 @@ class Lanes:
         )
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """End the threads; False if one is still inside a segment."""
+        """End the threads; False if one is still inside a segment after `timeout_s`."""
         self._stop()
+        deadline_s = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join(timeout_s)
+            thread.join(max(0.0, deadline_s - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _stop(self) -> None:

@@ -76,15 +76,22 @@ def measuring(
 
 
 def holder(folder: Path | None = None) -> Holder | None:
-    """Who measures now, None when nobody does."""
+    """Who measures now, None when nobody does.
+
+    Asking by the lock takes it for a moment, in which a job that starts would hear that it must
+    wait; so that is done only where a living process is noted, which nearly always has it.
+    """
+    import psutil
+
     folder = home() if folder is None else folder
-    if not folder.is_dir():
+    found = holder_of(folder)
+    if found is None or not psutil.pid_exists(found.pid):
         return None
     lock = FileLock(folder / "measuring.lock", thread_local=False)
     if _taken(lock):
         lock.release()
         return None
-    return holder_of(folder) or Holder(0, "starting")
+    return found
 
 
 def holder_of(folder: Path) -> Holder | None:

@@ -1,10 +1,11 @@
 """Seconds of every kernel on every device, measured where it will run: in its lane, in sequence.
 
-Two programs of the same model are timed turn by turn: one call per kernel, and one call for the
-whole model. A kernel's call costs more than the kernel, and by how much is what makes the sum of
-all kernels equal to the whole: that difference per call is the call overhead. So the costs
-interpolate between two measured points, a schedule of one segment and one of a segment per kernel,
-instead of resting on the time of a call that does nothing.
+Three programs of the same model are timed turn by turn: one call per kernel, one call for all
+kernels, and the model as its runtime runs it by itself. A kernel's call costs more than the kernel,
+and by how much is what makes the sum of all kernels equal to the one call: that difference per call
+is the call overhead. So the costs interpolate between two measured points, a schedule of one
+segment and one of a segment per kernel, instead of resting on the time of a call that does nothing.
+The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
 import itertools
@@ -22,7 +23,7 @@ from placement.core.model import Model
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
-from profiling.alone import baseline_s
+from profiling.alone import baseline_s, release
 from profiling.backends.base import Compiled, Program
 from profiling.lanes import Lane, Lanes
 from profiling.links import measure_links
@@ -42,7 +43,7 @@ class Cancelled(RuntimeError):
 
 @dataclass(frozen=True)
 class Measured:
-    """One kind of device: seconds and spread by kernel, per call, and of the whole model.
+    """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
 
     A kernel that another provider computes has an infinite time.
     """
@@ -109,32 +110,38 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
         return Measured(np.zeros(0), np.zeros(0), 0.0, 0.0)
     single = Schedule(tuple(Segment(device.name, (name,)) for name in names))
     whole = Schedule((Segment(device.name, tuple(names)),))
-    programs = [compiled.open(single, feeds), compiled.open(whole, feeds)]
-    lanes = [_alone(device, len(names), programs[0]), _alone(device, 1, programs[1])]
+    programs = [
+        compiled.open(single, feeds),
+        compiled.open(whole, feeds),
+        compiled.unplaced(device, feeds),
+    ]
+    nums = (len(names), 1, 1)
+    lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
     try:
-        times_s, gaps_s, whole_s = _timed(lanes, len(names))
+        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, len(names))
         fallen = programs[0].fallen
     finally:
-        for lane, program in zip(lanes, programs, strict=True):
-            lane.close()
-            program.close()
+        release(programs, lanes)
     kernel_s = np.median(times_s, axis=0)
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
-    step_s = float(np.median(whole_s))
-    inside_s = call_overhead_s(kernel_s, step_s)
+    inside_s = call_overhead_s(kernel_s, float(np.median(whole_s)))
     compute_s = kernel_s - inside_s
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
-    return Measured(compute_s, spread, inside_s + gap_s, step_s)
+    return Measured(compute_s, spread, inside_s + gap_s, float(np.median(unplaced_s)))
 
 
-def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Floats]:
-    """Seconds by (round, kernel), between kernels, and of the whole model by round."""
+def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
     for _ in range(WARMUP):
         taken_s = sum(lane.step(TIMEOUT_S).seconds for lane in lanes)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
-    times_s, whole_s = np.empty((rounds, num_kernels)), np.empty(rounds)
+    times_s, whole_s, unplaced_s = (
+        np.empty((rounds, num_kernels)),
+        np.empty(rounds),
+        np.empty(rounds),
+    )
     gaps_s = np.empty((rounds, num_kernels - 1))
     for i in range(rounds):
         step = lanes[0].step(TIMEOUT_S)
@@ -142,7 +149,8 @@ def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Fl
         times_s[i] = end_s - start_s
         gaps_s[i] = start_s[1:] - end_s[:-1]
         whole_s[i] = lanes[1].step(TIMEOUT_S).seconds
-    return times_s, gaps_s, whole_s
+        unplaced_s[i] = lanes[2].step(TIMEOUT_S).seconds
+    return times_s, gaps_s, whole_s, unplaced_s
 
 
 def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
@@ -178,10 +186,7 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
                 if number >= WARMUP:
                     slower.append(ratio)
     finally:
-        for threads in (together, *alone):
-            threads.close()
-        for program in programs:
-            program.close()
+        release(programs, (together, *alone))
     return max(0.0, statistics.median(slower) - 1.0)
 
 

@@ -22,7 +22,7 @@ from profiling.backends._ort_optimise import (
 from profiling.backends._ort_parts import cut
 from profiling.backends._ort_program import OrtProgram
 from profiling.backends._ort_random import random_ops
-from profiling.backends._ort_sources import map_sources
+from profiling.backends._ort_sources import equal_values, map_sources
 from profiling.backends._ort_types import type_text
 from profiling.backends._ort_unplaced import Unplaced
 from profiling.backends._ort_values import Value, probe
@@ -72,6 +72,7 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
     executable: Any = model.executable
     proto = executable.model_proto()
     limits, randoms = row_limits(proto.graph), random_ops(proto.graph)
+    same = equal_values(proto.graph.node)
     folder = write_source(proto, getattr(executable, "base_dir", None))
     del proto
     alike = all(d.provider == sessions.CPU for d in machine.devices if d.runtime == "onnxruntime")
@@ -88,7 +89,9 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
             continue
         num_nodes = len(optimised.model.graph.node)
         members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
-        return _compiled(model, machine, optimised, values, members, inputs, limits, randoms, alike)
+        return _compiled(
+            model, machine, optimised, values, members, inputs, limits, randoms, alike, same
+        )
     text = " ".join(str(first_error).split())[:300]
     raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
 
@@ -103,9 +106,10 @@ def _compiled(
     limits: Mapping[str, int],
     randoms: tuple[str, ...],
     alike: bool,
+    same: Mapping[str, str],
 ) -> OrtCompiled:
     nodes = optimised.model.graph.node
-    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members])
+    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
     kernels = kernel_graph(model.graph, optimised, values, members, sources)
     level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
     return OrtCompiled(

@@ -7,13 +7,11 @@ goes when the next folder is made.
 import os
 import shutil
 import tempfile
-import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
 
 _PREFIX = "placement-ort-"
-_STALE_S = 3600.0
 
 
 class Folder:
@@ -26,12 +24,11 @@ class Folder:
 
 
 def _remove_stale() -> None:
-    """Remove folders of processes that are gone, if they have not been touched for an hour."""
+    """Remove folders of processes that are gone."""
     import psutil
 
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         pid = path.name.removeprefix(_PREFIX).partition("-")[0]
-        with suppress(OSError, ValueError):
-            gone = not psutil.pid_exists(int(pid))
-            if gone and time.time() - path.stat().st_mtime > _STALE_S:
+        with suppress(OSError, ValueError, OverflowError):
+            if not psutil.pid_exists(int(pid)):
                 shutil.rmtree(path, ignore_errors=True)

@@ -83,11 +83,13 @@ def _tensors(
     owner = {i: name for name, member in zip(names, members, strict=True) for i in member}
     maker: dict[str, str | None] = {v.name: None for v in model.input if v.name not in weights}
     title = {tensor.name: tensor.name for tensor in graph.tensors}
+    counted = dict.fromkeys(names, 0)
     for i, node in enumerate(model.node):
-        for number, name in enumerate(node.output):
+        for name in node.output:
             if name:
                 maker[name] = owner[i]
-                title.setdefault(name, f"{owner[i]}/{number}")
+                title.setdefault(name, f"{owner[i]}/{counted[owner[i]]}")
+            counted[owner[i]] += 1
     readers = _readers(optimised, maker, owner)
     outputs = {v.name for v in model.output}
     return tuple(

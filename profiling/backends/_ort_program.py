@@ -18,11 +18,12 @@ from placement.core.schedule import Schedule
 from profiling.backends import _ort_sessions as sessions
 from profiling.backends._ort_buffers import share_buffers
 from profiling.backends._ort_items import ort_value, python_outputs
-from profiling.backends._ort_memory import check_memory, peak_bytes
+from profiling.backends._ort_memory import peak_bytes
 from profiling.backends._ort_optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort_parts import Part, part_proto, shared_weights
 from profiling.backends._ort_values import Value
 from profiling.backends.base import Program
+from profiling.memory import check_memory
 
 ALIGNMENT = 4096
 
@@ -48,7 +49,7 @@ class OrtProgram(Program):
         self._constants = _constant_outputs(optimised, parts, feeds)
         fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
         sizes = {name: value.num_bytes for name, value in fixed.items()}
-        buffer_of, capacity = share_buffers(schedule, parts, sizes, set(self._names))
+        buffer_of, capacity = share_buffers(schedule, parts, sizes, self._kept(values))
         devices = [machine.device(segment.device) for segment in schedule.segments]
         self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity)
         check_memory(self.peak_bytes, machine)
@@ -75,6 +76,13 @@ class OrtProgram(Program):
         self.actual_devices, self.fallbacks, self.fallen = _assignment(
             self._sessions, parts, devices
         )
+
+    def _kept(self, values: Mapping[str, Value]) -> set[str]:
+        """Values whose buffers nothing else may use: the model's outputs, and what parts read that
+        make dictionaries, for these are run once more when the outputs are fetched.
+        """
+        again = (p for p in self._parts if any("map(" in values[n].type for n in p.outputs))
+        return {*self._names, *(name for part in again for name in part.inputs)}
 
     def _bound(
         self, session: Any, part: Part, ready: set[str], device: Device

@@ -93,8 +93,7 @@ def session(model: bytes | str, made_options: Any, providers: list[Any]) -> Any:
     import onnxruntime as ort
 
     ort.set_default_logger_severity(4)
-    made = ort.InferenceSession(model, made_options, providers=providers)
-    made.disable_fallback()
+    made = ort.InferenceSession(model, made_options, providers=providers, enable_fallback=0)
     if getattr(made, "_model_bytes", None):
         # Kept for falling back to another provider: a second copy of the weights.
         made._model_bytes = b""

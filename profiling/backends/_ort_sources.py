@@ -4,10 +4,12 @@ onnxruntime keeps the name of the last value of what it fuses, or the node's nam
 value's name before "_nchwc". From a kernel's output one walks back in the source graph to values
 that other kernels produce: all ops passed on the way are in this kernel. What no kernel claims
 afterwards (an addition fused into the convolution before it) belongs to the kernel that made its
-last input. Ops that depend on no input are folded, and ops are given to one kernel only.
+last input. Ops that depend on no input are folded, and ops are given to one kernel only. Of ops
+that compute the same the optimiser keeps one, and its kernel does the work of all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from placement.core.graph import Graph
@@ -15,11 +17,34 @@ from placement.core.graph import Graph
 _SUFFIX = "_nchwc"
 
 
-def map_sources(graph: Graph, kernels: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], ...]:
-    """Source ops of every kernel (a kernel: its optimised nodes), in the graph's order."""
+def equal_values(nodes: Iterable[Any]) -> dict[str, str]:
+    """For values of a source model the first value that the same op makes of equal inputs."""
+    same: dict[str, str] = {}
+    first: dict[tuple[Any, ...], tuple[str, ...]] = {}
+    for node in nodes:
+        if not node.input or any(a.HasField("g") or a.graphs for a in node.attribute):
+            continue
+        inputs = tuple(same.get(name, name) for name in node.input)
+        attributes = tuple(sorted(a.SerializeToString() for a in node.attribute))
+        present = tuple(bool(name) for name in node.output)
+        key = (node.domain, node.op_type, inputs, attributes, present)
+        same.update(zip(node.output, first.setdefault(key, tuple(node.output)), strict=True))
+    return same
+
+
+def map_sources(
+    graph: Graph,
+    kernels: Sequence[Sequence[Any]],
+    same: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[tuple[str, ...], ...]:
+    """Source ops of every kernel (a kernel: its optimised nodes), in the graph's order.
+
+    `same` are the model's `equal_values`.
+    """
     source = _Source(graph)
     alias = _aliases(kernels, source)
     made = {name for names in alias for name in names}
+    _add_merged(alias, made, source, same)
     claimed: dict[str, int] = {}
     for k, names in enumerate(alias):
         _claim(k, names, made, source, claimed)
@@ -34,6 +59,20 @@ def map_sources(graph: Graph, kernels: Sequence[Sequence[Any]]) -> tuple[tuple[s
         if op.name in claimed:
             members[claimed[op.name]].append(op.name)
     return tuple(tuple(m) for m in members)
+
+
+def _add_merged(
+    alias: list[list[str]], made: set[str], source: "_Source", same: Mapping[str, str]
+) -> None:
+    """Let the kernel that makes a value also stand for equal ones that no kernel makes."""
+    merged: dict[str, list[str]] = {}
+    for name, first in same.items():
+        if name in source.producer and name not in made:
+            merged.setdefault(first, []).append(name)
+    for names in alias:
+        for name in tuple(names):
+            names.extend(merged.pop(same.get(name, name), ()))
+    made.update(name for names in alias for name in names)
 
 
 def _claim(

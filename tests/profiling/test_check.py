@@ -51,3 +51,19 @@ def test_strings_sequences_and_dictionaries_by_structure():
 
 def test_names_count():
     assert not compare({"y": X}, {"z": X}).match
+
+
+def test_a_small_number_beside_large_ones_may_not_be_wrong():
+    """A difference of 1e-3 among hundreds is lost digits for the large ones only."""
+    a = np.array([1.0, 100.0], dtype=np.float32)
+    assert compare({"y": a}, {"y": a + np.float32([0.0, 5e-3])}).match
+    assert not compare({"y": a}, {"y": a + np.float32([5e-3, 0.0])}).match
+    assert compare({"y": a}, {"y": a + np.float32([1.5e-4, 0.0])}).match
+
+
+def test_half_precision_by_what_it_can_tell_apart():
+    a = np.array([1.0, 3.0], dtype=np.float16)
+    near = np.nextafter(a, np.float16(10))
+    assert compare({"y": a}, {"y": near}).match
+    assert not compare({"y": a}, {"y": a + np.float16(0.02)}).match
+    assert not compare({"y": a.astype(np.float32)}, {"y": near.astype(np.float32)}).match

@@ -1,6 +1,7 @@
 """Live runs: results, events, inputs, limits, and what happens when something goes wrong."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,8 +163,49 @@ def test_memory_is_checked_before_anything_is_allocated(tmp_path):
     device = Device("cpu:0", "cpu", "onnxruntime", CPU, memory_bytes=1000)
     problem = problem_of(model, Machine("small", (device,)))
     schedule = Schedule((Segment("cpu:0", tuple(op.name for op in problem.kernels.ops)),))
-    with pytest.raises(ValueError, match="'cpu:0' need 16640 bytes, it has 1000"):
+    with pytest.raises(ValueError, match="'cpu:0' need 16896 bytes, it has 1000"):
         execute(problem, schedule, model=model)
+
+
+class _Spy:
+    """A backend that writes down what is opened."""
+
+    def __init__(self, compiled):
+        self._compiled, self.opened = compiled, []
+
+    def __getattr__(self, name):
+        if name in ("open", "unplaced"):
+            self.opened.append(name)
+        return getattr(self._compiled, name)
+
+    def compile(self, model, machine):
+        return self
+
+
+@pytest.mark.parametrize("where", ["device", "host"])
+def test_memory_is_checked_before_the_unplaced_model_runs(tmp_path, monkeypatch, where):
+    """With what one call holds inside: 2 x 256 bytes between three ops, besides x, y and w."""
+    weight = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Exp", ["a"], ["b"]),
+        helper.make_node("Sin", ["b"], ["y"]),
+    ]
+    model = saved(tmp_path, nodes, {"x": [1, 64]}, {"y": [1, 64]}, [weight])
+    limit = 17_000 if where == "device" else None
+    device = Device("cpu:0", "cpu", "onnxruntime", CPU, memory_bytes=limit)
+    problem = problem_of(model, Machine("small", (device,)))
+    schedule = Schedule((Segment("cpu:0", tuple(op.name for op in problem.kernels.ops)),))
+    spy = _Spy(backends.get("onnxruntime").compile(model, problem.machine))
+    monkeypatch.setattr(backends, "usable", lambda name: spy)
+    message = "'cpu:0' need 17408 bytes, it has 17000"
+    if where == "host":
+        free = SimpleNamespace(available=2 * 64 * 64 * 4)
+        monkeypatch.setattr("psutil.virtual_memory", lambda: free)
+        message = "host memory need 33792 bytes, 32768 are free"
+    with pytest.raises(ValueError, match=message):
+        execute(problem, schedule, model=model)
+    assert spy.opened == []
 
 
 def test_a_model_without_kernels(tmp_path):
@@ -189,6 +231,7 @@ def test_random_outputs_are_not_compared(tmp_path):
     schedule = random_schedule(problem, np.random.default_rng(0))
     run = execute(problem, schedule, model=model, steps=2, baselines=False)
     assert run.skipped_outputs_reason.startswith("random by definition: ")
+    assert run.outputs_match is None and run.max_abs_diff is None
 
 
 def test_a_weight_that_two_lanes_read_exists_once(tmp_path):
@@ -222,6 +265,7 @@ def test_a_machine_on_a_virtual_clock_does_what_the_simulation_says(tmp_path):
     events = []
     run = execute(problem, schedule, model=Model(graph), steps=3, emit=events.append)
     assert run.timeline.origin == "emulated"
+    assert run.outputs_match is None and run.max_abs_diff is None
     assert run.timeline.spans == simulate(problem, schedule).spans
     assert run.step_s == (run.timeline.step_s,) * 3
     assert run.baseline_s == {"cpu:0": pytest.approx(4e-3), "cpu:1": pytest.approx(4e-3)}

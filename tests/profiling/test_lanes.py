@@ -1,5 +1,6 @@
 """Worker threads: order, hand-over, errors and hanging steps."""
 
+import sys
 import threading
 import time
 
@@ -73,3 +74,21 @@ def test_hand_over_is_noted_where_somebody_waited():
 def test_pinning_to_cores_that_are_not_there_does_nothing():
     pin((100_000,))
     pin(())
+
+
+def test_a_lane_that_fails_at_once_does_not_disturb_the_start_of_the_others():
+    def run(segment):
+        if segment == 0:
+            raise ArithmeticError("no")
+
+    lanes = [Lane(Device(str(i)), (i,), ((),)) for i in range(8)]
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            threads = Lanes(lanes, len(lanes), run)
+            with pytest.raises(ArithmeticError):
+                threads.step(10.0)
+            assert threads.close()
+    finally:
+        sys.setswitchinterval(interval_s)

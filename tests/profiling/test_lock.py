@@ -99,3 +99,16 @@ def test_a_holder_may_ask_again_and_an_error_frees_the_lock(tmp_path):
 
 def test_nobody_measures_where_nobody_ever_did(tmp_path):
     assert holder(tmp_path / "never") is None
+
+
+@pytest.mark.parametrize("note", [None, '{"pid": 2147483647, "what": "dead"}'])
+def test_asking_does_not_touch_the_lock_where_nobody_lives(tmp_path, monkeypatch, note):
+    """It would make a job that starts in that moment wait."""
+    if note is not None:
+        (tmp_path / "measuring.json").write_text(note)
+
+    def taken(lock):
+        raise AssertionError("the lock was tried")
+
+    monkeypatch.setattr("profiling.lock._taken", taken)
+    assert holder(tmp_path) is None

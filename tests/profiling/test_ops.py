@@ -1,10 +1,13 @@
 """Profiles: the arithmetic of the call overhead, a small model end to end, cancelling."""
 
+import time
+
 import numpy as np
 import pytest
 
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
+from profiling import backends
 from profiling.ops import Cancelled, call_overhead_s, profile
 from tests.profiling.live import diamond, two_lanes
 
@@ -44,3 +47,21 @@ def test_one_device_alone(tmp_path):
 def test_it_can_be_cancelled(tmp_path):
     with pytest.raises(Cancelled):
         profile(diamond(tmp_path), two_lanes(), lambda event: event["step"] < 2)
+
+
+def test_the_step_is_that_of_the_unplaced_model(tmp_path, monkeypatch):
+    """Independent of what the call overhead is fitted to."""
+    model, machine = diamond(tmp_path), Machine("one", two_lanes().devices[:1])
+    compiled = backends.get("onnxruntime").compile(model, machine)
+    unplaced = type(compiled).unplaced
+
+    def slow(self, device, feeds):
+        program = unplaced(self, device, feeds)
+        run = program.run
+        program.run = lambda i: (time.sleep(0.02), run(i))
+        return program
+
+    monkeypatch.setattr(type(compiled), "unplaced", slow)
+    found = profile(model, machine)
+    assert found.step_s[0] > 0.02
+    assert sum(row[0] for row in found.compute_s) < 0.01

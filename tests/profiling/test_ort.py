@@ -1,0 +1,119 @@
+"""The helpers of the backend for onnxruntime: names, sources, buffers, sessions, folders."""
+
+import subprocess
+import sys
+import tempfile
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from placement.core.graph import Graph
+from placement.core.machine import Machine
+from placement.core.schedule import Schedule, Segment
+from placement.loaders import load
+from profiling import backends
+from profiling.backends import _ort_sessions as sessions
+from profiling.backends._ort_folder import Folder
+from profiling.backends._ort_kernels import kernel_graph
+from profiling.backends._ort_sources import equal_values
+from profiling.backends._ort_values import Value
+from tests.profiling.live import saved, two_lanes
+
+
+def test_inner_values_of_one_kernel_have_names_of_their_own():
+    nodes = [
+        helper.make_node("Exp", ["x"], ["p"], name="exp"),
+        helper.make_node("Sin", ["p"], ["q"], name="sin"),
+        helper.make_node("Add", ["p", "q"], ["y"], name="add"),
+    ]
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "xy"]
+    proto = helper.make_model(helper.make_graph(nodes, "g", info[:1], info[1:]))
+    values = {name: Value("tensor(float)", (2,), 8) for name in "xpqy"}
+    optimised = SimpleNamespace(model=proto, num_bytes=lambda tensor: 0)
+    kernels = kernel_graph(Graph("g", (), ()), optimised, values, ((0, 1), (2,)), ((), ()))
+    names = [t.name for t in kernels.tensors]
+    assert len(names) == 4 == len(set(names))
+
+
+def test_an_op_that_was_merged_with_an_equal_one_joins_its_kernel(tmp_path):
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"], name="one"),
+        helper.make_node("Exp", ["x"], ["b"], name="two"),
+        helper.make_node("Sin", ["a"], ["y"], name="sin"),
+        helper.make_node("Cos", ["b"], ["z"], name="cos"),
+    ]
+    model = saved(tmp_path, nodes, {"x": [4]}, {"y": [4], "z": [4]})
+    compiled = backends.get("onnxruntime").compile(model, two_lanes())
+    found = {
+        op.kind: names for op, names in zip(compiled.kernels.ops, compiled.sources, strict=True)
+    }
+    assert found == {"Exp": ("one", "two"), "Sin": ("sin",), "Cos": ("cos",)}
+
+
+def test_values_are_equal_by_op_inputs_in_order_and_attributes():
+    nodes = [
+        helper.make_node("Sub", ["x", "y"], ["a"]),
+        helper.make_node("Sub", ["y", "x"], ["b"]),
+        helper.make_node("Sub", ["x", "y"], ["c"]),
+        helper.make_node("Softmax", ["a"], ["d"], axis=0),
+        helper.make_node("Softmax", ["c"], ["e"], axis=0),
+        helper.make_node("Softmax", ["c"], ["f"], axis=1),
+    ]
+    same = equal_values(nodes)
+    assert same == {"a": "a", "b": "b", "c": "a", "d": "d", "e": "d", "f": "f"}
+
+
+def test_dictionaries_are_made_of_values_that_nobody_wrote_over(tmp_path):
+    """The buffer of `a` is free for `b` when the dictionary has been made."""
+    nodes = [
+        helper.make_node("Exp", ["x"], ["a"]),
+        helper.make_node("ZipMap", ["a"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2]),
+        helper.make_node("Sin", ["x"], ["b"]),
+        helper.make_node("Cos", ["b"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 3]) for n in "xy")
+    kind = helper.make_map_type_proto(
+        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, ())
+    )
+    z = helper.make_value_info("z", helper.make_sequence_type_proto(kind))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    graph = helper.make_graph(nodes, "g", [x], [z, y])
+    path = tmp_path / "zip.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    model = load(str(path))
+    machine = Machine("one", two_lanes().devices[:1])
+    compiled = backends.get("onnxruntime").compile(model, machine)
+    given = np.array([[0.1, 0.2, 0.3]], dtype=np.float32)
+    order = {kind: i for i, kind in enumerate(("Exp", "ZipMap", "Sin", "Cos"))}
+    ops = sorted(compiled.kernels.ops, key=lambda op: order[op.kind])
+    schedule = Schedule(tuple(Segment("cpu:0", (op.name,)) for op in ops))
+    program = compiled.open(schedule, compiled.feeds(0, {"x": given}))
+    for i in range(4):
+        program.run(i)
+    (found,) = program.outputs()["z"]
+    assert list(found.values()) == pytest.approx(np.exp(given[0]).tolist(), rel=1e-5)
+
+
+def test_a_session_that_cannot_be_made_says_so_once_and_prints_nothing(monkeypatch, capsys):
+    import onnxruntime as ort
+
+    def fail(self, *arguments):
+        raise RuntimeError("no driver")
+
+    monkeypatch.setattr(ort.InferenceSession, "_create_inference_session", fail)
+    with pytest.raises(RuntimeError, match="no driver"):
+        sessions.session(b"", sessions.options(1), [sessions.CPU])
+    assert capsys.readouterr().out == ""
+
+
+def test_folders_of_dead_processes_go_when_the_next_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead = subprocess.Popen((sys.executable, "-c", ""))
+    dead.wait()
+    left = tmp_path / f"placement-ort-{dead.pid}-x"
+    left.mkdir()
+    kept = Folder()
+    assert list(tmp_path.iterdir()) == [kept.path]

@@ -1,0 +1,68 @@
+"""A run that is cancelled (SIGTERM) ends at once and leaves nothing on the disk."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.profiling.live import diamond
+
+ROOT = Path(__file__).parents[2]
+HANG = """
+import threading, time
+from placement import __main__, commands
+from placement.core.machine import Device
+from profiling.alone import release
+from profiling.backends._ort_folder import Folder
+from profiling.backends.base import Program
+from profiling.lanes import Lane, Lanes
+
+class Hanging(Program):
+    def run(self, segment):
+        print("\\"event\\": \\"span\\"", flush=True)
+        time.sleep(60)
+    def outputs(self):
+        return {}
+
+def samples(options):
+    folder, program = Folder(), Hanging()
+    lanes = Lanes([Lane(Device("a"), (0,), ((),))], 1, program.run)
+    try:
+        lanes.step(60.0)
+    finally:
+        release([program], [lanes])
+
+commands.samples = samples
+__main__.main(["samples"])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
+@pytest.mark.parametrize("inside_a_call", [False, True])
+def test_nothing_is_left_behind(tmp_path, inside_a_call):
+    diamond(tmp_path)
+    run = ("-m", "placement", "run", str(tmp_path / "small.onnx"), "--placer", "heft")
+    arguments = ("-c", HANG) if inside_a_call else (*run, "--steps", "1000000", "--jsonl")
+    temporary, home = tmp_path / "tmp", tmp_path / "home"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        (sys.executable, *arguments),
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(temporary), "PLACEMENT_STUDIO_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert any('"event": "span"' in line for line in process.stdout), process.stderr.read()
+    assert list(temporary.glob("placement-ort-*"))
+    process.send_signal(signal.SIGTERM)
+    began_s = time.monotonic()
+    _, said = process.communicate(timeout=30)
+    assert time.monotonic() - began_s < 4.5, "the page ends it by force after 5 s"
+    assert process.returncode == 143 and "Traceback" not in said, said
+    assert not list(temporary.glob("placement-ort-*"))
+    assert not (home / "measuring.json").exists()

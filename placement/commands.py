@@ -260,7 +260,7 @@ def _print_event(event: dict[str, Any]) -> bool:
 
 def _show_progress(event: dict[str, Any]) -> bool:
     if event["event"] == "progress":
-        text = event.get("message", "")
+        text = event.get("what", "")
         print(
             f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr
         )

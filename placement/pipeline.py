@@ -335,6 +335,7 @@ def run(
 
     predicted = simulate(problem, placement)
     with measuring(f"run of {model.graph.name}", _waiting(emit)):
+        emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
         measured = execute(
             problem,
             predicted.schedule,

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
+from placement import loaders
 from placement import pipeline as pl
 from placement.bounds import lower_bound
 from placement.core.fingerprint import fingerprint_of
@@ -19,7 +20,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
-from placement.loaders._onnx_dims import SymbolicDim
+from placement.loaders import SymbolicDim
 from placement.pipeline import Simulated
 from profiling.devices import missing_devices
 from profiling.store import ProfileStore
@@ -163,6 +164,4 @@ def symbolic_dims(source: str) -> tuple[SymbolicDim, ...]:
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _symbolic_dims(source: str, when: str) -> tuple[SymbolicDim, ...]:
-    from placement.loaders._onnx_dims import symbolic_dims as dims_of_file
-
-    return dims_of_file(Path(source))
+    return loaders.symbolic_dims(source)

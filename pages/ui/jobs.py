@@ -70,7 +70,7 @@ class Job:
         latest = self.last("progress") or {}
         step, of = latest.get("step") or 0, latest.get("of") or 0
         share = min(1.0, max(0.0, step / of)) if of else 0.0
-        words = str(latest.get("message") or latest.get("what") or "").capitalize()
+        words = str(latest.get("what") or "").capitalize()
         return share, words or (f"{step} of {of}" if of else "Starting")
 
 

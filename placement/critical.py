@@ -1,6 +1,6 @@
-"""The critical path of a timeline: the chain of work and waiting that decides the step time."""
+"""What decides the step time: the critical path of a timeline, and the slack beside it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from placement.core.timeline import Span, Timeline
 
@@ -40,6 +40,18 @@ def shares(path: tuple[Span, ...]) -> Mapping[str, float]:
     for span in path:
         total[span.kind] += span.duration_s
     return total
+
+
+def slack_s(spans: Sequence[Span], step_s: float) -> list[float]:
+    """Seconds that each span could end later without a longer step, waiting order unchanged.
+
+    `spans` are in order of their start, so that a span comes after those it waits for.
+    """
+    latest = [step_s] * len(spans)
+    for i in reversed(range(len(spans))):
+        for before in spans[i].after:
+            latest[before] = min(latest[before], latest[i] - spans[i].duration_s)
+    return [max(0.0, late - span.end_s) for late, span in zip(latest, spans, strict=True)]
 
 
 def _cut(span: Span, start_s: float, end_s: float) -> Span:

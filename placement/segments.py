@@ -7,16 +7,19 @@ segments save calls but hold values back; neighbours are merged while the simula
 longer.
 """
 
-import itertools
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
-from placement._tasks import Tasks, Times, lower
+from placement._tasks import Tasks, lower
 from placement.core.graph import topological_order
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
+from placement.core.timeline import Span
+from placement.critical import slack_s
 from placement.order import kernel_order
-from placement.simulate import run_tasks
+from placement.simulate import run_tasks, spans_of
 
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
 MAX_MERGE_SIMULATIONS = 200
@@ -90,7 +93,9 @@ def merge_neighbours(problem: Problem, schedule: Schedule) -> Schedule:
     while budget > 0:
         pairs = [
             (a, b)
-            for a, b in _harmless_pairs(tasks, times)
+            for a, b in _harmless_pairs(
+                tasks, spans_of(problem, schedule, tasks, times), times.step_s
+            )
             if _pair_names(schedule, a, b) not in tried
         ]
         if not pairs:
@@ -122,58 +127,23 @@ def _pair_names(schedule: Schedule, a: int, b: int) -> tuple[str, str]:
     return schedule.segments[a].kernels[0], schedule.segments[b].kernels[0]
 
 
-def _harmless_pairs(tasks: Tasks, times: Times) -> list[tuple[int, int]]:
+def _harmless_pairs(tasks: Tasks, spans: Sequence[Span], step_s: float) -> list[tuple[int, int]]:
     """Neighbours (a, b) on a device where b's inputs are there early and a's values can wait."""
-    slack = slack_s(tasks, times)
+    slack = slack_s(spans, step_s)
+    span_of = {span.segment: i for i, span in enumerate(spans) if span.kind == "compute"}
+    send_slack = [math.inf] * len(tasks.device)
+    for i, span in enumerate(spans):
+        if span.kind == "transfer" and span.segment >= 0:
+            send_slack[span.segment] = min(send_slack[span.segment], slack[i])
     pairs = []
-    for lane in tasks.lanes:
-        for a, b in itertools.pairwise(lane):
-            delay_in = max((times.arrived_s[i] for i in tasks.reads[b]), default=0.0)
-            delay_in = max(0.0, delay_in - times.start_s[a])
-            delay_out = times.end_s[b] - times.start_s[b] if tasks.sends[a] else 0.0
-            send_slack = min((slack[1][i] for i in tasks.sends[a]), default=float("inf"))
-            if delay_in <= slack[0][a] and delay_in + delay_out <= send_slack:
-                pairs.append((a, b))
+    for a, b in (pair for lane in tasks.lanes for pair in pairwise(lane)):
+        first, second = spans[span_of[a]], spans[span_of[b]]
+        arrived = [spans[i].end_s for i in second.after if spans[i].kind == "transfer"]
+        delay_in = max(0.0, max(arrived, default=0.0) - first.start_s)
+        delay_out = delay_in + second.duration_s
+        if delay_in <= slack[span_of[a]] and delay_out <= send_slack[a]:
+            pairs.append((a, b))
     return pairs
-
-
-def slack_s(tasks: Tasks, times: Times) -> tuple[list[float], list[float]]:
-    """How much later each segment and each transfer could end without a longer step.
-
-    Seen from one simulation: with the same order on devices and links.
-    """
-    late_seg = [times.step_s] * len(tasks.device)
-    late_move = [times.step_s] * len(tasks.transfers)
-    following = {a: b for lane in tasks.lanes for a, b in itertools.pairwise(lane)}
-    next_on_link = {w: i for i, w in enumerate(times.waited_for) if w >= 0}
-    readers: list[list[int]] = [[] for _ in tasks.transfers]
-    for s, reads in enumerate(tasks.reads):
-        for i in reads:
-            readers[i].append(s)
-    events = [(t, 0, s) for s, t in enumerate(times.end_s)]
-    events += [(t, 1, i) for i, t in enumerate(times.arrived_s)]
-    # Falling end time; at equal times what waits for another comes first in this sweep.
-    for _, kind, i in sorted(events, key=lambda e: (-e[0], -e[1], -e[2])):
-        if kind == 0:
-            latest = times.step_s
-            if i in following:
-                b = following[i]
-                latest = min(latest, late_seg[b] - (times.end_s[b] - times.start_s[b]))
-            for m in tasks.sends[i]:
-                latest = min(latest, late_move[m] - tasks.transfers[m].duration_s)
-            late_seg[i] = latest
-        else:
-            latest = times.step_s
-            for s in readers[i]:
-                latest = min(latest, late_seg[s] - (times.end_s[s] - times.start_s[s]))
-            if i in next_on_link:
-                m = next_on_link[i]
-                latest = min(latest, late_move[m] - tasks.transfers[m].duration_s)
-            late_move[i] = latest
-    return (
-        [late - end for late, end in zip(late_seg, times.end_s, strict=True)],
-        [late - end for late, end in zip(late_move, times.arrived_s, strict=True)],
-    )
 
 
 def _merged(schedule: Schedule, tasks: Tasks, pairs: Sequence[tuple[int, int]]) -> Schedule | None:
@@ -189,7 +159,7 @@ def _merged(schedule: Schedule, tasks: Tasks, pairs: Sequence[tuple[int, int]]) 
     number = {s: i for i, s in enumerate(numbers)}
     successors: list[set[int]] = [set() for _ in numbers]
     for lane in tasks.lanes:
-        for a, b in itertools.pairwise(lane):
+        for a, b in pairwise(lane):
             successors[number[into[a]]].add(number[into[b]])
     for s, reads in enumerate(tasks.reads):
         for i in reads:

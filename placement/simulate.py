@@ -18,6 +18,14 @@ def simulate(problem: Problem, schedule: Schedule) -> Timeline:
     """Predicted timeline of one step, with spans in order of their start."""
     tasks = lower(problem, schedule)
     times = run_tasks(problem, tasks)
+    peaks = peak_bytes(problem, schedule, tasks, times)
+    names = [d.name for d in problem.machine.devices]
+    spans = spans_of(problem, schedule, tasks, times)
+    return Timeline(spans, times.step_s, "predicted", dict(zip(names, peaks, strict=True)))
+
+
+def spans_of(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> tuple[Span, ...]:
+    """Simulated times as spans in order of their start, each with those that had to end before."""
     names = [d.name for d in problem.machine.devices]
     drafts: list[tuple[float, int, int]] = [(t, 0, s) for s, t in enumerate(times.start_s)]
     drafts += [(t, 1, i) for i, t in enumerate(times.sent_s)]
@@ -49,8 +57,7 @@ def simulate(problem: Problem, schedule: Schedule) -> Timeline:
         what, name, device, end_s, segment, num_bytes = span
         links = tuple(position[a] for a in after)
         spans.append(Span(what, name, device, start_s, end_s, segment, num_bytes, links))
-    peaks = peak_bytes(problem, schedule, tasks, times)
-    return Timeline(tuple(spans), times.step_s, "predicted", dict(zip(names, peaks, strict=True)))
+    return tuple(spans)
 
 
 def step_time_s(problem: Problem, schedule: Schedule) -> float:

@@ -13,8 +13,9 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
+from placement.core.timeline import Span
 from placement.core.violations import violations
-from placement.critical import critical_path, shares
+from placement.critical import critical_path, shares, slack_s
 from placement.order import kernel_order
 from placement.segments import cut_at_crossings, make_schedule
 from placement.simulate import simulate, step_time_s
@@ -173,3 +174,12 @@ def test_memory_over_time_by_hand():
     # 1 (a) + 9 (send 8) + 1 (b) + 5 (send 4) + 1 (c); the output is made on the host.
     assert timeline.step_s == 17.0
     assert timeline.transfer_bytes == 12
+
+
+def test_slack_counts_back_from_the_end():
+    spans = (
+        Span("compute", "a", "cpu:0", 0, 2, 0),
+        Span("compute", "b", "cpu:0", 2, 3, 1, 0, (0,)),
+        Span("compute", "c", "cpu:1", 2, 6, 2, 0, (0,)),
+    )
+    assert slack_s(spans, 6.0) == [0.0, 3.0, 0.0]

@@ -7,7 +7,7 @@ import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.timeline import Timeline
+from placement.critical import slack_s
 from placement.pipeline import Simulated
 
 
@@ -51,7 +51,7 @@ def why(problem: Problem, placed: Placement, predicted: Simulated, ops: Iterable
     used = {placed.device_of[problem.graph.ops[i].name] for i in members}
     segment_of = predicted.schedule.segment_of
     own = {segment_of[problem.kernels.ops[k].name] for k in kernels}
-    slack = slack_s(predicted.timeline)
+    slack = slack_s(predicted.timeline.spans, predicted.timeline.step_s)
     slacks = [
         slack[i]
         for i, span in enumerate(predicted.timeline.spans)
@@ -71,16 +71,6 @@ def why(problem: Problem, placed: Placement, predicted: Simulated, ops: Iterable
         is_critical=bool(own & critical),
         along=tuple(problem.graph.ops[i].name for i in sorted(set(members) - set(chosen))),
     )
-
-
-def slack_s(timeline: Timeline) -> list[float]:
-    """Seconds that each span could end later before the step does, waiting order unchanged."""
-    latest = [timeline.step_s] * len(timeline.spans)
-    for i in reversed(range(len(timeline.spans))):
-        span = timeline.spans[i]
-        for before in span.after:
-            latest[before] = min(latest[before], latest[i] - span.duration_s)
-    return [max(0.0, late - span.end_s) for late, span in zip(latest, timeline.spans, strict=True)]
 
 
 def critical_ops(problem: Problem, predicted: Simulated) -> list[str]:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pages.ui.why import critical_ops, slack_s, why
-from placement.core.timeline import Span, Timeline
+from pages.ui.why import critical_ops, why
 from placement.pipeline import simulate
 from tests.pages.problems import diamond, everywhere
 
@@ -46,15 +45,6 @@ def test_slack_is_zero_on_the_critical_path_and_positive_off_it():
 def test_an_op_that_a_device_cannot_run_has_no_time_there():
     problem = diamond(runs_b=False)
     assert answer(everywhere(problem), ["b_conv"], problem).time_s["cpu:1"] is None
-
-
-def test_slack_counts_back_from_the_end():
-    spans = (
-        Span("compute", "a", "cpu:0", 0, 2, 0),
-        Span("compute", "b", "cpu:0", 2, 3, 1, 0, (0,)),
-        Span("compute", "c", "cpu:1", 2, 6, 2, 0, (0,)),
-    )
-    assert slack_s(Timeline(spans, 6.0, "predicted")) == [0.0, 3.0, 0.0]
 
 
 def test_critical_ops_are_source_ops():

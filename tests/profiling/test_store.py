@@ -1,7 +1,9 @@
 """Profiles survive a restart, other processes, and a broken file."""
 
-import multiprocessing
+import json
 import sqlite3
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -146,22 +148,34 @@ def test_a_path_that_is_no_folder(tmp_path):
         ProfileStore(tmp_path / "file" / "p.sqlite").clear()
 
 
-def _put_many(path: Path, worker: int) -> None:
-    store = ProfileStore(path)
-    for i in range(20):
-        store.put(small(f"{worker}-{i}"))
-        assert store.get(f"{worker}-{i}", small().machine.fingerprint) is not None
+PUT_MANY = """
+import json, sys
+from placement.core.profile import profile_from_json
+from profiling.store import ProfileStore
+from dataclasses import replace
+store = ProfileStore(sys.argv[1])
+profile = profile_from_json(json.load(sys.stdin))
+for i in range(20):
+    store.put(replace(profile, graph=f"{sys.argv[2]}-{i}"))
+    assert store.get(f"{sys.argv[2]}-{i}", profile.machine.fingerprint) is not None
+"""
 
 
 def test_processes_share_a_store(tmp_path):
     path = tmp_path / "p.sqlite"
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=_put_many, args=(path, n)) for n in range(4)]
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUT_MANY, str(path), str(n)],
+            stdin=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[2],
+        )
+        for n in range(4)
+    ]
     for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0] * 4
+        worker.stdin.write(json.dumps(small().to_json()))
+        worker.stdin.close()
+    assert [worker.wait() for worker in workers] == [0] * 4
     assert ProfileStore(path).clear() == 80
 
 

@@ -165,7 +165,7 @@ def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
     if len(kernel_s) < 2:
         return 0.0
     even = (float(kernel_s.sum()) - step_s) / (len(kernel_s) - 1)
-    return min(max(even, 0.0), float(kernel_s.min()))
+    return min(max(even, 0.0), float(np.min(kernel_s)))
 
 
 def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any]) -> float:

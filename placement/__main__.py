@@ -117,19 +117,23 @@ def _parser() -> argparse.ArgumentParser:
     _add_problem(sub)
     sub.add_argument("--placer", default="heft", help="see the verb placers")
     _add_search(sub)
-    sub.add_argument("--pin", action="append", default=[], metavar="OP=DEVICE")
+    sub.add_argument(
+        "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
+    )
     sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
     sub = verb("simulate", "predict the step time of a placement")
     _add_problem(sub)
     sub.add_argument("--placement", required=True, metavar="FILE")
+    _add_mend(sub)
 
     sub = verb("run", "run a placement live and measure it")
     _add_problem(sub)
     given = sub.add_mutually_exclusive_group(required=True)
     given.add_argument("--placement", metavar="FILE")
     given.add_argument("--placer", metavar="NAME")
+    _add_mend(sub)
     sub.add_argument("--steps", type=int, default=20)
     sub.add_argument("--warmup", type=int, default=3)
     sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
@@ -176,10 +180,21 @@ def _add_problem(
         )
 
 
+def _add_mend(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--mend",
+        action="store_true",
+        help="put ops that run as one kernel on the device most of them are on, instead of"
+        " refusing a placement that splits them",
+    )
+
+
 def _add_search(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--time-limit", type=_seconds, metavar="S")
     sub.add_argument("--seed", type=_seed, default=0)
-    sub.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the placer"
+    )
 
 
 if __name__ == "__main__":

@@ -48,7 +48,16 @@ def machine(options: Namespace) -> int:
 
 def placers(options: Namespace) -> int:
     rows = pipeline.placers()
-    return _print(options, rows, (f"{r['name']:14} {r['summary']}" for r in rows))
+    return _print(options, rows, _placer_lines(rows))
+
+
+def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for row in rows:
+        lines.append(f"{row['name']:14} {row['summary']}")
+        for name, field in row["settings"].items():
+            lines.append(f"{'':14}   --set {name}={field['default']}  {field['help']}")
+    return lines
 
 
 def profile(options: Namespace) -> int:
@@ -103,7 +112,7 @@ def simulate(options: Namespace) -> int:
     from placement.core.violations import violations
 
     _, problem = _problem(options)
-    simulated = pipeline.simulate(problem, _placement(options.placement))
+    simulated = pipeline.simulate(problem, _whole(options, problem))
     answer = answers.of_simulated(simulated, problem.costs.origin)
     answer["violations"] = list(violations(problem, simulated.schedule))
     _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
@@ -116,7 +125,7 @@ def run(options: Namespace) -> int:
     if options.placer:
         placement = pipeline.place(problem, options.placer, seed=options.seed).placement
     else:
-        placement = _placement(options.placement)
+        placement = _whole(options, problem)
     predicted, measured = pipeline.run(
         model,
         problem,
@@ -129,6 +138,8 @@ def run(options: Namespace) -> int:
         emit=_listener(options),
     )
     answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
+    if options.jsonl:
+        answer["placement"] = placement.to_json()
     short = {
         k: v
         for k, v in answer.items()
@@ -210,6 +221,14 @@ def _placement(path: str) -> "Placement":
     from placement.core.placement import placement_from_json
 
     return placement_from_json(_json_file(path))
+
+
+def _whole(options: Namespace, problem: "Problem") -> "Placement":
+    """The placement of a file, mended where that is asked for."""
+    from placement.mend import mended
+
+    placement = _placement(options.placement)
+    return mended(problem, placement) if options.mend else placement
 
 
 def _json_file(path: str) -> Any:

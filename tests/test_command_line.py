@@ -242,6 +242,17 @@ def test_the_canonical_example_cannot_run_live(canonical):
     assert "executable" in refused("run", canonical, "--placer", "heft")
 
 
+def test_a_placement_from_before_measuring_is_refused_or_mended(tmp_path):
+    """Dealt one by one, ops that the runtime fuses come to lie on two devices."""
+    path = tmp_path / "p.json"
+    model = ("onnx-squeezenet", "--machine", "two-lanes")
+    answer("place", *model, "--analytic", "--placer", "round_robin", "--out", path)
+    assert "--mend" in refused("run", *model, "--placement", path)
+    ran = answer("run", *model, "--placement", path, "--mend", "--steps", "3")
+    assert ran["outputs_match"] is True
+    assert ran["num_segments"] > 1
+
+
 def test_the_verbs_in_a_notebook():
     import placement as pl
 

@@ -12,6 +12,8 @@ LINK_COLOUR = "#8a8f98"
 CRITICAL_COLOUR = "#e5484d"
 FONT_SIZE = 12
 MOST_STEPS = 2000
+# No toolbar: it would cover the first bar; drag zooms, double-click goes back.
+CONFIG = {"displayModeBar": False}
 KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 
 

@@ -54,12 +54,13 @@ def place(
 
 
 def simulate(project: Project, placement: Path) -> list[str]:
-    argv = ["simulate", *_input(project), "--placement", str(placement), *_machine(project)]
+    argv = ["simulate", *_input(project), "--placement", str(placement), "--mend"]
+    argv += _machine(project)
     return [*argv, "--objective", project.settings.objective, "--json"]
 
 
 def run(project: Project, placement: Path, steps: int, warmup: int, seed: int) -> list[str]:
-    argv = ["run", *_input(project), "--placement", str(placement), *_machine(project)]
+    argv = ["run", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
     argv += ["--objective", project.settings.objective]
     return [*argv, "--steps", str(steps), "--warmup", str(warmup), "--seed", str(seed)]
 

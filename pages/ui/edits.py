@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from placement.core.problem import Problem
 
 MAX_STEPS = 500
@@ -80,30 +78,6 @@ def assign(
         return None
     what = names[0] if len(changes) == 1 else f"{len(changes)} ops"
     return Edit(f"{what} to {device}", changes)
-
-
-def join_units(problem: Problem, device_of: Mapping[str, str]) -> dict[str, str]:
-    """The same devices with every unit on one: the one most of its ops are on, ties to the first.
-
-    A device that may not run the unit gives way to the first that may.
-    """
-    names = [op.name for op in problem.graph.ops]
-    joined = dict(device_of)
-    at = np.array([problem.machine.index[device_of[name]] for name in names], dtype=np.int64)
-    if problem.allowed[problem.unit_of_op, at].all():
-        first = np.full(problem.num_units, -1, dtype=np.int64)
-        first[problem.unit_of_op[::-1]] = at[::-1]
-        if (first[problem.unit_of_op] == at).all():
-            return joined
-    for unit, members in enumerate(problem.ops_of_unit):
-        if not members:
-            continue
-        votes = [problem.machine.index[device_of[names[i]]] for i in members]
-        allowed = problem.allowed[unit]
-        ranked = [(not allowed[d], -votes.count(d), d) for d in range(problem.num_devices)]
-        for i in members:
-            joined[names[i]] = problem.machine.devices[min(ranked)[2]].name
-    return joined
 
 
 def applied(device_of: Mapping[str, str], edit: Edit) -> dict[str, str]:

@@ -16,6 +16,9 @@ import psutil
 from pages.ui.atomic import read_json, write_json
 
 STALE_AFTER_S = 30.0
+# A page that the browser keeps for its Back button stays connected, but renews nothing any more; a
+# tab in the background renews once a minute.
+FROZEN_AFTER_S = 90.0
 _claiming = threading.Lock()
 
 
@@ -43,7 +46,7 @@ def holder(folder: Path) -> Claim | None:
 def is_alive(claim: Claim, connected: Callable[[str], bool], now: float) -> bool:
     """Whether the claiming session still exists; `connected` answers for this server's own."""
     if claim.server == this_server():
-        return connected(claim.session)
+        return connected(claim.session) and now - claim.renewed_at < FROZEN_AFTER_S
     return now - claim.renewed_at < STALE_AFTER_S and _server_runs(claim.server)
 
 

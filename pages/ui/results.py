@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui import charts, jobs, tasks, units, words
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
+from placement.core.placement import placement_from_json
 from placement.core.timeline import Span, Timeline, timeline_from_json
 
 MOST_ROWS = 200
@@ -48,8 +49,14 @@ def _badges(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> None:
     name = str(about.get("placement"))
     if name not in current:
         st.warning("The placement of this run has been deleted or renamed since.")
-    elif tasks.devices_key(now.shelf.read(name)) != about.get("devices_key"):
+    elif tasks.devices_key(now.shelf.read(name)) != _key_of(result, about):
         st.warning("The placement was edited after this run; run again to measure the new one.")
+
+
+def _key_of(result: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+    """Which placement a run used; one made before measuring was mended before it ran."""
+    used = result.get("placement")
+    return str(tasks.devices_key(placement_from_json(used)) if used else about.get("devices_key"))
 
 
 def _numbers(result: Mapping[str, Any]) -> None:
@@ -99,7 +106,11 @@ def _baselines(result: Mapping[str, Any]) -> None:
     if result.get("all_cores_s") is not None:
         rows.append(("whole CPU, all cores", result["all_cores_s"]))
     st.subheader("Against one device alone")
-    st.plotly_chart(charts.bars_s([r[0] for r in rows], [r[1] for r in rows]), key="baselines")
+    st.plotly_chart(
+        charts.bars_s([r[0] for r in rows], [r[1] for r in rows]),
+        key="baselines",
+        config=charts.CONFIG,
+    )
     st.markdown(verdict(result))
     missing = [d for d, s in result["baseline_s"].items() if s is None]
     if missing:
@@ -143,12 +154,14 @@ def _timelines(result: Mapping[str, Any]) -> None:
         _gantt(predicted, names, (), "predicted")
     with steps:
         chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
-        st.plotly_chart(chart, key="steps-chart")
+        st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
 def _gantt(timeline: Timeline, names: Sequence[str], path: Sequence[Span], key: str) -> None:
     colours = {name: device_colour(i) for i, name in enumerate(names)}
-    st.plotly_chart(charts.gantt(timeline.spans, colours, path), key=f"gantt-{key}")
+    st.plotly_chart(
+        charts.gantt(timeline.spans, colours, path), key=f"gantt-{key}", config=charts.CONFIG
+    )
 
 
 def _spans(rows: Sequence[Mapping[str, Any]]) -> list[Span]:

@@ -83,7 +83,7 @@ def live_chart(job: jobs.Job) -> None:
     step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
     if step_s:
         chart = charts.step_times(step_s, job.about.get("predicted_s"))
-        st.plotly_chart(chart, key=f"live-{job.id}")
+        st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 
 
 def chosen_run(now: Studio) -> jobs.Job | None:

@@ -15,6 +15,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations
+from placement.mend import mended
 from placement.pipeline import Simulated
 
 FIRST_PLACER = "heft"
@@ -80,13 +81,10 @@ class Studio:
         mended, and the mended one stored, because the command line reads the file.
         """
         stored = self.shelf.read(self.named.name)
-        joined = edits.join_units(self.problem, stored.device_of)
-        if joined == dict(stored.device_of):
-            return stored
-        mended = with_devices(stored, joined)
-        if choices.may_write():
-            self.shelf.replace(self.named.name, mended)
-        return mended
+        whole = mended(self.problem, stored)
+        if whole is not stored and choices.may_write():
+            self.shelf.replace(self.named.name, whole)
+        return whole
 
     @cached_property
     def simulated(self) -> Simulated:

@@ -68,7 +68,7 @@ def collect(now: Studio) -> list[str]:
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
     if job.status != "done" or job.result is None:
-        return f"{WORDS[job.verb]} did not finish; the {PAGES[job.verb]} page says why."
+        return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
     if job.verb == "place":
         placed = placement_from_json(job.result["placement"])
         shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))

@@ -185,7 +185,7 @@ class Problem:
             if device_of_unit[unit] not in (-1, device):
                 raise ValueError(
                     f"Ops {set_by[unit]!r} and {op.name!r} run as one kernel or group, but the"
-                    " placement gives them different devices; put both on one."
+                    " placement gives them different devices; put both on one (--mend does)."
                 )
             device_of_unit[unit] = device
             set_by.setdefault(unit, op.name)

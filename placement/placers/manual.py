@@ -42,8 +42,8 @@ class Manual(Placer):
             elif chosen[unit] >= 0:
                 name = problem.graph.ops[problem.ops_of_unit[unit][0]].name
                 raise ValueError(
-                    f"A rule puts op {name!r} on {machine.devices[wanted].name!r}, which pins or"
-                    " missing support forbid; change the rule."
+                    f"A rule puts op {name!r} on {machine.devices[wanted].name!r}, which a pin (of"
+                    " it or of an op of its group) or missing support forbids; change the rule."
                 )
             else:
                 chosen[unit] = int(problem.allowed[unit].argmax())

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pages.ui import edits
 from pages.ui.edits import History
+from placement.mend import join_units
 from tests.pages.problems import PAIRS, diamond, everywhere
 
 PROBLEM = diamond()
@@ -46,7 +47,7 @@ def test_undo_and_redo_walk_through_every_state(moves):
 def test_fused_ops_are_never_apart(moves):
     for state in play(moves)[0]:
         assert all(state[f"{p}_conv"] == state[f"{p}_relu"] for p in PAIRS)
-        assert edits.join_units(PROBLEM, state) == state
+        assert join_units(PROBLEM, state) == state
 
 
 @given(steps)
@@ -99,10 +100,10 @@ def test_an_unknown_device_is_refused():
 
 def test_split_groups_join_where_most_of_them_are_and_may_be():
     split = {**START, "a_relu": "cpu:1", "b_conv": "cpu:1", "b_relu": "cpu:1"}
-    joined = edits.join_units(PROBLEM, split)
+    joined = join_units(PROBLEM, split)
     assert joined["a_conv"] == joined["a_relu"] == "cpu:0"
     assert joined["b_conv"] == joined["b_relu"] == "cpu:1"
-    assert edits.join_units(diamond(runs_b=False), split)["b_conv"] == "cpu:0"
+    assert join_units(diamond(runs_b=False), split)["b_conv"] == "cpu:0"
 
 
 @pytest.mark.parametrize("content", [None, 3, {}, {"done": [{"label": "x"}], "undone": []}])

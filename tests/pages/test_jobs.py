@@ -13,7 +13,7 @@ WORKER = """
 import json, os, signal, sys, time
 def say(**event): print(json.dumps(event), flush=True)
 for word in sys.argv[2:]:
-    if word == "progress": say(event="progress", step=3, of=10, message="kernel 3")
+    if word == "progress": say(event="progress", step=3, of=10, what="kernel 3")
     if word == "result": say(event="result", value=1.5)
     if word == "waiting": say(event="waiting", holder="Waiting for process 7 to end measuring.")
     if word == "garbage": print("not json {", flush=True); print("[1]", flush=True)

@@ -10,6 +10,7 @@ from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
 from placement.core.placement import placement_from_json
 from placement.core.timeline import Span, Timeline, timeline_from_json
+from placement.mend import mended
 
 MOST_ROWS = 200
 
@@ -49,7 +50,7 @@ def _badges(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> None:
     name = str(about.get("placement"))
     if name not in current:
         st.warning("The placement of this run has been deleted or renamed since.")
-    elif tasks.devices_key(now.shelf.read(name)) != _key_of(result, about):
+    elif tasks.devices_key(mended(now.problem, now.shelf.read(name))) != _key_of(result, about):
         st.warning("The placement was edited after this run; run again to measure the new one.")
 
 

@@ -45,10 +45,13 @@ def born_at(pid: int) -> float:
 
 def is_alive(pid: int, born: float) -> bool:
     child = _children.get(pid)
-    if child is not None and (code := child.poll()) is not None:
-        _exit_codes[pid] = code
-        _children.pop(pid, None)
-        return False
+    if child is not None:
+        # Only its own poll says how a child ended, so nothing else may say that it did.
+        code = child.poll()
+        if code is not None:
+            _exit_codes[pid] = code
+            _children.pop(pid, None)
+        return code is None
     if pid <= 0:
         return False
     try:

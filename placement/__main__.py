@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
@@ -60,30 +61,42 @@ def _seed(text: str) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM end this process by the way on which temporary files are removed."""
+    """Let SIGTERM end this process by the way on which temporary files are removed.
+
+    The handler takes no lock: it writes a byte and raises. A thread that was there before makes
+    sure of the end, for another one may be inside a call of a runtime that cannot be ended.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminated)
+    reader, writer = os.pipe()
+
+    def terminated(number: int, frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.write(writer, bytes([number]))
+        raise SystemExit(128 + number)
+
+    threading.Thread(target=_see_to_the_end, args=(reader,), daemon=True).start()
+    before = signal.signal(signal.SIGTERM, terminated)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGTERM) is _terminated:
+        if signal.getsignal(signal.SIGTERM) is terminated:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        os.close(writer)
 
 
-def _terminated(number: int, frame: object) -> NoReturn:
-    """Unwind, but not for long: a thread may be inside a call of a runtime that cannot be ended."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    late = threading.Timer(_GRACE_S, _leave, (128 + number,))
-    late.daemon = True
-    late.start()
-    raise SystemExit(128 + number)
-
-
-def _leave(status: int) -> NoReturn:
-    atexit._run_exitfuncs()
-    os._exit(status)
+def _see_to_the_end(reader: int) -> None:
+    """Once a signal's number arrives, leave after a grace period, having run the exit functions."""
+    number = os.read(reader, 1)
+    os.close(reader)
+    if not number:
+        return
+    time.sleep(_GRACE_S)
+    last = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
+    last.start()
+    last.join(1.0)
+    os._exit(128 + number[0])
 
 
 def _parser() -> argparse.ArgumentParser:

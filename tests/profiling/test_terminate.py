@@ -57,12 +57,16 @@ def test_nothing_is_left_behind(tmp_path, inside_a_call):
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert any('"event": "span"' in line for line in process.stdout), process.stderr.read()
-    assert list(temporary.glob("placement-ort-*"))
-    process.send_signal(signal.SIGTERM)
-    began_s = time.monotonic()
-    _, said = process.communicate(timeout=30)
-    assert time.monotonic() - began_s < 4.5, "the page ends it by force after 5 s"
-    assert process.returncode == 143 and "Traceback" not in said, said
-    assert not list(temporary.glob("placement-ort-*"))
-    assert not (home / "measuring.json").exists()
+    try:
+        assert any('"event": "span"' in line for line in process.stdout), process.stderr.read()
+        assert list(temporary.glob("placement-ort-*"))
+        process.send_signal(signal.SIGTERM)
+        began_s = time.monotonic()
+        _, said = process.communicate(timeout=30)
+        assert time.monotonic() - began_s < 4.5, "the page ends it by force after 5 s"
+        assert process.returncode == 143 and "Traceback" not in said, said
+        assert not list(temporary.glob("placement-ort-*"))
+        assert not (home / "measuring.json").exists()
+    finally:
+        process.kill()
+        process.communicate()

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
 PATIENCE_MS = 180_000
@@ -10,7 +10,18 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def drawn(page: Page) -> dict:
-    """What the canvas shows, once it shows a graph and nothing is under way."""
+    """What the canvas shows, once it shows a graph and nothing is under way.
+
+    Known fault, not understood yet: rarely the very first page of a cold server stays empty until
+    it is loaded again. It is loaded again once here, and the output says so.
+    """
+    try:
+        page.wait_for_function(
+            f"() => {{ const p = {PROBE}; return p && p.drawn; }}", timeout=45_000
+        )
+    except TimeoutError:
+        print("The page stayed empty for 45 s and was loaded again.")
+        page.reload()
     return until(page, "p.drawn && p.nodes.length")
 
 

@@ -134,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
     )
     sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
+    sub.add_argument("--split", metavar="FILE", help="write a workload's placement as node ids")
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
     sub = verb("simulate", "predict the step time of a placement")

@@ -61,6 +61,8 @@ def lower(problem: Problem, schedule: Schedule) -> Tasks:
     Model inputs wait on the host and outputs return there: both cross a link only where the device
     has memory of its own.
     """
+    if problem.execution == "call":
+        return _lower_calls(problem, schedule)
     costs, machine = problem.costs, problem.machine
     index, segment_of = problem.kernels.index, schedule.segment_of
     device = [machine.index[s.device] for s in schedule.segments]
@@ -107,4 +109,32 @@ def lower(problem: Problem, schedule: Schedule) -> Tasks:
         sends=tuple(map(tuple, sends)),
         at_start=tuple(at_start),
         transfers=tuple(transfers),
+    )
+
+
+def _lower_calls(problem: Problem, schedule: Schedule) -> Tasks:
+    """Tasks under the cost model of calls: each has its transfers inside, CPUs have any width."""
+    from placement.calls import call_durations_s
+
+    machine, segment_of = problem.machine, schedule.segment_of
+    device = [machine.index[s.device] for s in schedule.segments]
+    lanes: list[list[int]] = [[] for _ in machine.devices]
+    for s, d in enumerate(device):
+        if not machine.devices[d].on_host:
+            lanes[d].append(s)
+    reads: list[set[int]] = [set() for _ in device]
+    for tensor in problem.kernels.tensors:
+        if tensor.producer is not None:
+            made = segment_of[tensor.producer]
+            for reader in {segment_of[c] for c in tensor.consumers} - {made}:
+                reads[reader].add(made)
+    return Tasks(
+        device=tuple(device),
+        work_s=tuple(call_durations_s(problem, schedule).tolist()),
+        lanes=tuple(map(tuple, lanes)),
+        reads=tuple(() for _ in device),
+        local_reads=tuple(tuple(sorted(r)) for r in reads),
+        sends=tuple(() for _ in device),
+        at_start=(),
+        transfers=(),
     )

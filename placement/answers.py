@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.core.problem import in_unit
 from placement.critical import critical_path
 
 if TYPE_CHECKING:
@@ -67,13 +68,14 @@ def of_placed(placed: Placed) -> dict[str, Any]:
     return {
         "placer": placed.placer,
         "objective": placed.objective,
-        "value": placed.value,
+        "value": in_unit(placed.value, placed.unit),
         "unit": placed.unit,
         "costs": placed.costs,
-        "lower_bound": placed.lower_bound,
+        "lower_bound": in_unit(placed.lower_bound, placed.unit),
         "proven_optimal": placed.proven_optimal,
         "violations": list(placed.violations),
         "seconds": placed.seconds,
+        "account": placed.account,
         "ops_per_device": placed.placement.ops_per_device(),
         "num_segments": placed.num_segments,
     }
@@ -88,7 +90,7 @@ def of_path(path: tuple[Span, ...]) -> list[dict[str, Any]]:
 
 def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
     return {
-        "value": simulated.value,
+        "value": in_unit(simulated.value, simulated.unit),
         "unit": simulated.unit,
         "costs": costs,
         "critical_path": of_path(simulated.critical_path),

@@ -74,33 +74,24 @@ def profile(options: Namespace) -> int:
 
 def place(options: Namespace) -> int:
     from placement.core.placement import placement_to_text
-    from placement.placers._base import Progress
+    from placement.split_file import node_names, split_to_json
 
     _, problem = _problem(options, pins=[_pair(p, "--pin", "OP=DEVICE") for p in options.pin])
-    emit = _listener(options)
-
-    def report(progress: Progress) -> bool:
-        emit(
-            {
-                "event": "progress",
-                "step": progress.step,
-                "of": progress.of,
-                "best_s": progress.best_s if math.isfinite(progress.best_s) else None,
-                "bound_s": progress.bound_s,
-            }
-        )
-        return True
-
+    if options.split:
+        node_names(problem.graph)
     placed = pipeline.place(
         problem,
         options.placer,
         settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
         time_limit_s=options.time_limit,
         seed=options.seed,
-        report=report,
+        emit=_listener(options),
     )
     if options.out:
         Path(options.out).write_text(placement_to_text(placed.placement))
+    if options.split:
+        split = split_to_json(problem, placed.placement)
+        Path(options.split).write_text(json.dumps(split) + "\n")
     answer = answers.of_placed(placed)
     if options.jsonl:
         answer["placement"] = placed.placement.to_json()
@@ -112,9 +103,10 @@ def simulate(options: Namespace) -> int:
     from placement.core.violations import violations
 
     _, problem = _problem(options)
-    simulated = pipeline.simulate(problem, _whole(options, problem))
+    placement = _whole(options, problem)
+    simulated = pipeline.simulate(problem, placement)
     answer = answers.of_simulated(simulated, problem.costs.origin)
-    answer["violations"] = list(violations(problem, simulated.schedule))
+    answer["violations"] = list(violations(problem, simulated.schedule, placement.calls))
     _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
     return 1 if answer["violations"] else 0
 
@@ -123,7 +115,9 @@ def run(options: Namespace) -> int:
     model, problem = _problem(options)
     inputs = _inputs(options.inputs) if options.inputs else None
     if options.placer:
-        placement = pipeline.place(problem, options.placer, seed=options.seed).placement
+        placement = pipeline.place(
+            problem, options.placer, seed=options.seed, emit=_listener(options)
+        ).placement
     else:
         placement = _whole(options, problem)
     predicted, measured = pipeline.run(

@@ -1,10 +1,10 @@
 """Orders of execution: every placement gets one, deterministic and topological."""
 
-import heapq
 from collections.abc import Sequence
 
 import numpy as np
 
+from placement.core.costs import Floats
 from placement.core.graph import Graph, Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -15,20 +15,21 @@ def upward_ranks(problem: Problem, device_of_kernel: Ints) -> list[float]:
 
     Compute on the chosen devices plus the transfers between them, without queueing.
     """
+    from placement import _fast_order
+
     arrays, costs = problem.kernels.arrays, problem.costs
-    num_kernels = len(problem.kernels.ops)
-    device = device_of_kernel.tolist()
-    compute = costs.compute_s[np.arange(num_kernels), device_of_kernel].tolist()
-    ranks = [0.0] * num_kernels
-    for k in range(num_kernels - 1, -1, -1):
-        longest = 0.0
-        for t in arrays.out_tensors[arrays.out_ptr[k] : arrays.out_ptr[k + 1]].tolist():
-            num_bytes = float(arrays.tensor_bytes[t])
-            for r in arrays.consumers[arrays.consumer_ptr[t] : arrays.consumer_ptr[t + 1]].tolist():
-                move_s = costs.transfer_s(device[k], device[r], num_bytes)
-                longest = max(longest, move_s + ranks[r])
-        ranks[k] = compute[k] + longest
-    return ranks
+    ranks = _fast_order.upward_ranks(
+        costs.compute_s,
+        np.asarray(device_of_kernel, dtype=np.int64),
+        costs.latency_s,
+        costs.s_per_byte,
+        arrays.tensor_bytes,
+        arrays.consumer_ptr,
+        arrays.consumers,
+        arrays.out_ptr,
+        arrays.out_tensors,
+    )
+    return list(ranks.tolist())
 
 
 def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints) -> list[int]:
@@ -51,17 +52,17 @@ def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints)
     return by_priority(problem.kernels, keys)
 
 
-def by_priority(graph: Graph, keys: Sequence[float]) -> list[int]:
+def by_priority(graph: Graph, keys: Sequence[float] | Floats) -> list[int]:
     """Topological order that takes the ready op with the smallest key, ties in declared order."""
-    waiting = [len(p) for p in graph.predecessors]
-    ready = [(keys[i], i) for i, n in enumerate(waiting) if n == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        _, i = heapq.heappop(ready)
-        order.append(i)
-        for j in graph.successors[i]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                heapq.heappush(ready, (keys[j], j))
-    return order
+    from placement import _fast_order
+
+    arrays = graph.arrays
+    order = _fast_order.by_priority(
+        np.asarray(keys, dtype=np.float64),
+        arrays.producer,
+        arrays.consumer_ptr,
+        arrays.consumers,
+        arrays.out_ptr,
+        arrays.out_tensors,
+    )
+    return list(order.tolist())

@@ -7,12 +7,13 @@ machine). Each heavy part is imported by the verb that needs it.
 from __future__ import annotations
 
 import dataclasses
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from placement.events import Emit, silent, waiting
+from placement.placing import Placed, hints, place
+from placement.predicting import Simulated, simulate, simulate_schedule
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
@@ -20,52 +21,30 @@ if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.profile import Profile
-    from placement.core.schedule import Schedule
-    from placement.core.timeline import Span, Timeline
-    from placement.placers._base import Report
     from profiling.execute import Run
 
-Emit = Callable[[dict[str, Any]], object]
-
-
-def silent(event: dict[str, Any]) -> None:
-    """The listener that hears events and does nothing."""
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """A placement's schedule and what the simulator says of it; `value` is the objective's."""
-
-    schedule: Schedule
-    timeline: Timeline
-    value: float
-    unit: str
-    critical_path: tuple[Span, ...]
-    busy_s: Mapping[str, float]
-    transfer_bytes: int
-    peak_bytes: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A placer's answer. `seconds` is the time inside `place()` alone."""
-
-    placer: str
-    placement: Placement
-    schedule: Schedule
-    timeline: Timeline
-    objective: str
-    value: float
-    unit: str
-    costs: str
-    lower_bound: float
-    proven_optimal: bool
-    violations: tuple[str, ...]
-    seconds: float
-
-    @property
-    def num_segments(self) -> int:
-        return len(self.schedule.segments)
+__all__ = [
+    "Emit",
+    "Placed",
+    "Simulated",
+    "can_measure",
+    "compare",
+    "export",
+    "hints",
+    "inspect",
+    "load",
+    "machine",
+    "make_problem",
+    "place",
+    "placers",
+    "profile",
+    "run",
+    "samples",
+    "silent",
+    "simulate",
+    "simulate_schedule",
+    "stored_profile",
+]
 
 
 def samples() -> list[dict[str, Any]]:
@@ -155,7 +134,7 @@ def profile(
     from profiling.store import ProfileStore
 
     require_present(model, machine)
-    with measuring(f"profile of {model.graph.name}", _waiting(emit)):
+    with measuring(f"profile of {model.graph.name}", waiting(emit)):
         measured = ops.profile(model, machine, emit)
     ProfileStore().put(measured)
     return measured
@@ -234,77 +213,6 @@ def make_problem(
     )
 
 
-def simulate(problem: Problem, placement: Placement) -> Simulated:
-    """What a placement is predicted to do."""
-    from placement.segments import make_schedule
-
-    return simulate_schedule(problem, make_schedule(problem, placement))
-
-
-def simulate_schedule(problem: Problem, schedule: Schedule) -> Simulated:
-    """What a schedule is predicted to do."""
-    from placement.critical import critical_path
-    from placement.simulate import simulate as predict
-    from placement.throughput import seconds_per_sample
-
-    timeline = predict(problem, schedule)
-    latency = problem.objective == "latency"
-    return Simulated(
-        schedule=schedule,
-        timeline=timeline,
-        value=timeline.step_s if latency else seconds_per_sample(problem, schedule),
-        unit=problem.unit,
-        critical_path=critical_path(timeline),
-        busy_s=timeline.busy_s(),
-        transfer_bytes=timeline.transfer_bytes,
-        peak_bytes=timeline.peak_bytes,
-    )
-
-
-def place(
-    problem: Problem,
-    placer: str = "heft",
-    *,
-    settings: Mapping[str, Any] | None = None,
-    time_limit_s: float | None = None,
-    seed: int = 0,
-    report: Report | None = None,
-) -> Placed:
-    """Let a placer decide, and say what its placement is predicted to do."""
-    from placement.bounds import lower_bound
-    from placement.core.violations import violations
-    from placement.placers import placer_class
-    from placement.placers._base import build, quiet
-
-    kind = placer_class(placer)
-    if problem.objective not in kind.objectives:
-        raise ValueError(
-            f"Placer {placer!r} does not work for the objective {problem.objective!r}, only for"
-            f" {', '.join(kind.objectives)}; choose another placer."
-        )
-    built = build(placer, kind, settings or {}, time_limit_s=time_limit_s, seed=seed)
-    start_s = time.perf_counter()
-    placement = built.place(problem, report or quiet)
-    seconds = time.perf_counter() - start_s
-    predicted = simulate(problem, placement)
-    bound = lower_bound(problem)
-    broken = violations(problem, predicted.schedule)
-    return Placed(
-        placer=placer,
-        placement=placement,
-        schedule=predicted.schedule,
-        timeline=predicted.timeline,
-        objective=problem.objective,
-        value=predicted.value,
-        unit=predicted.unit,
-        costs=problem.costs.origin,
-        lower_bound=bound,
-        proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9) < math.inf,
-        violations=broken,
-        seconds=seconds,
-    )
-
-
 def run(
     model: Model,
     problem: Problem,
@@ -334,7 +242,7 @@ def run(
     from profiling.lock import measuring
 
     predicted = simulate(problem, placement)
-    with measuring(f"run of {model.graph.name}", _waiting(emit)):
+    with measuring(f"run of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
         measured = execute(
             problem,
@@ -360,10 +268,13 @@ def compare(
     live: bool = False,
     emit: Emit = silent,
 ) -> list[dict[str, Any]]:
-    """One row per placer: predicted value, bound, seconds, and the measured median if `live`.
+    """One row per placer: predicted value and bound in the problem's unit, seconds, and the
+    measured median if `live`.
 
     `violations` says what a placement breaks, `outputs_match` is None where nothing was compared.
     """
+    from placement.core.problem import in_unit
+
     if not names:
         raise ValueError("There is no placer to compare; name at least one.")
     rows = []
@@ -376,9 +287,9 @@ def compare(
         rows.append(
             {
                 "placer": name,
-                "value": placed.value,
+                "value": in_unit(placed.value, placed.unit),
                 "unit": placed.unit,
-                "lower_bound": placed.lower_bound,
+                "lower_bound": in_unit(placed.lower_bound, placed.unit),
                 "seconds": placed.seconds,
                 "measured_s": measured_s,
                 "violations": list(placed.violations),
@@ -394,10 +305,3 @@ def export(model: Model, placement: Placement, format: str, path: str) -> None:
 
     placement.require_graph(model.graph)
     exporters.exporter(format).export(model.graph, placement, Path(path))
-
-
-def _waiting(emit: Emit) -> Callable[[str], None]:
-    def tell(message: str) -> None:
-        emit({"event": "waiting", "holder": message})
-
-    return tell

@@ -7,34 +7,50 @@ segments save calls but hold values back; neighbours are merged while the simula
 longer.
 """
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
 
-from placement._tasks import Tasks, lower
-from placement.core.graph import topological_order
+import numpy as np
+
+from placement._condensed import Condensed, condense, ready_to_run
+from placement._flat import Flat, flatten
+from placement._run_state import RunState
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
-from placement.core.timeline import Span
-from placement.critical import slack_s
 from placement.order import kernel_order
-from placement.simulate import run_tasks, spans_of
 
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
 MAX_MERGE_SIMULATIONS = 200
+# Graphs so large that those would take seconds get fewer: this many visits of kernels together.
+MAX_MERGE_VISITS = 20_000_000
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12
 
 
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Kernels in segments: `segment_of` (K,) and the segments in running order."""
+
+    device_of_kernel: Ints
+    kernels_in_order: Ints
+    segment_of: Ints
+    order: Ints
+
+
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:
     """The schedule of a placement: in its order, cut at crossings, merged where that helps."""
+    if problem.execution == "call":
+        from placement.calls import make_call_schedule
+
+        return make_call_schedule(problem, placement)
     device_of_kernel = problem.kernel_devices(placement)
-    order = kernel_order(problem, placement, device_of_kernel)
-    schedule = cut_at_crossings(problem, device_of_kernel.tolist(), order)
-    if merge and problem.execution == "segment":
-        schedule = merge_neighbours(problem, schedule)
-    return schedule
+    order = np.array(kernel_order(problem, placement, device_of_kernel), dtype=np.int64)
+    cut = _cut(problem, flatten(problem), device_of_kernel, order)
+    if not merge or problem.execution != "segment":
+        return _schedule(problem, cut)
+    return _within_memory(problem, cut, merge_neighbours(flatten(problem), cut))
 
 
 def cut_at_crossings(
@@ -44,134 +60,115 @@ def cut_at_crossings(
 
     Under execution "op" every kernel is a segment of its own. `order` must be topological.
     """
-    kernels, machine = problem.kernels, problem.machine
-    if problem.execution == "op":
-        return Schedule(
-            tuple(
-                Segment(machine.devices[device_of_kernel[k]].name, (kernels.ops[k].name,))
-                for k in order
-            )
-        )
-    open_segment: dict[int, list[int]] = {}
-    arrived: set[tuple[int, int]] = set()
-    segments: list[tuple[int, list[int]]] = []
-    arrays = kernels.arrays
-    in_ptr, in_tensors = arrays.in_ptr.tolist(), arrays.in_tensors.tolist()
-    producer = arrays.producer.tolist()
-    for k in order:
-        d = device_of_kernel[k]
-        foreign = [
-            t
-            for t in in_tensors[in_ptr[k] : in_ptr[k + 1]]
-            if producer[t] >= 0 and device_of_kernel[producer[t]] != d and (t, d) not in arrived
-        ]
-        if foreign or d not in open_segment:
-            arrived.update((t, d) for t in foreign)
-            open_segment[d] = []
-            segments.append((d, open_segment[d]))
-        open_segment[d].append(k)
-        if any(device_of_kernel[r] != d for r in kernels.successors[k]):
-            del open_segment[d]
+    devices, in_order = np.array(device_of_kernel, np.int64), np.array(order, np.int64)
+    return _schedule(problem, _cut(problem, flatten(problem), devices, in_order))
+
+
+def _cut(problem: Problem, flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
+    from placement._fast_cut import cut
+
+    position = np.empty(order.size, dtype=np.int64)
+    position[order] = np.arange(order.size)
+    segment_of = cut(flat, np.ascontiguousarray(device_of_kernel), order, position)
+    return Cut(device_of_kernel, order, segment_of, np.arange(segment_of.max(initial=-1) + 1))
+
+
+def _schedule(problem: Problem, cut: Cut) -> Schedule:
+    """The same as names; kernels of a segment in running order."""
+    kernels, devices = problem.kernels.ops, problem.machine.devices
+    members: list[list[int]] = [[] for _ in cut.order]
+    for k, s in zip(
+        cut.kernels_in_order.tolist(), cut.segment_of[cut.kernels_in_order].tolist(), strict=True
+    ):
+        members[s].append(k)
     return Schedule(
         tuple(
-            Segment(machine.devices[d].name, tuple(kernels.ops[k].name for k in members))
-            for d, members in segments
+            Segment(
+                devices[cut.device_of_kernel[members[s][0]]].name,
+                tuple(kernels[k].name for k in members[s]),
+            )
+            for s in cut.order.tolist()
         )
     )
 
 
-def merge_neighbours(problem: Problem, schedule: Schedule) -> Schedule:
+def merge_neighbours(flat: Flat, cut: Cut) -> Cut:
     """Merge segments that follow each other on a device while the simulated step gets no longer.
 
     Pairs whose merging delays nothing by the slack of one simulation are tried together, halved
     when together they are too many.
     """
-    tasks = lower(problem, schedule)
-    times = run_tasks(problem, tasks)
-    budget = MAX_MERGE_SIMULATIONS
-    tried: set[tuple[str, str]] = set()
+    from placement._fast_merge import harmless_pairs
+
+    visits = flat.consumers.size + cut.segment_of.size
+    budget = max(1, min(MAX_MERGE_SIMULATIONS, MAX_MERGE_VISITS // max(1, visits)))
+    condensed, state, step_s = _simulated(flat, cut)
+    tried: set[tuple[int, int]] = set()
     while budget > 0:
+        head = _first_kernels(cut)
         pairs = [
             (a, b)
-            for a, b in _harmless_pairs(
-                tasks, spans_of(problem, schedule, tasks, times), times.step_s
-            )
-            if _pair_names(schedule, a, b) not in tried
+            for a, b in harmless_pairs(condensed.flat, state, step_s).tolist()
+            if (head[a], head[b]) not in tried
         ]
-        if not pairs:
-            return schedule
-        waiting = [pairs]
-        improved = False
+        waiting, improved = [pairs] if pairs else [], False
         while waiting and budget > 0 and not improved:
             batch = waiting.pop()
             budget -= 1
-            merged = _merged(schedule, tasks, batch)
+            merged = _merged(condensed, cut, batch)
             if merged is not None:
-                new_tasks = lower(problem, merged)
-                new_times = run_tasks(problem, new_tasks)
-                if new_times.step_s <= times.step_s * (1 + ROUNDING):
-                    schedule, tasks, times = merged, new_tasks, new_times
-                    improved = True
+                found = _simulated(flat, merged)
+                if found[2] <= step_s * (1 + ROUNDING):
+                    cut, (condensed, state, step_s), improved = merged, found, True
                     continue
             if len(batch) == 1:
-                tried.add(_pair_names(schedule, *batch[0]))
+                tried.add((head[batch[0][0]], head[batch[0][1]]))
             else:
                 half = len(batch) // 2
                 waiting += [batch[half:], batch[:half]]
         if not improved and not waiting:
-            return schedule
-    return schedule
+            return cut
+    return cut
 
 
-def _pair_names(schedule: Schedule, a: int, b: int) -> tuple[str, str]:
-    return schedule.segments[a].kernels[0], schedule.segments[b].kernels[0]
+def _first_kernels(cut: Cut) -> list[int]:
+    """The kernel that each segment starts with: its name for as long as it stays unmerged."""
+    head = np.empty(cut.order.size, dtype=np.int64)
+    backwards = cut.kernels_in_order[::-1]
+    head[cut.segment_of[backwards]] = backwards
+    found: list[int] = head.tolist()
+    return found
 
 
-def _harmless_pairs(tasks: Tasks, spans: Sequence[Span], step_s: float) -> list[tuple[int, int]]:
-    """Neighbours (a, b) on a device where b's inputs are there early and a's values can wait."""
-    slack = slack_s(spans, step_s)
-    span_of = {span.segment: i for i, span in enumerate(spans) if span.kind == "compute"}
-    send_slack = [math.inf] * len(tasks.device)
-    for i, span in enumerate(spans):
-        if span.kind == "transfer" and span.segment >= 0:
-            send_slack[span.segment] = min(send_slack[span.segment], slack[i])
-    pairs = []
-    for a, b in (pair for lane in tasks.lanes for pair in pairwise(lane)):
-        first, second = spans[span_of[a]], spans[span_of[b]]
-        arrived = [spans[i].end_s for i in second.after if spans[i].kind == "transfer"]
-        delay_in = max(0.0, max(arrived, default=0.0) - first.start_s)
-        delay_out = delay_in + second.duration_s
-        if delay_in <= slack[span_of[a]] and delay_out <= send_slack[a]:
-            pairs.append((a, b))
-    return pairs
+def _simulated(flat: Flat, cut: Cut) -> tuple[Condensed, RunState, float]:
+    from placement._fast_run import run_whole
+
+    condensed = condense(flat, cut.device_of_kernel, cut.segment_of, cut.order.size)
+    state = ready_to_run(condensed, cut.order)
+    return condensed, state, run_whole(condensed.flat, state)
 
 
-def _merged(schedule: Schedule, tasks: Tasks, pairs: Sequence[tuple[int, int]]) -> Schedule | None:
-    """The schedule with the pairs merged, or None if the segments would wait in a cycle."""
-    into = list(range(len(schedule.segments)))
-    for a, b in sorted(pairs):
+def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) -> Cut | None:
+    """The cut with the pairs merged, or None if the segments would wait in a cycle."""
+    from placement._fast_merge import merged_order
+
+    into = np.arange(cut.order.size)
+    for a, b in sorted(pairs, key=lambda pair: pair[1]):
         into[b] = into[a]
-    members: dict[int, list[str]] = {}
-    for lane in tasks.lanes:
-        for s in lane:
-            members.setdefault(into[s], []).extend(schedule.segments[s].kernels)
-    numbers = sorted(members)
-    number = {s: i for i, s in enumerate(numbers)}
-    successors: list[set[int]] = [set() for _ in numbers]
-    for lane in tasks.lanes:
-        for a, b in pairwise(lane):
-            successors[number[into[a]]].add(number[into[b]])
-    for s, reads in enumerate(tasks.reads):
-        for i in reads:
-            if tasks.transfers[i].segment >= 0:
-                successors[number[into[tasks.transfers[i].segment]]].add(number[into[s]])
-    for i, after in enumerate(successors):
-        after.discard(i)
-    order = topological_order(len(numbers), [sorted(a) for a in successors])
-    if order is None:
+    kept, into = np.unique(into, return_inverse=True)
+    order = merged_order(condensed.flat, condensed.device, cut.order, into, kept.size)
+    if order.size < kept.size:
         return None
-    return Schedule(
-        tuple(
-            Segment(schedule.segments[numbers[i]].device, tuple(members[numbers[i]])) for i in order
-        )
-    )
+    return Cut(cut.device_of_kernel, cut.kernels_in_order, into[cut.segment_of], order)
+
+
+def _within_memory(problem: Problem, cut: Cut, merged: Cut) -> Schedule:
+    """The merged schedule, unless it needs memory that the unmerged one does not."""
+    from placement.core.violations import violations
+
+    schedule = _schedule(problem, merged)
+    if merged.order.size < cut.order.size and violations(problem, schedule):
+        unmerged = _schedule(problem, cut)
+        if not violations(problem, unmerged):
+            return unmerged
+    return schedule

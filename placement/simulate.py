@@ -5,10 +5,14 @@ inputs have arrived; a segment's values appear when it ends. A link is a first-i
 for each direction, independent of compute; a tensor crosses once per destination device.
 """
 
-import heapq
+import numpy as np
 
+from placement._condensed import as_calls, condense, ready_to_run
+from placement._flat import Flat, flatten
 from placement._memory import peak_bytes
+from placement._run_state import RunState
 from placement._tasks import Tasks, Times, lower
+from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
@@ -17,7 +21,7 @@ from placement.core.timeline import Span, Timeline
 def simulate(problem: Problem, schedule: Schedule) -> Timeline:
     """Predicted timeline of one step, with spans in order of their start."""
     tasks = lower(problem, schedule)
-    times = run_tasks(problem, tasks)
+    times = times_of(problem, schedule, tasks)
     peaks = peak_bytes(problem, schedule, tasks, times)
     names = [d.name for d in problem.machine.devices]
     spans = spans_of(problem, schedule, tasks, times)
@@ -61,124 +65,58 @@ def spans_of(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -
 
 
 def step_time_s(problem: Problem, schedule: Schedule) -> float:
-    """Predicted seconds of one step alone: what searches ask for."""
-    return run_tasks(problem, lower(problem, schedule)).step_s
+    """Predicted seconds of one step alone."""
+    return _run(problem, schedule)[1]
 
 
-def run_tasks(problem: Problem, tasks: Tasks) -> Times:
-    """Event-driven run of the tasks; a ValueError if segments wait for each other in a cycle."""
-    run = _Run(problem, tasks)
-    for i in tasks.at_start:
-        run.send(i, 0.0)
-    for d in range(problem.num_devices):
-        run.try_start(d, 0.0)
-    while run.events:
-        now, kind, i, version = heapq.heappop(run.events)
-        if kind == _ENDED:
-            if run.version[tasks.device[i]] == version:
-                run.finish(i, now)
-        else:
-            run.arrive(i)
-            run.try_start(tasks.transfers[i].dst, now)
-    if run.num_ended < len(tasks.device):
+def times_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> Times:
+    """When everything starts and ends; a ValueError if segments wait for each other in a cycle."""
+    state, step_s, tensor = _run(problem, schedule)
+    num_devices = problem.num_devices
+    number = np.full(len(problem.kernels.tensors), -1, dtype=np.int64)
+    number[tensor] = np.arange(tensor.size)
+    at = np.array([number[m.tensor] * num_devices + m.dst for m in tasks.transfers], dtype=np.int64)
+    transfer_at = np.full(state.arrived_s.size + 1, -1, dtype=np.int64)
+    transfer_at[at] = np.arange(at.size)
+    return Times(
+        tuple(state.start_s.tolist()),
+        tuple(state.end_s.tolist()),
+        tuple(state.sent_s[at].tolist()),
+        tuple(state.arrived_s[at].tolist()),
+        tuple(transfer_at[state.behind[at]].tolist()),
+        step_s,
+    )
+
+
+def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
+    """A run of the schedule's segments, its seconds, and the numbers of the tensors that leave."""
+    from placement._fast_run import run_whole
+
+    flat = flatten(problem)
+    num_segments = len(schedule.segments)
+    index, segment_of = problem.kernels.index, np.empty(len(problem.kernels.ops), dtype=np.int64)
+    device_of_kernel = np.empty_like(segment_of)
+    for s, segment in enumerate(schedule.segments):
+        members = [index[k] for k in segment.kernels]
+        segment_of[members] = s
+        device_of_kernel[members] = problem.machine.index[segment.device]
+    condensed = condense(flat, device_of_kernel, segment_of, num_segments)
+    if problem.execution == "call":
+        condensed = condensed._replace(flat=as_calls(problem, schedule, condensed.flat))
+    state = ready_to_run(condensed, _running_order(condensed.flat, condensed.device))
+    return state, run_whole(condensed.flat, state), condensed.tensor
+
+
+def _running_order(flat: Flat, device: Ints) -> Ints:
+    """Segments so that data and lanes flow forward; the schedule's own order wherever it does."""
+    num_segments = device.size
+    makers = np.repeat(flat.producer, np.diff(flat.consumer_ptr))
+    if (makers < flat.consumers).all():
+        return np.arange(num_segments)
+    from placement._fast_merge import merged_order
+
+    own = np.arange(num_segments)
+    order: Ints = merged_order(flat, device, own, own, num_segments)
+    if order.size < num_segments:
         raise ValueError("The segments of this schedule wait for each other in a cycle.")
-    return run.times()
-
-
-_ENDED, _ARRIVED = 0, 1
-
-
-class _Run:
-    """State of a simulation. A device's `version` grows when its end is put off by contention."""
-
-    def __init__(self, problem: Problem, tasks: Tasks) -> None:
-        self.tasks = tasks
-        self.contention = problem.costs.contention
-        self.link_contention = problem.link_contention
-        self.on_host = [d.on_host for d in problem.machine.devices]
-        num_tasks, num_moves = len(tasks.device), len(tasks.transfers)
-        self.events: list[tuple[float, int, int, int]] = []
-        self.missing = [len(r) for r in tasks.reads]
-        self.readers: list[list[int]] = [[] for _ in range(num_moves)]
-        for s, reads in enumerate(tasks.reads):
-            for i in reads:
-                self.readers[i].append(s)
-        self.next = [0] * problem.num_devices
-        self.running = [-1] * problem.num_devices
-        self.ends = [0.0] * problem.num_devices
-        self.version = [0] * problem.num_devices
-        self.rate = 1.0
-        self.start_s, self.end_s = [0.0] * num_tasks, [0.0] * num_tasks
-        self.sent_s, self.arrived_s = [0.0] * num_moves, [0.0] * num_moves
-        self.waited_for = [-1] * num_moves
-        self.last_on_link: dict[tuple[int, int], int] = {}
-        self.num_ended = 0
-
-    def send(self, i: int, now: float) -> None:
-        move = self.tasks.transfers[i]
-        start = now
-        last = self.last_on_link.get((move.src, move.dst), -1)
-        if self.link_contention and last >= 0 and self.arrived_s[last] > now:
-            start = self.arrived_s[last]
-            self.waited_for[i] = last
-        self.last_on_link[move.src, move.dst] = i
-        self.sent_s[i], self.arrived_s[i] = start, start + move.duration_s
-        heapq.heappush(self.events, (self.arrived_s[i], _ARRIVED, i, 0))
-
-    def arrive(self, i: int) -> None:
-        for s in self.readers[i]:
-            self.missing[s] -= 1
-
-    def try_start(self, d: int, now: float) -> None:
-        lane = self.tasks.lanes[d]
-        if self.running[d] >= 0 or self.next[d] == len(lane):
-            return
-        s = lane[self.next[d]]
-        if self.missing[s]:
-            return
-        self.next[d] += 1
-        self.running[d] = s
-        self.start_s[s] = now
-        rate = self.rate if self.on_host[d] else 1.0
-        self.ends[d] = now + self.tasks.work_s[s] / rate
-        self._push(d)
-        if self.on_host[d]:
-            self._share(now)
-
-    def finish(self, s: int, now: float) -> None:
-        d = self.tasks.device[s]
-        self.running[d] = -1
-        self.end_s[s] = now
-        self.num_ended += 1
-        for i in self.tasks.sends[s]:
-            self.send(i, now)
-        self.try_start(d, now)
-        if self.on_host[d]:
-            self._share(now)
-
-    def _push(self, d: int) -> None:
-        self.version[d] += 1
-        heapq.heappush(self.events, (self.ends[d], _ENDED, self.running[d], self.version[d]))
-
-    def _share(self, now: float) -> None:
-        """Slow down or speed up what runs on the host to the number of its busy devices."""
-        if self.contention == 0.0:
-            return
-        busy = [d for d, s in enumerate(self.running) if s >= 0 and self.on_host[d]]
-        rate = 1.0 / (1.0 + self.contention * max(0, len(busy) - 1))
-        if rate != self.rate:
-            for d in busy:
-                self.ends[d] = now + (self.ends[d] - now) * self.rate / rate
-                self._push(d)
-            self.rate = rate
-
-    def times(self) -> Times:
-        step_s = max((*self.end_s, *self.arrived_s), default=0.0)
-        return Times(
-            tuple(self.start_s),
-            tuple(self.end_s),
-            tuple(self.sent_s),
-            tuple(self.arrived_s),
-            tuple(self.waited_for),
-            step_s,
-        )
+    return order

@@ -33,11 +33,14 @@ ROWS = {
     "profiling": 1,
     "placement.placers": 2,
     "placement.exporters": 2,
+    "placement.splits": 2,
+    "placement.hints": 2,
     "profiling.execute": 2,
     "profiling.ops": 2,
     "profiling.links": 2,
     # From here on the two wings, placement and profiling, are joined.
     "placement.answers": 3,
+    "placement.placing": 3,
     "placement.commands": 3,
     "placement.pipeline": 3,
     "placement.__init__": 3,
@@ -48,7 +51,12 @@ ROWS = {
     "benchmarks": 5,
 }
 # Files behind a door that is itself opened only when needed, by the start of their names.
-BEHIND_A_DOOR = {"_onnx": {"onnx"}, "_ort": {"onnx", "onnxruntime"}, "_torch": {"torch"}}
+BEHIND_A_DOOR = {
+    "_fast": {"numba"},
+    "_onnx": {"onnx"},
+    "_ort": {"onnx", "onnxruntime"},
+    "_torch": {"torch"},
+}
 
 
 def modules() -> dict[str, Path]:

@@ -20,6 +20,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
+from placement.hints import Hint
 from placement.loaders import SymbolicDim
 from placement.pipeline import Simulated
 from profiling.devices import missing_devices
@@ -130,13 +131,30 @@ def _placed(_problem: Problem, placer: str, problem: int) -> pl.Placed:
 
 def simulated(posed: Problem, placement: Placement) -> Simulated:
     """What a placement is predicted to do; an edit and its undo meet the same entry again."""
+    return _simulated(posed, placement, _number(posed), _content(posed, placement))
+
+
+def _content(posed: Problem, placement: Placement) -> int:
+    """Stands for all of a placement that a prediction depends on."""
     devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)
-    return _simulated(posed, placement, _number(posed), hash((devices, placement.order)))
+    return hash((devices, placement.order, tuple((placement.calls or {}).items())))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _simulated(_problem: Problem, _placement: Placement, problem: int, devices: int) -> Simulated:
+def _simulated(_problem: Problem, _placement: Placement, problem: int, content: int) -> Simulated:
     return pl.simulate(_problem, _placement)
+
+
+def hints(posed: Problem, placement: Placement) -> tuple[Hint, ...]:
+    """The moves that would save most, by content like `simulated`."""
+    return _hints(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=64, show_spinner="Looking at all moves")
+def _hints(
+    _problem: Problem, _placement: Placement, problem: int, content: int
+) -> tuple[Hint, ...]:
+    return pl.hints(_problem, _placement)
 
 
 def bound(posed: Problem) -> float:

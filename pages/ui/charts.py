@@ -10,6 +10,7 @@ from placement.core.timeline import Span
 # Mid greys and reds that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"
 CRITICAL_COLOUR = "#e5484d"
+BEST_COLOUR = "#3b82c4"
 FONT_SIZE = 12
 MOST_STEPS = 2000
 # No toolbar: it would cover the first bar; drag zooms, double-click goes back.
@@ -92,7 +93,7 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
         y=[s * 1e3 for s in step_s[first:]],
         mode="lines+markers",
         name="measured",
-        line={"color": "#3b82c4"},
+        line={"color": BEST_COLOUR},
         hovertemplate="step %{x}: %{y:.2f} ms<extra></extra>",
     )
     if predicted_s is not None:
@@ -114,7 +115,7 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
 
 def bars_s(labels: Sequence[str], values_s: Sequence[float], highlight: int = 0) -> go.Figure:
     """Step times side by side in ms; one of them stands out."""
-    colours = ["#3b82c4" if i == highlight else LINK_COLOUR for i in range(len(labels))]
+    colours = [BEST_COLOUR if i == highlight else LINK_COLOUR for i in range(len(labels))]
     figure = go.Figure(
         go.Bar(
             orientation="h",
@@ -134,3 +135,70 @@ def bars_s(labels: Sequence[str], values_s: Sequence[float], highlight: int = 0)
         yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
     )
     return figure
+
+
+def best_so_far(
+    seconds: Sequence[float],
+    best: Sequence[float],
+    bound: Sequence[float],
+    unit: str,
+    per: str = "step",
+) -> go.Figure:
+    """A search's best value over its time as steps, and what is proven to be out of reach, dashed.
+
+    `best` and `bound` are in `unit`; a bound of 0 says nothing and is not drawn.
+    """
+    scale, shown = (1.0, unit) if unit != "s" else _scale_of(best[-1])
+    figure = go.Figure()
+    figure.add_scatter(
+        x=list(seconds),
+        y=[value / scale for value in best],
+        mode="lines+markers",
+        line={"shape": "hv", "color": BEST_COLOUR},
+        marker={"size": 5},
+        hovertemplate=f"%{{y:.4g}} {shown} after %{{x:.2f}} s<extra></extra>",
+    )
+    if any(bound):
+        figure.add_scatter(
+            x=list(seconds),
+            y=[value / scale if value else None for value in bound],
+            mode="lines",
+            line={"shape": "hv", "dash": "dash", "color": LINK_COLOUR},
+            hovertemplate=f"no placement is below %{{y:.4g}} {shown}<extra></extra>",
+        )
+        figure.add_annotation(
+            x=1,
+            xref="paper",
+            xanchor="right",
+            y=bound[-1] / scale,
+            yanchor="top",
+            text="proven bound",
+            showarrow=False,
+            font={"size": FONT_SIZE - 1, "color": LINK_COLOUR},
+        )
+    figure.update_layout(
+        title={"text": "Best so far (predicted)", "font": {"size": FONT_SIZE + 1}},
+        height=210,
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 32, "b": 8},
+        font={"size": FONT_SIZE},
+        xaxis={
+            "title": {"text": "seconds since the method began", "standoff": 4},
+            "rangemode": "tozero",
+        },
+        yaxis={"title": f"{shown} per {per}", "range": _room([*best, *filter(None, bound)], scale)},
+    )
+    return figure
+
+
+def _scale_of(value_s: float) -> tuple[float, str]:
+    """The unit in which people read a time, and its size in seconds."""
+    sizes = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+    return next((found for found in sizes if value_s >= found[0]), sizes[-1])
+
+
+def _room(values: Sequence[float], scale: float) -> list[float]:
+    """A range around values with room below for a word."""
+    low, high = min(values) / scale, max(values) / scale
+    span = max(high - low, 0.02 * high)
+    return [low - 0.25 * span, high + 0.1 * span]

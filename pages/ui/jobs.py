@@ -69,9 +69,18 @@ class Job:
             return min(1.0, num_steps / of_steps), f"Step {num_steps} of {of_steps}"
         latest = self.last("progress") or {}
         step, of = latest.get("step") or 0, latest.get("of") or 0
+        if "seconds" in latest and not of:
+            return self._search_progress(float(latest["seconds"]))
         share = min(1.0, max(0.0, step / of)) if of else 0.0
         words = str(latest.get("what") or "").capitalize()
         return share, words or (f"{step} of {of}" if of else "Starting")
+
+    def _search_progress(self, seconds: float) -> tuple[float, str]:
+        """Of a search that counts no steps: the share of its time that is gone."""
+        limit_s = float(self.about.get("time_limit_s") or 0.0)
+        if not limit_s:
+            return 0.0, f"{seconds:.0f} s"
+        return min(1.0, seconds / limit_s), f"{min(seconds, limit_s):.0f} s of {limit_s:g} s"
 
 
 def start(

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import choices, redraw, units, words
+from pages.ui import choices, redraw
 from pages.ui.shelf import Named, Shelf
 from pages.ui.studio import Studio, studio
 
@@ -31,12 +31,6 @@ def chooser(now: Studio) -> None:
         st.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
         st.button("Duplicate", on_click=_duplicate, args=(now.named.name,))
         st.button("Delete", on_click=_remove, args=(now.named.name,), disabled=len(names) < 2)
-    facts = now.named.facts
-    if "seconds" in facts:
-        st.caption(
-            f"Found by {words.plain(now.named.made_by)} in {units.seconds(facts['seconds'])}"
-            + (", proven to be the best possible." if facts.get("proven_optimal") else ".")
-        )
 
 
 def _label(item: Named) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, forms, jobs, tasks, words, working
+from pages.ui import choices, commands, finding, forms, jobs, methods, tasks, words, working
 from pages.ui.studio import Studio, studio
 
 GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
@@ -17,19 +17,19 @@ GOAL_HELP = (
 
 def show(now: Studio) -> list[str]:
     """Draw the row; the command that does what its button does is returned."""
-    methods = {p["name"]: p for p in cached.placers() if p["name"] != "manual"}
+    offered = methods.offered(now.problem)
     locked = not choices.may_write()
     method, goal, limit, more, go = st.columns(
         [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
     )
-    remembered = choices.remembered("placer", "heft")
+    remembered = choices.remembered("placer", methods.DEFAULT)
     name = method.selectbox(
         "Method",
-        list(methods),
-        index=list(methods).index(remembered) if remembered in methods else 0,
+        list(offered),
+        index=list(offered).index(remembered) if remembered in offered else 0,
         key="placer",
         on_change=choices.remember("placer", "placer"),
-        help=f"{words.HEFT} The summary of the chosen method stands below.",
+        help=f"{words.AUTO} The summary of the chosen method stands below.",
         disabled=locked,
     )
     goal.selectbox(
@@ -46,19 +46,19 @@ def show(now: Studio) -> list[str]:
     time_limit_s = limit.number_input(
         "Time limit (s)",
         min_value=0.1,
-        value=choices.remembered("time_limit_s", None),
+        value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
         placeholder="none",
-        key="time-limit",
-        on_change=choices.remember("time_limit_s", "time-limit"),
+        key=f"time-limit-{name}",
+        on_change=choices.remember(f"time-limit-{name}", f"time-limit-{name}"),
         help="A search stops then and gives the best it has found.",
         disabled=locked,
     )
     with more.popover("Settings", width="stretch", disabled=locked):
         seed = st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
-        changed = forms.settings_form(name, methods[name]["settings"], disabled=locked)
-    _button(now, go, methods[name], changed, time_limit_s, int(seed))
-    _about(now, methods[name])
-    working.show(now, "place")
+        changed = forms.settings_form(name, offered[name]["settings"], disabled=locked)
+    _button(now, go, offered[name], changed, time_limit_s, int(seed))
+    _about(now, offered[name])
+    working.show(now, "place", finding.live)
     return commands.place(
         now.project, name, changed, time_limit_s=time_limit_s, seed=int(seed), out=f"{name}.json"
     )
@@ -88,11 +88,18 @@ def _button(
 
 def _about(now: Studio, method: Mapping[str, Any]) -> None:
     said = [words.plain(method["summary"].rstrip(".")) + "."]
+    if now.settings.objective not in method["objectives"]:
+        said.append(f"It does not work for the goal {GOALS[now.settings.objective]}.")
     if method["needs"]:
         said.append(words.plain(f"Needs: {', '.join(method['needs'])}."))
     if now.is_estimate and now.can_measure:
         said.append("Not measured on this machine yet: placing measures the model first.")
-    st.caption(" ".join(said), help=words.plain(method["paper"]) or None)
+    others = methods.left_out(now.problem)
+    if others:
+        said.append(f"{len(others)} methods for other kinds of files are not in the menu.")
+    notes = [f"Paper: {method['paper']}."] if method["paper"] else []
+    notes += [f"Not in the menu: {', '.join(others)}."] if others else []
+    st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)
 
 
 def _start(name: str, changed: dict[str, Any], time_limit_s: float | None, seed: int) -> None:

@@ -3,7 +3,8 @@
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-EDITED = ("numbers", "canvas", "side")
+# In this order: the picture answers before the moves are looked at anew.
+EDITED = ("numbers", "canvas", "side", "hints")
 
 
 def only(*fragments: str) -> None:

@@ -12,13 +12,16 @@ from placement import pipeline as pl
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Problem, in_unit
 from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.mend import mended
 from placement.pipeline import Simulated
+from placement.placers import placer_class
+from placement.placers._base import Placer
 
-FIRST_PLACER = "heft"
+# For the first look at a model, the one that is liked best first; the last fits every problem.
+FIRST_PLACERS = ("heft", "greedy_fill", "linear_dp", "single")
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ class Studio:
                 raise ValueError(
                     "The window that owns this project is opening a model; reload soon."
                 )
-            placed = cached.placed(self.problem, FIRST_PLACER)
-            self.shelf.add(FIRST_PLACER, placed.placement, FIRST_PLACER, facts_of(placed))
+            first = first_placer(self.problem)
+            placed = cached.placed(self.problem, first)
+            self.shelf.add(first, placed.placement, first, facts_of(placed))
         found = self.shelf.current
         assert found is not None
         return found
@@ -104,31 +108,42 @@ class Studio:
         return self.problem.costs.origin == "analytic"
 
 
+def first_placer(problem: Problem) -> str:
+    """The method that places a model when it is opened: quick, and made for such problems."""
+    return next(name for name in FIRST_PLACERS if _is_quick(placer_class(name), problem))
+
+
+def _is_quick(kind: type[Placer], problem: Problem) -> bool:
+    fits = problem.objective in kind.objectives and problem.execution in kind.executions
+    return fits and len(problem.kernels.ops) <= kind.quick_up_to
+
+
 def studio() -> Studio:
     opened = choices.project()
     return Studio(opened, opened.settings)
 
 
 def bound_of(now: Studio) -> float:
-    """What no placement can beat, in the objective's unit."""
+    """Seconds that no placement can beat, in the objective."""
     return cached.bound(now.problem)
 
 
 def violations_of(now: Studio) -> tuple[str, ...]:
     """What is wrong with the current placement, one sentence each."""
-    return violations(now.problem, now.simulated.schedule)
+    return violations(now.problem, now.simulated.schedule, now.placement.calls)
 
 
 def facts_of(placed: pl.Placed) -> dict[str, Any]:
-    """What is worth keeping of a placer's answer."""
+    """What is worth keeping of a placer's answer; values in their unit, as the command prints."""
     return {
-        "value": placed.value,
+        "value": in_unit(placed.value, placed.unit),
         "unit": placed.unit,
         "costs": placed.costs,
         "objective": placed.objective,
-        "lower_bound": placed.lower_bound,
+        "lower_bound": in_unit(placed.lower_bound, placed.unit),
         "proven_optimal": placed.proven_optimal,
         "seconds": placed.seconds,
+        "account": placed.account,
     }
 
 

@@ -27,7 +27,12 @@ def start_place(
     seed: int,
 ) -> str:
     argv = commands.place(now.project, placer, settings, time_limit_s=time_limit_s, seed=seed)
-    about = {"placer": placer, "shelf": now.shelf.folder.name, "objective": now.settings.objective}
+    about = {
+        "placer": placer,
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+        "time_limit_s": time_limit_s,
+    }
     return _start(now, argv, about)
 
 
@@ -44,7 +49,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
         "machine": now.machine.name,
         "steps": steps,
         "warmup": warmup,
-        "predicted_s": now.simulated.value if now.problem.unit == "s" else None,
+        "predicted_s": now.simulated.value,
     }
     return _start(now, commands.run(now.project, path, steps, warmup, seed), about)
 
@@ -73,9 +78,10 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         placed = placement_from_json(job.result["placement"])
         shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
         facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
+        facts["job"] = job.id
         name = shelf.add(str(job.about["placer"]), placed, str(job.about["placer"]), facts)
         now.project.change()
-        found = units.seconds(job.result["value"], job.result["unit"])
+        found = units.stated(job.result["value"], job.result["unit"])
         return f"Placed by {name}: predicted {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])

@@ -14,12 +14,21 @@ CRITICAL = (
     "The critical path is the chain of computing, sending and waiting that decides how long a step"
     " takes. Making anything else faster does not help."
 )
-HEFT = (
-    "HEFT (heterogeneous earliest finish time) takes the ops by importance and puts each where it"
-    " would finish first."
+AUTO = (
+    "The method auto tries quick methods at once, then improves the best of them until the time"
+    " limit, and tells how far from the best possible its answer can be. It uses the whole"
+    " computer, so it waits while something is being measured."
 )
 STEP = "A step is one pass through the model, from its inputs being there to its last output."
 BOUND = "No placement at all can be faster than this, whatever method finds it."
+OPTIMUM = (
+    "All values are predicted. The optimum is the best that any placement could reach; nobody knows"
+    " it, but it is proven not to be further away than this."
+)
+HINTS = (
+    "Predicted, each move as if it were the only one. Moving an op here is the same as moving it by"
+    " hand: it can be undone, and a method's placement is copied first."
+)
 ESTIMATE = (
     "These times come from a formula (arithmetic and memory traffic against the device's nominal"
     " speed), not from this machine. Measure on the Devices page to replace them."

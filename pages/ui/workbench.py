@@ -8,7 +8,19 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import canvas, choices, inspector, messages, naming, redraw, studio, units, words
+from pages.ui import (
+    canvas,
+    choices,
+    finding,
+    hinting,
+    inspector,
+    messages,
+    naming,
+    redraw,
+    studio,
+    units,
+    words,
+)
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
 
@@ -25,6 +37,7 @@ def show(*, numbers: bool = True) -> None:
         _draw()
     with right:
         _side(not numbers)
+        _hints()
 
 
 @st.fragment(key="numbers")
@@ -67,12 +80,18 @@ def _side(with_prediction: bool) -> None:
     now = studio.studio()
     messages.show()
     naming.chooser(now)
+    finding.show(now)
     if with_prediction:
         predicted = units.seconds(now.simulated.value, now.problem.unit)
         st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=words.STEP)
     _move_buttons(now)
     inspector.show(now, choices.selection())
     _changes(now)
+
+
+@st.fragment(key="hints")
+def _hints() -> None:
+    hinting.show(studio.studio(), _clicked_move)
 
 
 def numbers_of(now: Studio) -> None:
@@ -187,8 +206,8 @@ def _move_buttons(now: Studio) -> None:
             st.button(
                 words.plain(f"{number}  {device.name}"),
                 key=f"move-{number}",
-                on_click=_clicked_device,
-                args=(device.name,),
+                on_click=_clicked_move,
+                args=(choices.selection(), device.name),
                 width="stretch",
             )
     row.button(
@@ -209,10 +228,10 @@ def _move_buttons(now: Studio) -> None:
     )
 
 
-def _clicked_device(device: str) -> None:
+def _clicked_move(ops: tuple[str, ...], device: str) -> None:
     now = studio.studio()
     if choices.renew_claim(now.project):
-        told = _move(now, choices.selection(), device)
+        told = _move(now, ops, device)
         if told[1]:
             choices.say(*told)
     redraw.only(*redraw.EDITED)

@@ -5,13 +5,14 @@ and a graph of *kernels* (what a runtime runs after its own optimisation).
 """
 
 import heapq
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from placement.core.fingerprint import fingerprint_of
 
@@ -184,53 +185,47 @@ class Graph:
 
     @cached_property
     def arrays(self) -> GraphArrays:
-        index = self.index
-        num_ops = len(self.ops)
-        reads: list[list[int]] = [[] for _ in range(num_ops)]
-        writes: list[list[int]] = [[] for _ in range(num_ops)]
-        readers: list[list[int]] = []
-        producer = np.full(len(self.tensors), -1, dtype=np.int64)
-        for t, tensor in enumerate(self.tensors):
-            if tensor.producer is not None:
-                producer[t] = index[tensor.producer]
-                writes[index[tensor.producer]].append(t)
-            readers.append([index[c] for c in tensor.consumers])
-            for consumer in readers[-1]:
-                reads[consumer].append(t)
-        consumer_ptr, consumers = _csr(readers)
-        in_ptr, in_tensors = _csr(reads)
-        out_ptr, out_tensors = _csr(writes)
+        index, tensors, num_ops = self.index, self.tensors, len(self.ops)
+        makers = [-1 if t.producer is None else index[t.producer] for t in tensors]
+        producer = np.array(makers, dtype=np.int64)
+        consumers = np.array([index[c] for t in tensors for c in t.consumers], dtype=np.int64)
+        consumer_ptr = _starts([len(t.consumers) for t in tensors])
+        read = np.repeat(np.arange(len(tensors)), np.diff(consumer_ptr))
+        written = np.flatnonzero(producer >= 0)
         return GraphArrays(
             producer=_frozen(producer),
-            tensor_bytes=_frozen(np.array([t.num_bytes for t in self.tensors], dtype=np.float64)),
-            is_output=_frozen(np.array([t.is_output for t in self.tensors], dtype=np.bool_)),
-            consumer_ptr=consumer_ptr,
-            consumers=consumers,
-            in_ptr=in_ptr,
-            in_tensors=in_tensors,
-            out_ptr=out_ptr,
-            out_tensors=out_tensors,
+            tensor_bytes=_frozen(np.array([t.num_bytes for t in tensors], dtype=np.float64)),
+            is_output=_frozen(np.array([t.is_output for t in tensors], dtype=np.bool_)),
+            consumer_ptr=_frozen(consumer_ptr),
+            consumers=_frozen(consumers),
+            in_ptr=_frozen(_starts(np.bincount(consumers, minlength=num_ops))),
+            in_tensors=_frozen(read[np.argsort(consumers, kind="stable")]),
+            out_ptr=_frozen(_starts(np.bincount(producer[written], minlength=num_ops))),
+            out_tensors=_frozen(written[np.argsort(producer[written], kind="stable")]),
             param_bytes=_frozen(np.array([op.param_bytes for op in self.ops], dtype=np.float64)),
         )
 
     @cached_property
     def successors(self) -> tuple[tuple[int, ...], ...]:
         """Per op the ops that read one of its tensors, each once, in increasing order."""
-        index = self.index
-        found: list[set[int]] = [set() for _ in self.ops]
-        for tensor in self.tensors:
-            if tensor.producer is not None:
-                found[index[tensor.producer]].update(index[c] for c in tensor.consumers)
-        return tuple(tuple(sorted(s)) for s in found)
+        makers, readers = self._edges
+        return _grouped(makers, readers, len(self.ops))
 
     @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """Per op the ops whose tensors it reads, each once, in increasing order."""
-        found: list[list[int]] = [[] for _ in self.ops]
-        for i, after in enumerate(self.successors):
-            for j in after:
-                found[j].append(i)
-        return tuple(tuple(p) for p in found)
+        makers, readers = self._edges
+        by_reader = np.argsort(readers, kind="stable")
+        return _grouped(readers[by_reader], makers[by_reader], len(self.ops))
+
+    @cached_property
+    def _edges(self) -> tuple[Ints, Ints]:
+        """Makers and readers of tensors, each pair once, by maker and then by reader."""
+        arrays, num_ops = self.arrays, max(1, len(self.ops))
+        maker = np.repeat(arrays.producer, np.diff(arrays.consumer_ptr))
+        made = maker >= 0
+        pairs = np.unique(maker[made] * num_ops + arrays.consumers[made])
+        return pairs // num_ops, pairs % num_ops
 
 
 def topological_order(num_nodes: int, successors: list[list[int]]) -> list[int] | None:
@@ -261,11 +256,16 @@ def _first_repeated(names: Iterable[str]) -> str:
     return ""
 
 
-def _csr(rows: list[list[int]]) -> tuple[Ints, Ints]:
-    ptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=ptr[1:])
-    flat = np.fromiter((i for row in rows for i in row), dtype=np.int64, count=int(ptr[-1]))
-    return _frozen(ptr), _frozen(flat)
+def _grouped(owner: Ints, members: Ints, num_owners: int) -> tuple[tuple[int, ...], ...]:
+    """Members of each owner; `owner` is sorted."""
+    ptr = _starts(np.bincount(owner, minlength=num_owners)).tolist()
+    listed = members.tolist()
+    return tuple(tuple(listed[a:b]) for a, b in itertools.pairwise(ptr))
+
+
+def _starts(counts: ArrayLike) -> Ints:
+    """Where each row starts and the last one ends, for rows of these lengths."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

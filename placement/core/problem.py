@@ -18,8 +18,10 @@ from placement.core.machine import Machine
 from placement.core.placement import Placement
 
 OBJECTIVES = ("latency", "throughput")
-EXECUTIONS = ("op", "segment")
+EXECUTIONS = ("op", "segment", "call")
 MEMORY_MODELS = ("live", "sum")
+# Seconds in each unit that a file may state its times in.
+UNIT_S = {"s": 1.0, "ms": 1e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +30,14 @@ class Problem:
 
     `kernels` is what runs (the graph itself where no runtime has optimised it) and `sources[k]`
     the indices of the source ops behind kernel k. `groups` lists source ops that must share a
-    device, `pins` fixes (op, device) pairs. `execution` is "op" (each kernel its own task) or
-    "segment" (neighbouring kernels of a device run in one call). Without `link_contention` any
-    number of tensors pass a link at once. `memory_model` "live" counts weights and live tensors,
-    "sum" the plain sum of `param_bytes`, as problem files state sizes. `objective` is "latency"
-    (seconds of one step) or "throughput" (seconds between samples of a full pipeline).
+    device, `pins` fixes (op, device) pairs. `execution` is "op" (each kernel its own task),
+    "segment" (neighbouring kernels of a device run in one call) or "call" (a device off the host
+    runs its kernels in one call that also moves its inputs and outputs, host kernels run one by
+    one in any number; see split_cost.py). Without `link_contention` any number of tensors pass a
+    link at once. `memory_model` "live" counts weights and live tensors, "sum" the plain sum of
+    `param_bytes`, as problem files state sizes. `objective` is "latency" (seconds of one step) or
+    "throughput" (seconds between samples of a full pipeline). All times are in seconds; `unit` is
+    the one that the file states and that its values are printed in.
     """
 
     graph: Graph
@@ -60,6 +65,7 @@ class Problem:
             (self.objective, OBJECTIVES, "objective"),
             (self.execution, EXECUTIONS, "execution"),
             (self.memory_model, MEMORY_MODELS, "memory model"),
+            (self.unit, tuple(UNIT_S), "unit of time"),
         ):
             if value not in known:
                 raise ValueError(
@@ -93,46 +99,41 @@ class Problem:
     @cached_property
     def _units(self) -> tuple[Ints, Ints]:
         """Unit of each source op and of each kernel; numbered by their first source op."""
-        num_ops = len(self.graph.ops)
-        parent = list(range(num_ops + len(self.kernels.ops)))
-
-        def root(i: int) -> int:
-            while parent[i] != i:
-                parent[i] = parent[parent[i]]
-                i = parent[i]
-            return i
-
-        def join(i: int, j: int) -> None:
-            low, high = sorted((root(i), root(j)))
-            parent[high] = low
-
-        covered = [False] * num_ops
+        graph, num_ops = self.graph, len(self.graph.ops)
+        joined = _Joined(num_ops + len(self.kernels.ops))
         for k, ops in enumerate(self.sources):
             for i in ops:
-                join(i, num_ops + k)
-                covered[i] = True
+                joined.join(i, num_ops + k)
+        self._join_lone(joined)
+        by_colocation: dict[str, int] = {}
+        for i, op in enumerate(graph.ops):
+            if op.colocation_group is not None:
+                joined.join(by_colocation.setdefault(op.colocation_group, i), i)
+        for group in self.groups:
+            for name in group[1:]:
+                joined.join(graph.index[group[0]], graph.index[name])
+        units = joined.numbers()
+        return units[:num_ops], units[num_ops:]
+
+    def _join_lone(self, joined: "_Joined") -> None:
+        """Kernels without source and ops without kernel join their first reader, or maker."""
+        num_ops = len(self.graph.ops)
         for k in reversed(range(len(self.sources))):
             if not self.sources[k]:
                 neighbours = self.kernels.successors[k] or self.kernels.predecessors[k]
                 if neighbours:
-                    join(num_ops + neighbours[0], num_ops + k)
-        for i in reversed(range(num_ops)):
-            if not covered[i] and self.graph.successors[i]:
-                join(self.graph.successors[i][0], i)
+                    joined.join(num_ops + neighbours[0], num_ops + k)
+        covered = [False] * num_ops
+        for ops in self.sources:
+            for i in ops:
                 covered[i] = True
-        for i in range(num_ops):
-            if not covered[i] and self.graph.predecessors[i]:
-                join(self.graph.predecessors[i][0], i)
-        by_colocation: dict[str, int] = {}
-        for i, op in enumerate(self.graph.ops):
-            if op.colocation_group is not None:
-                join(by_colocation.setdefault(op.colocation_group, i), i)
-        for group in self.groups:
-            for name in group[1:]:
-                join(self.graph.index[group[0]], self.graph.index[name])
-        number: dict[int, int] = {}
-        units = [number.setdefault(root(i), len(number)) for i in range(len(parent))]
-        return np.array(units[:num_ops], dtype=np.int64), np.array(units[num_ops:], dtype=np.int64)
+        lone = [i for i in range(num_ops) if not covered[i]]
+        for i in reversed(lone):
+            if self.graph.successors[i]:
+                joined.join(self.graph.successors[i][0], i)
+        for i in lone:
+            if not self.graph.successors[i] and self.graph.predecessors[i]:
+                joined.join(self.graph.predecessors[i][0], i)
 
     @property
     def unit_of_op(self) -> Ints:
@@ -145,8 +146,8 @@ class Problem:
     @cached_property
     def ops_of_unit(self) -> tuple[tuple[int, ...], ...]:
         """Source ops of each unit (empty for a runtime's own kernels that touch none)."""
-        numbers = (*self.unit_of_op.tolist(), *self.unit_of_kernel.tolist())
-        return _members(self.unit_of_op, max(numbers, default=-1) + 1)
+        last = max(self.unit_of_op.max(initial=-1), self.unit_of_kernel.max(initial=-1))
+        return _members(self.unit_of_op, int(last) + 1)
 
     @cached_property
     def kernels_of_unit(self) -> tuple[tuple[int, ...], ...]:
@@ -172,23 +173,27 @@ class Problem:
     def kernel_devices(self, placement: Placement) -> Ints:
         """Device index of every kernel under a placement; a ValueError names what does not fit."""
         placement.require_graph(self.graph)
+        device_of, index = placement.device_of, self.machine.index
+        found = [index.get(device_of[op.name], -1) for op in self.graph.ops]
+        if -1 in found:
+            op = self.graph.ops[found.index(-1)].name
+            raise ValueError(
+                f"The placement puts op {op!r} on {device_of[op]!r}, but machine"
+                f" {self.machine.name!r} has {', '.join(index)}."
+            )
+        device_of_op = np.array(found, dtype=np.int64)
         device_of_unit = np.full(self.num_units, -1, dtype=np.int64)
-        set_by: dict[int, str] = {}
-        for i, op in enumerate(self.graph.ops):
-            name = placement.device_of[op.name]
-            if name not in self.machine.index:
-                raise ValueError(
-                    f"The placement puts op {op.name!r} on {name!r}, but machine"
-                    f" {self.machine.name!r} has {', '.join(self.machine.index)}."
-                )
-            unit, device = int(self.unit_of_op[i]), self.machine.index[name]
-            if device_of_unit[unit] not in (-1, device):
-                raise ValueError(
-                    f"Ops {set_by[unit]!r} and {op.name!r} run as one kernel or group, but the"
-                    " placement gives them different devices; put both on one (--mend does)."
-                )
-            device_of_unit[unit] = device
-            set_by.setdefault(unit, op.name)
+        # Backwards, so that the first op of a unit has the last word.
+        device_of_unit[self.unit_of_op[::-1]] = device_of_op[::-1]
+        apart = np.flatnonzero(device_of_op != device_of_unit[self.unit_of_op])
+        if apart.size:
+            i = int(apart[0])
+            first = self.ops_of_unit[int(self.unit_of_op[i])][0]
+            raise ValueError(
+                f"Ops {self.graph.ops[first].name!r} and {self.graph.ops[i].name!r} run as one"
+                " kernel or group, but the placement gives them different devices; put both on one"
+                " (--mend does)."
+            )
         # Units without source ops are not the placement's to decide: any device that runs them.
         free = np.flatnonzero(device_of_unit < 0)
         device_of_unit[free] = self.allowed[free].argmax(axis=1)
@@ -199,10 +204,8 @@ class Problem:
     ) -> Placement:
         """The placement with each unit on a device; `order` lists kernels, first to run first."""
         names = [d.name for d in self.machine.devices]
-        device_of = {
-            op.name: names[int(device_of_unit[int(self.unit_of_op[i])])]
-            for i, op in enumerate(self.graph.ops)
-        }
+        devices = np.asarray(device_of_unit)[self.unit_of_op].tolist()
+        device_of = {op.name: names[d] for op, d in zip(self.graph.ops, devices, strict=True)}
         return Placement(
             self.graph.fingerprint, self.machine.name, device_of, self._ops_in_order(order)
         )
@@ -220,6 +223,11 @@ class Problem:
         return tuple(self.graph.ops[i].name for i in by_position)
 
 
+def in_unit(seconds: float, unit: str) -> float:
+    """A time as a number of the unit that a problem states."""
+    return seconds / UNIT_S[unit]
+
+
 def own_kernels(graph: Graph) -> tuple[tuple[int, ...], ...]:
     """The sources of a graph whose ops are their own kernels."""
     return tuple((i,) for i in range(len(graph.ops)))
@@ -227,6 +235,33 @@ def own_kernels(graph: Graph) -> tuple[tuple[int, ...], ...]:
 
 def _members(unit_of: Ints, num_units: int) -> tuple[tuple[int, ...], ...]:
     members: list[list[int]] = [[] for _ in range(num_units)]
-    for i, unit in enumerate(unit_of):
-        members[int(unit)].append(i)
-    return tuple(tuple(m) for m in members)
+    for i, unit in enumerate(unit_of.tolist()):
+        members[unit].append(i)
+    return tuple(map(tuple, members))
+
+
+class _Joined:
+    """Numbers 0 to n - 1 in sets that only grow together (union-find, least number as root)."""
+
+    def __init__(self, num: int) -> None:
+        self._parent = list(range(num))
+
+    def _root(self, i: int) -> int:
+        parent = self._parent
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    def join(self, i: int, j: int) -> None:
+        i, j = self._root(i), self._root(j)
+        if i < j:
+            self._parent[j] = i
+        else:
+            self._parent[i] = j
+
+    def numbers(self) -> Ints:
+        """The set of each number, sets counted by their least number."""
+        of_root: dict[int, int] = {}
+        roots = map(self._root, range(len(self._parent)))
+        return np.array([of_root.setdefault(r, len(of_root)) for r in roots], dtype=np.int64)

@@ -3,34 +3,62 @@
 Independent of every placer and of the simulator: it knows orders, not times.
 """
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 
 
-def violations(problem: Problem, schedule: Schedule) -> tuple[str, ...]:
+def violations(
+    problem: Problem, schedule: Schedule, calls: Mapping[str, int] | None = None
+) -> tuple[str, ...]:
     """One sentence per broken rule, none for a valid schedule.
 
     Checked: every kernel once, on a device that supports it; order respects data; pins; units and
     groups whole; memory. Memory on a device is weights plus the most that is live at one time when
     the segments run one after another in the schedule's order: a value from its producer's segment
     until its last reader's (received copies too), everything a segment writes, and workspace; under
-    the memory model "sum" the plain sum of sizes.
+    the memory model "sum" the plain sum of sizes. Where a problem's execution is "call" and its
+    objective the latency, a device off the host makes no more calls than `calls` says by name
+    (one, where it says nothing).
     """
     found = _coverage(problem, schedule)
     if found:
         return tuple(found)
+    runs = _runs(problem, schedule)
     return tuple(
-        _support(problem, schedule)
-        + _order(problem, schedule)
-        + _pins(problem, schedule)
-        + _units(problem, schedule)
+        _support(problem, runs)
+        + _order(problem, runs)
+        + _pins(problem, runs)
+        + _units(problem, runs)
         + _memory(problem, schedule)
+        + _calls(problem, schedule, calls or {})
     )
 
 
-def _device_of(problem: Problem, schedule: Schedule) -> dict[str, int]:
-    index = problem.machine.index
-    return {k: index[s.device] for s in schedule.segments for k in s.kernels}
+class _Runs(NamedTuple):
+    """Of each kernel (K,) its device, its segment and its rank in the whole schedule."""
+
+    device: Ints
+    segment: Ints
+    rank: Ints
+
+
+def _runs(problem: Problem, schedule: Schedule) -> _Runs:
+    index = problem.kernels.index
+    lengths = [len(s.kernels) for s in schedule.segments]
+    kernels = np.array([index[k] for s in schedule.segments for k in s.kernels], dtype=np.int64)
+    device = np.array([problem.machine.index[s.device] for s in schedule.segments], dtype=np.int64)
+    runs = _Runs(*(np.empty(len(kernels), dtype=np.int64) for _ in range(3)))
+    runs.segment[kernels] = np.repeat(np.arange(len(lengths)), lengths)
+    runs.device[kernels] = np.repeat(device, lengths)
+    runs.rank[kernels] = np.arange(len(kernels))
+    return runs
 
 
 def _coverage(problem: Problem, schedule: Schedule) -> list[str]:
@@ -48,46 +76,53 @@ def _coverage(problem: Problem, schedule: Schedule) -> list[str]:
     return found
 
 
-def _support(problem: Problem, schedule: Schedule) -> list[str]:
-    names = [d.name for d in problem.machine.devices]
+def _support(problem: Problem, runs: _Runs) -> list[str]:
+    times = problem.costs.compute_s[np.arange(len(runs.device)), runs.device]
+    lacking = sorted(np.flatnonzero(np.isinf(times)).tolist(), key=lambda k: int(runs.rank[k]))
     return [
-        f"Device {names[d]!r} does not support {k!r}."
-        for k, d in _device_of(problem, schedule).items()
-        if problem.costs.compute_s[problem.kernels.index[k], d] == float("inf")
+        f"Device {problem.machine.devices[runs.device[k]].name!r} does not support"
+        f" {problem.kernels.ops[k].name!r}."
+        for k in lacking
     ]
 
 
-def _order(problem: Problem, schedule: Schedule) -> list[str]:
-    position = {k: (i, j) for i, s in enumerate(schedule.segments) for j, k in enumerate(s.kernels)}
+def _order(problem: Problem, runs: _Runs) -> list[str]:
+    arrays, kernels = problem.kernels.arrays, problem.kernels
+    tensor = np.repeat(np.arange(len(kernels.tensors)), np.diff(arrays.consumer_ptr))
+    maker = arrays.producer[tensor]
+    early = (maker >= 0) & (runs.rank[arrays.consumers] < runs.rank[maker])
     return [
-        f"{consumer!r} runs before {tensor.producer!r}, whose tensor {tensor.name!r} it reads."
-        for tensor in problem.kernels.tensors
-        if tensor.producer is not None
-        for consumer in tensor.consumers
-        if position[consumer] < position[tensor.producer]
+        f"{kernels.ops[arrays.consumers[i]].name!r} runs before {kernels.ops[maker[i]].name!r},"
+        f" whose tensor {kernels.tensors[tensor[i]].name!r} it reads."
+        for i in np.flatnonzero(early)
     ]
 
 
-def _pins(problem: Problem, schedule: Schedule) -> list[str]:
-    device_of, found = _device_of(problem, schedule), []
-    for op, device in problem.pins:
-        i = problem.graph.index[op]
-        for k, ops in enumerate(problem.sources):
-            actual = device_of[problem.kernels.ops[k].name]
-            if i in ops and actual != problem.machine.index[device]:
-                name = problem.machine.devices[actual].name
-                found.append(f"Op {op!r} is pinned to {device!r} but runs on {name!r}.")
-    return found
+def _pins(problem: Problem, runs: _Runs) -> list[str]:
+    kernels_of: dict[int, list[int]] = {problem.graph.index[op]: [] for op, _ in problem.pins}
+    for k, ops in enumerate(problem.sources if kernels_of else ()):
+        for i in ops:
+            if i in kernels_of:
+                kernels_of[i].append(k)
+    return [
+        f"Op {op!r} is pinned to {device!r} but runs on"
+        f" {problem.machine.devices[runs.device[k]].name!r}."
+        for op, device in problem.pins
+        for k in kernels_of[problem.graph.index[op]]
+        if runs.device[k] != problem.machine.index[device]
+    ]
 
 
-def _units(problem: Problem, schedule: Schedule) -> list[str]:
-    device_of, found = _device_of(problem, schedule), []
-    for unit, kernels in enumerate(problem.kernels_of_unit):
-        if len({device_of[problem.kernels.ops[k].name] for k in kernels}) > 1:
-            ops = [problem.graph.ops[i].name for i in problem.ops_of_unit[unit]]
-            found.append(
-                f"The group of op {ops[0] if ops else kernels[0]!r} is split over devices."
-            )
+def _units(problem: Problem, runs: _Runs) -> list[str]:
+    lowest = np.full(problem.num_units, problem.num_devices)
+    highest = np.full(problem.num_units, -1)
+    np.minimum.at(lowest, problem.unit_of_kernel, runs.device)
+    np.maximum.at(highest, problem.unit_of_kernel, runs.device)
+    found = []
+    for unit in np.flatnonzero(lowest < highest):
+        ops = [problem.graph.ops[i].name for i in problem.ops_of_unit[unit]]
+        name = ops[0] if ops else problem.kernels_of_unit[unit][0]
+        found.append(f"The group of op {name!r} is split over devices.")
     return found
 
 
@@ -103,40 +138,63 @@ def _memory(problem: Problem, schedule: Schedule) -> list[str]:
     return found
 
 
+def _calls(problem: Problem, schedule: Schedule, calls: Mapping[str, int]) -> list[str]:
+    if problem.execution != "call" or problem.objective != "latency":
+        return []
+    made = {d.name: 0 for d in problem.machine.devices if not d.on_host}
+    for segment in schedule.segments:
+        if segment.device in made:
+            made[segment.device] += 1
+    return [
+        f"Device {name!r} needs {number} calls, because other devices compute between them, but"
+        f" may make {calls.get(name, 1)}."
+        for name, number in made.items()
+        if number > calls.get(name, 1)
+    ]
+
+
 def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     """Most bytes held by each device when segments run one after another; see `violations`."""
-    device_of = _device_of(problem, schedule)
-    weights = [0] * problem.num_devices
-    for op in problem.kernels.ops:
-        weights[device_of[op.name]] += op.param_bytes
+    runs = _runs(problem, schedule)
+    arrays = problem.kernels.arrays
+    weights: Floats = np.zeros(problem.num_devices)
+    np.add.at(weights, runs.device, arrays.param_bytes)
     if problem.memory_model == "sum":
-        return weights
-    segment_of = schedule.segment_of
-    num_segments = len(schedule.segments)
-    changes = [[0] * (num_segments + 1) for _ in weights]
-    for tensor in problem.kernels.tensors:
-        first = 0 if tensor.producer is None else segment_of[tensor.producer]
-        last: dict[int, int] = {}
-        if tensor.producer is not None:
-            last[device_of[tensor.producer]] = first
-        for consumer in tensor.consumers:
-            d = device_of[consumer]
-            last[d] = max(last.get(d, 0), segment_of[consumer])
-        if tensor.producer is not None:
-            # The sender keeps a value until the last reader elsewhere has it.
-            last[device_of[tensor.producer]] = max(last.values())
-        for d, until in last.items():
-            changes[d][first] += tensor.num_bytes
-            changes[d][num_segments if tensor.is_output else until + 1] -= tensor.num_bytes
-    peaks = []
-    for d, row in enumerate(changes):
-        held = peak = 0
-        for i, segment in enumerate(schedule.segments):
-            held += row[i]
-            scratch = 0
-            if problem.machine.index[segment.device] == d:
-                index = problem.kernels.index
-                scratch = max(int(problem.costs.workspace_bytes[index[k]]) for k in segment.kernels)
-            peak = max(peak, held + scratch)
-        peaks.append(weights[d] + peak)
-    return peaks
+        return _counts(weights)
+    held = _held_bytes(problem, runs, len(schedule.segments))
+    scratch = np.zeros(len(schedule.segments))
+    np.maximum.at(scratch, runs.segment, problem.costs.workspace_bytes.astype(np.float64))
+    peaks = held.max(axis=1, initial=0.0)
+    for d in range(problem.num_devices):
+        own = np.unique(runs.segment[runs.device == d])
+        peaks[d] = max(peaks[d], (held[d, own] + scratch[own]).max(initial=0.0))
+    return _counts(weights + peaks)
+
+
+def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
+    """Bytes of tensors on each device during each segment, (D, segments)."""
+    arrays, num_devices = problem.kernels.arrays, problem.num_devices
+    first = np.zeros(len(arrays.producer), dtype=np.int64)
+    made = np.flatnonzero(arrays.producer >= 0)
+    first[made] = runs.segment[arrays.producer[made]]
+    tensor = np.repeat(np.arange(len(first)), np.diff(arrays.consumer_ptr))
+    read = runs.segment[arrays.consumers]
+    # The sender keeps a value until the last reader elsewhere has it.
+    last = first.copy()
+    np.maximum.at(last, tensor, read)
+    holder = np.concatenate([tensor, made]) * num_devices
+    holder += np.concatenate([runs.device[arrays.consumers], runs.device[arrays.producer[made]]])
+    holders, which = np.unique(holder, return_inverse=True)
+    until = np.zeros(len(holders), dtype=np.int64)
+    np.maximum.at(until, which, np.concatenate([read, last[made]]))
+    held, device = holders // num_devices, holders % num_devices
+    changes = np.zeros((num_devices, num_segments + 1))
+    ends = np.where(arrays.is_output[held], num_segments, until + 1)
+    np.add.at(changes, (device, first[held]), arrays.tensor_bytes[held])
+    np.subtract.at(changes, (device, ends), arrays.tensor_bytes[held])
+    return changes[:, :num_segments].cumsum(axis=1)
+
+
+def _counts(num_bytes: Floats) -> list[Any]:
+    """Whole numbers of bytes; fractions, which problem files may state, are kept."""
+    return [int(n) if n == int(n) else n for n in num_bytes.tolist()]

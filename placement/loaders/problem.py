@@ -1,12 +1,12 @@
 """Problem files: any scheduling instance written down as JSON (format in core/problem_json.py)."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core.model import Model
 from placement.core.problem_json import FORMAT, problem_from_json
+from placement.loaders._files import read_json, refuse_dims
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,8 @@ class ProblemLoader:
         return f'"{FORMAT}"' in path.read_text(encoding="utf-8", errors="replace")
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
-        if dims:
-            raise ValueError(
-                f"The problem file {path.name!r} has no symbolic dimensions; drop --dim."
-            )
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError):
-            raise ValueError(f"The file {path.name!r} is not JSON; export it again.") from None
-        problem = problem_from_json(content, path.stem)
+        refuse_dims(dims, path)
+        problem = problem_from_json(read_json(path), path.stem)
         return Model(problem.graph, problem=problem)
 
 

@@ -13,12 +13,17 @@ from placement.core.problem import Problem
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is: best value and bound in the objective's seconds, step `step` of `of`."""
+    """How far a search is: best value and bound in the objective's seconds, step `step` of `of`.
+
+    `bound_s` is proven: no placement of the problem is faster. `note` says in words how the best
+    came about; the last one given becomes the account of the placement.
+    """
 
     best_s: float = math.inf
     bound_s: float = 0.0
     step: int = 0
     of: int = 0
+    note: str = ""
 
 
 # Returns False to ask for the best so far.
@@ -35,8 +40,11 @@ class Placer(ABC):
     """An algorithm with its settings.
 
     The class variables describe it to people: `summary` in one line, `paper`, `objectives` it
-    works for, whether it is `exact`, and what must be installed (`needs`). `time_limit_s` and
-    `seed` are common to all; a method without search or chance ignores them.
+    works for, whether it is `exact`, and what must be installed (`needs`). `executions` are the
+    kinds of problem that it handles, `quick_up_to` the number of kernels up to which it is cheap
+    enough to be tried first by `auto`, `all_cores` says that it computes on every core, so that it
+    must not run beside a measurement. `time_limit_s` and `seed` are common to all; a method without
+    search or chance ignores them.
     """
 
     summary: ClassVar[str]
@@ -44,6 +52,9 @@ class Placer(ABC):
     objectives: ClassVar[tuple[str, ...]] = ("latency",)
     exact: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
+    executions: ClassVar[tuple[str, ...]] = ("op", "segment")
+    quick_up_to: ClassVar[int] = 0
+    all_cores: ClassVar[bool] = False
 
     time_limit_s: float | None = None
     seed: int = 0
@@ -70,6 +81,8 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
         "summary": placer.summary,
         "paper": placer.paper,
         "objectives": list(placer.objectives),
+        "executions": list(placer.executions),
+        "all_cores": placer.all_cores,
         "exact": placer.exact,
         "needs": list(placer.needs),
         "settings": {

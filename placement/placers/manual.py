@@ -8,6 +8,7 @@ import numpy as np
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Report, quiet, setting
+from placement.placers._feasible import require_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Manual(Placer):
                 )
             else:
                 chosen[unit] = int(problem.allowed[unit].argmax())
-        return problem.placement_of(chosen)
+        return require_memory(problem, problem.placement_of(chosen))
 
     def _parsed(self, problem: Problem) -> list[tuple[str, int]]:
         rules = []

@@ -1,6 +1,7 @@
 """Round robin: units dealt to the devices in turn, in topological order.
 
-A baseline with no idea of costs: it shows what crossings cost.
+A baseline with no idea of costs: it shows what crossings cost. It searches nothing, so where a
+device cannot hold its part it says so.
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Report, quiet, setting
+from placement.placers._feasible import require_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +28,7 @@ class RoundRobin(Placer):
         for unit in range(problem.num_units):
             allowed = np.flatnonzero(problem.allowed[unit])
             devices.append(int(allowed[(unit // self.run_length) % len(allowed)]))
-        return problem.placement_of(devices)
+        return require_memory(problem, problem.placement_of(devices))
 
 
 PLACER = RoundRobin

@@ -16,7 +16,10 @@ def test_seconds(value, shown):
 
 
 def test_a_file_s_own_unit_is_kept():
-    assert units.seconds(80.0, "ms") == "80 ms" and units.seconds(None) == "unknown"
+    """Times are seconds inside, and a number of the file's unit once a command has printed them."""
+    assert units.seconds(0.08, "ms") == units.stated(80.0, "ms") == "80 ms"
+    assert units.seconds(20.0, "ms") == "20000 ms" and units.stated(0.08, "s") == "80 ms"
+    assert units.seconds(None) == "unknown"
 
 
 def test_bytes_counts_and_ages():

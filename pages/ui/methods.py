@@ -1,0 +1,34 @@
+"""The methods that the menu offers for a problem."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pages.ui import cached
+from placement.core.problem import Problem
+
+DEFAULT = "auto"
+SEARCH_S = 5.0
+# Their work is done on the page by hand, and on the command line with a file.
+NOT_HERE = ("manual", "expert")
+
+Method = Mapping[str, Any]
+
+
+def offered(problem: Problem) -> dict[str, Method]:
+    """Methods for problems of this kind by name, the default first, the rest in their order."""
+    fitting = [p for p in _all() if problem.execution in p["executions"]]
+    return {p["name"]: p for p in sorted(fitting, key=lambda p: p["name"] != DEFAULT)}
+
+
+def left_out(problem: Problem) -> list[str]:
+    """Names of the methods that are for problems of another kind."""
+    return [p["name"] for p in _all() if problem.execution not in p["executions"]]
+
+
+def time_limit_s(method: Method) -> float | None:
+    """The limit where nobody has typed one: searches need one, the others end by themselves."""
+    return SEARCH_S if method["all_cores"] or method["exact"] else None
+
+
+def _all() -> list[dict[str, Any]]:
+    return [p for p in cached.placers() if p["name"] not in NOT_HERE]

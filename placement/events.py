@@ -1,0 +1,19 @@
+"""Events of long jobs: plain dictionaries for whoever listens."""
+
+from collections.abc import Callable
+from typing import Any
+
+Emit = Callable[[dict[str, Any]], object]
+
+
+def silent(event: dict[str, Any]) -> None:
+    """The listener that hears events and does nothing."""
+
+
+def waiting(emit: Emit) -> Callable[[str], None]:
+    """Tell a listener who holds what a job waits for."""
+
+    def tell(message: str) -> None:
+        emit({"event": "waiting", "holder": message})
+
+    return tell

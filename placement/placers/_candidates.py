@@ -1,0 +1,69 @@
+"""Choosing among placements by what they are worth as final schedules."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.violations import violations
+from placement.placers._feasible import missing_bytes
+from placement.segments import make_schedule
+from placement.simulate import step_time_s
+from placement.throughput import seconds_per_sample
+
+
+def final_s(problem: Problem, placement: Placement) -> float:
+    """Seconds of the objective with segments merged, infinite where the placement breaks a rule."""
+    schedule = make_schedule(problem, placement)
+    if problem.execution == "call":
+        if violations(problem, schedule, placement.calls):
+            return math.inf
+    elif missing_bytes(problem, placement).any():
+        return math.inf
+    if problem.objective == "throughput":
+        return seconds_per_sample(problem, schedule)
+    return step_time_s(problem, schedule)
+
+
+def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:
+    """The placement with the least final value, the first of equals; with none that fits memory a
+    ValueError."""
+    best: tuple[float, Placement] | None = None
+    for placement in placements:
+        value_s = final_s(problem, placement)
+        if value_s < (math.inf if best is None else best[0]):
+            best = (value_s, placement)
+    if best is None:
+        raise ValueError(
+            "No placement within memory was found; give the devices more memory, remove pins or"
+            " use a smaller batch."
+        )
+    return best[1]
+
+
+def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
+    """Placements of cheap placers to start from; those that find none within memory are left out.
+
+    List schedulers know only latency; for throughput their placements are starts all the same. If
+    no placer has one, the first one's ValueError stands.
+    """
+    from placement.placers import placer_class
+
+    found: list[Placement] = []
+    refusal: ValueError | None = None
+    for name in placers:
+        kind = placer_class(name)
+        known = problem.objective in kind.objectives
+        try:
+            found.append(kind().place(problem if known else replace(problem, objective="latency")))
+        except ValueError as error:
+            refusal = refusal or error
+    if refusal is not None and not found:
+        raise refusal
+    return found
+
+
+def names_of(text: str) -> list[str]:
+    """Placer names in a setting, separated by commas."""
+    return [name for name in (part.strip() for part in text.split(",")) if name]

@@ -1,0 +1,63 @@
+"""Improving placements by chains of moves, side by side on all cores."""
+
+import math
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from placement.core.problem import Problem
+from placement.placers._base import Progress, Report
+from placement.placers._chain import Chain
+
+# A search that nobody limits spends about this many visits of kernels and tensors on each chain.
+DEFAULT_VISITS = 40_000_000
+MOVES_PER_CHOICE = 100
+# Turns of a search: after each one other orders are tried, and whoever waits is told.
+NUM_TURNS = 16
+
+
+def default_moves(problem: Problem) -> int:
+    """Moves of a chain that nobody limits: fewer on graphs where each costs more."""
+    visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
+    choices = problem.num_units * (problem.num_devices - 1)
+    return max(50, min(DEFAULT_VISITS // max(1, visits), MOVES_PER_CHOICE * max(1, choices)))
+
+
+def improve(
+    problem: Problem,
+    chains: Sequence[Chain],
+    report: Report,
+    *,
+    max_iterations: int = 0,
+    time_limit_s: float | None = None,
+) -> None:
+    """Advance all chains until their moves or their time are used up, or `report` says stop.
+
+    With `max_iterations` (or without any limit) the answer depends on nothing but the seeds; a
+    time limit may cut it.
+    """
+    if max_iterations < 0 or (time_limit_s is not None and time_limit_s < 0):
+        raise ValueError(
+            f"A search cannot make {max_iterations} moves in {time_limit_s} s; use 0 or more."
+        )
+    timed = time_limit_s is not None and not max_iterations
+    num_moves = max_iterations or default_moves(problem)
+    begun_s, limit_s = time.perf_counter(), max(1e-9, time_limit_s or math.inf)
+    with ThreadPoolExecutor(max(1, len(chains))) as pool:
+        for turn in range(NUM_TURNS):
+            since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS
+
+            def work(chain: Chain, since: float = since, until: float = until) -> None:
+                if timed:
+                    chain.advance_until(begun_s, limit_s, until)
+                else:
+                    moves = round(until * num_moves) - round(since * num_moves)
+                    chain.advance(moves, since, until)
+                if until < 1:
+                    chain.turn()
+
+            list(pool.map(work, chains))
+            best_s = min((chain.best_s for chain in chains), default=math.inf)
+            going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
+            if not going_on or time.perf_counter() - begun_s > limit_s:
+                return

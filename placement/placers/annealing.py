@@ -1,0 +1,63 @@
+"""Simulated annealing: moves of ops, groups and blocks, worse ones accepted while it is hot.
+
+Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", Science 220, 1983. Half of
+the moves start at the critical path; a move is simulated only from the first kernel it touches.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Report, quiet, setting
+from placement.placers._candidates import best_of, names_of, starts
+from placement.placers._chain import Chain, start_of
+from placement.placers._coarsen import blocks
+from placement.placers._improve import improve
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annealing(Placer):
+    summary = "Random moves, of which worse ones are accepted less and less (simulated annealing)"
+    paper = "Kirkpatrick, Gelatt, Vecchi: Optimization by simulated annealing, Science 220, 1983"
+    objectives = ("latency", "throughput")
+    all_cores: ClassVar[bool] = True
+
+    max_iterations: int = setting(
+        0, "Moves of each chain; 0 takes as many as a few seconds allow, by the graph's size"
+    )
+    hot: float = setting(0.02, "Temperature at the start, as a share of the start's value")
+    cold: float = setting(1e-5, "Temperature at the end, as a share of the start's value")
+    start: str = setting(
+        "heft,single", "Placers to start from, separated by commas; one chain each"
+    )
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        if not 0 < self.cold <= self.hot:
+            raise ValueError(
+                f"The temperatures are {self.hot} and {self.cold}; use 0 < cold <= hot."
+            )
+        begun = starts(problem, names_of(self.start))
+        moved_together = blocks(problem)
+        chains = [
+            Chain(
+                problem,
+                start_of(problem, placement),
+                moved_together,
+                seed=self.seed + 1000 * i,
+                hot=self.hot,
+                cold=self.cold,
+            )
+            for i, placement in enumerate(begun)
+        ]
+        improve(
+            problem,
+            chains,
+            report,
+            max_iterations=self.max_iterations,
+            time_limit_s=self.time_limit_s,
+        )
+        return best_of(problem, [*begun, *(chain.placement for chain in chains)])
+
+
+PLACER = Annealing

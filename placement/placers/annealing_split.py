@@ -1,0 +1,149 @@
+"""Annealing of splits: workload files for throughput without contiguity, and for latency by calls.
+
+Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", Science 1983, on the cost
+model of Tarnawski et al., NeurIPS 2020. Starts are the best contiguous split and a greedy one
+(throughput), or splits of linearised graphs (latency). Chains run side by side.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.splits.contract import Units
+from placement.splits.instance import SplitInstance, from_problem
+from placement.splits.search import Budget, Tell, silent
+
+# Steps of each chain per unit where neither time nor steps are given, and the most in all.
+STEPS_PER_UNIT = {"latency": 3_000, "throughput": 20_000}
+MOST_STEPS = {"latency": 2_000_000, "throughput": 20_000_000}
+# The warm start must be quick.
+MAX_IDEALS = 20_000
+FEW_UNITS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnealingSplit(Placer):
+    summary = "Splits that need not be contiguous, or calls for latency, annealed (workload files)"
+    paper = "Kirkpatrick et al.: Optimization by simulated annealing, Science 220, 1983"
+    objectives = ("latency", "throughput")
+    executions = ("call",)
+    all_cores = True
+
+    calls: int = setting(1, "Latency: calls that an accelerator may make per sample")
+    chains: int = setting(2, "Independent searches, each on a core of its own")
+    warm: bool = setting(True, "Throughput: start every other chain from the best contiguous split")
+    max_iterations: int = setting(
+        0, "Steps of each chain, which give the same answer every time; 0: by time limit or size"
+    )
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        instance = from_problem(problem)
+        for name in ("calls", "chains"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Setting {name!r} is {getattr(self, name)}; use 1 or more.")
+        if problem.objective == "latency":
+            return self._place_calls(problem, instance, report)
+        return self._place_stages(problem, instance, report)
+
+    def _budget(self, problem: Problem, share: float = 1.0) -> Budget:
+        steps, kind = self.max_iterations, problem.objective
+        if self.time_limit_s is not None:
+            return Budget(share * self.time_limit_s, int(np.ceil(share * steps)))
+        steps = steps or min(STEPS_PER_UNIT[kind] * problem.num_units, MOST_STEPS[kind])
+        return Budget(None, int(np.ceil(share * steps)))
+
+    def _place_stages(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
+        from placement.splits.anneal_throughput import best_split
+        from placement.splits.contract import class_units
+        from placement.splits.feasible import no_split, require_room
+        from placement.splits.placing import placement_of
+
+        units = class_units(instance)
+        require_room(units)
+        found = best_split(
+            units,
+            _contiguous(units, self.seed) if self.warm else None,
+            budget=self._budget(problem),
+            num_chains=self.chains,
+            seed=self.seed,
+            tell=_teller(report),
+        )
+        if found is None:
+            raise no_split(units, "split")
+        return placement_of(problem, units.device_of_class(found.device_of_unit))
+
+    def _place_calls(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
+        """With several calls each, first one call each: more are taken only where they help."""
+        from placement.splits.anneal_latency import best_calls
+        from placement.splits.contract import call_units
+        from placement.splits.feasible import no_split, require_room
+        from placement.splits.placing import placement_of_calls
+
+        units = call_units(instance)
+        require_room(units)
+        numbers = (1, self.calls) if self.calls > 1 else (1,)
+        placements, warm = [], None
+        for number in numbers:
+            found = best_calls(
+                instance,
+                calls_each=number,
+                budget=self._budget(problem, 1.0 / len(numbers)),
+                num_chains=self.chains,
+                seed=self.seed,
+                warm=warm,
+                tell=_teller(report) if number == self.calls else silent,
+            )
+            if found is not None:
+                slots = found.slot_of_class
+                placements.append(placement_of_calls(problem, instance, slots, number))
+                warm = np.where(slots >= 0, slots * self.calls, -1)
+        if not placements:
+            raise no_split(units, "split into calls")
+        return min(placements, key=lambda placement: _latency_s(problem, placement))
+
+
+def _teller(report: Report) -> Tell:
+    def tell(best_s: float, bound_s: float, share: float) -> bool:
+        return report(Progress(best_s, bound_s, int(1000 * share), 1000))
+
+    return tell
+
+
+def _contiguous(units: Units, seed: int) -> Ints | None:
+    """The best contiguous split in terms of other units of the same instance."""
+    from placement.splits.contract import contiguous_units
+    from placement.splits.ideals import TooManyIdeals, best_chain
+    from placement.splits.linear import best_intervals
+
+    fused = contiguous_units(units.instance)
+    if (~fused.on_acc & ~fused.on_cpu).any():
+        return None
+    try:
+        found = best_chain(fused, max_ideals=MAX_IDEALS)
+    except TooManyIdeals:
+        few = fused.num_units <= FEW_UNITS
+        found = best_intervals(fused, num_orders=5 if few else 1, seed=seed)
+    if found is None:
+        return None
+    device = np.zeros(units.num_units, dtype=np.int64)
+    device[units.unit_of_class] = fused.device_of_class(found.device_of_unit)
+    return device
+
+
+def _latency_s(problem: Problem, placement: Placement) -> float:
+    """Seconds of one sample as the schedule of the placement will have it."""
+    from placement.calls import make_call_schedule
+    from placement.split_cost import Call, latency_s
+
+    kernel, device = problem.kernels.index, problem.machine.index
+    segments = make_call_schedule(problem, placement).segments
+    return latency_s(
+        problem, [Call(device[s.device], tuple(kernel[k] for k in s.kernels)) for s in segments]
+    )
+
+
+PLACER = AnnealingSplit

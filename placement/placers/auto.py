@@ -1,0 +1,201 @@
+"""Automatic: cheap placers at once, then search on all cores until time is up, with a proven bound.
+
+A portfolio (Gomes and Selman, "Algorithm portfolios", Artificial Intelligence 126, 2001): whatever
+is cheap on a graph of this size is tried first, and the best is improved by annealing and by local
+search side by side.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from placement.bounds import lower_bound
+from placement.core.placement import Placement
+from placement.core.problem import EXECUTIONS, Problem
+from placement.placers._account import gap_in_words, in_words, num_moved
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers._candidates import final_s
+from placement.placers._chain import Chain, start_of
+from placement.placers._coarsen import blocks
+from placement.placers._improve import improve
+
+# Shares of the time limit: for cheap placers, and for the last comparison.
+FIRST_SHARE, LAST_SHARE = 0.4, 0.05
+# With more kernels only the few best candidates are turned into merged schedules.
+COMPARE_ALL_UP_TO = 5_000
+FEW = 2
+# Annealing starts warm, because it starts from something good.
+HOT, COLD, KICK = 0.02, 1e-5, 3
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A placement, who found it and its value in seconds, infinite where memory forbids it."""
+
+    name: str
+    placement: Placement
+    value_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto(Placer):
+    summary = (
+        "Cheap methods at once, then search on all cores; says how far from the best it can be"
+    )
+    paper = "Gomes, Selman: Algorithm portfolios, Artificial Intelligence 126, 2001"
+    objectives = ("latency", "throughput")
+    executions = EXECUTIONS
+    all_cores: ClassVar[bool] = True
+
+    max_iterations: int = setting(
+        0, "Moves of each search; 0 takes as many as a few seconds allow, by the graph's size"
+    )
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        begun_s = time.perf_counter()
+        limit_s = math.inf if self.time_limit_s is None else self.time_limit_s
+        watch = _Watch(report, lower_bound(problem))
+        found = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
+        first = best = min(found, key=lambda f: f.value_s)
+        left_s = limit_s - (time.perf_counter() - begun_s) - LAST_SHARE * min(limit_s, 1e9)
+        if watch.going_on and best.value_s > watch.bound_s * (1 + 1e-9) and left_s > 0:
+            search = self._split if problem.execution == "call" else self._search
+            improved = search(problem, found, watch, left_s)
+            best = min([best, *improved], key=lambda f: f.value_s)
+        watch.conclude(first, best)
+        return best.placement
+
+    def _first(
+        self, problem: Problem, watch: "_Watch", clock: Callable[[], float], limit_s: float
+    ) -> list[_Found]:
+        """What the cheap placers find within their share of the time; at least one is tried."""
+        from placement.placers import placer_class
+
+        found: list[_Found] = []
+        refusal: ValueError | None = None
+        slowest_s = 0.0
+        for name in quick_placers(problem):
+            before_s = clock()
+            if found and (before_s + slowest_s > FIRST_SHARE * limit_s or not watch.going_on):
+                break
+            try:
+                placement = placer_class(name)(seed=self.seed).place(_known_to(name, problem))
+            except ValueError as error:
+                refusal = refusal or error
+                continue
+            found.append(_Found(name, placement, final_s(problem, placement)))
+            watch.hear(found[-1].value_s, name)
+            slowest_s = max(slowest_s, clock() - before_s)
+        if not found:
+            assert refusal is not None
+            raise refusal
+        return found
+
+    def _search(
+        self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
+    ) -> list[_Found]:
+        """Annealing and local search from the best placements, side by side."""
+        begun_s = time.perf_counter()
+        ranked = sorted(found, key=lambda f: f.value_s)[: max(1, (os.cpu_count() or 2) // 2)]
+        moved_together = blocks(problem)
+        chains = []
+        for i in range(max(2, os.cpu_count() or 2)):
+            start = start_of(problem, ranked[i // 2 % len(ranked)].placement)
+            settings = {"kick": KICK} if i % 2 else {"hot": HOT, "cold": COLD}
+            chains.append(Chain(problem, start, moved_together, seed=self.seed + i, **settings))
+
+        left_s -= time.perf_counter() - begun_s
+        improve(
+            problem,
+            chains,
+            watch.pass_on,
+            max_iterations=self.max_iterations,
+            time_limit_s=None if math.isinf(left_s) else max(0.0, left_s),
+        )
+        chains.sort(key=lambda chain: chain.best_s)
+        few = chains if len(problem.kernels.ops) <= COMPARE_ALL_UP_TO else chains[:1]
+        return [_Found("search", c.placement, final_s(problem, c.placement)) for c in few]
+
+    def _split(
+        self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
+    ) -> list[_Found]:
+        """The exact and the annealing methods of workloads."""
+        from placement.placers import placer_class
+
+        kind = placer_class("annealing_split")
+        limit = {} if math.isinf(left_s) else {"time_limit_s": left_s}
+        placer = kind(seed=self.seed, **limit)
+        if self.max_iterations:
+            placer = replace(placer, max_iterations=self.max_iterations)  # type: ignore[call-arg]
+        try:
+            end = placer.place(problem, watch.pass_on)
+        except ValueError:
+            return []
+        return [_Found("search", end, final_s(problem, end))]
+
+
+def quick_placers(problem: Problem) -> list[str]:
+    """Placers that are cheap for a problem of this kind and size, the cheapest few first."""
+    from placement.placers import names, placer_class
+
+    size = len(problem.kernels.ops)
+    quick = [
+        name
+        for name in names()
+        for kind in [placer_class(name)]
+        if size <= kind.quick_up_to and problem.execution in kind.executions
+    ]
+    first = ("single", "heft", "greedy_fill", "linear_dp")
+    return sorted(
+        quick, key=lambda name: (first.index(name) if name in first else len(first), name)
+    )
+
+
+def _known_to(name: str, problem: Problem) -> Problem:
+    """The problem with an objective that the placer knows: any placement may be a start."""
+    from placement.placers import placer_class
+
+    known = problem.objective in placer_class(name).objectives
+    return problem if known else replace(problem, objective="latency")
+
+
+class _Watch:
+    """Keeps the best value and bound heard so far, and tells them on with an account."""
+
+    def __init__(self, report: Report, bound_s: float) -> None:
+        self._report, self.bound_s = report, bound_s
+        self.best_s, self.going_on = math.inf, True
+        self._leader = ""
+
+    def hear(self, value_s: float, name: str) -> bool:
+        """A value that was found; whether to go on."""
+        if value_s < self.best_s * (1 - 1e-12):
+            self.best_s, self._leader = value_s, name
+        return self._tell(f"{self._leader} {in_words(self.best_s)}")
+
+    def pass_on(self, progress: Progress) -> bool:
+        """Progress of a search, which may have bounds of its own."""
+        self.bound_s = max(self.bound_s, progress.bound_s)
+        return self.hear(progress.best_s, "search")
+
+    def conclude(self, first: _Found, best: _Found) -> None:
+        """Tell how the answer came about."""
+        self.best_s = best.value_s
+        account = f"{first.name} {in_words(first.value_s)}"
+        if best is not first:
+            moved = num_moved(first.placement, best.placement)
+            ops = "op" if moved == 1 else "ops"
+            account += f", search moved {moved} {ops}: {in_words(best.value_s)}"
+        self._tell(account)
+
+    def _tell(self, account: str) -> bool:
+        note = f"{account}, {gap_in_words(self.best_s, self.bound_s)}"
+        going_on = self._report(Progress(best_s=self.best_s, bound_s=self.bound_s, note=note))
+        self.going_on = self.going_on and going_on
+        return self.going_on and self.best_s > self.bound_s * (1 + 1e-9)
+
+
+PLACER = Auto

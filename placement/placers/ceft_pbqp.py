@@ -1,0 +1,197 @@
+"""CEFT and PBQP: a quadratic program over units, led by the critical path; simulation decides.
+
+Huang, Fu and Hsu, SAMOS 2019 (CEFT finds the critical path, a PBQP solver assigns operations). The
+program adds up compute and transfers, which says nothing of two devices that work at a time: it
+tends to put everything on one. So it is solved in variants: critical units as they are, weighted,
+or fixed to CEFT's devices, each with several costs for units that share a device while they could
+run at the same time; for throughput with prices on the devices that carry most.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.ceft import Ceft, ceft
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.violations import violations
+from placement.pbqp import solve_packed
+from placement.placers import _feasible
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers._unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
+from placement.segments import make_schedule
+from placement.simulate import step_time_s
+from placement.throughput import seconds_per_sample
+
+# Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
+# first variants are the ones that large graphs are left with.
+_SHARING = (1.0, 0.0, 0.5, 2.0)
+# Kernels that the simulations of all variants may visit together: some seconds.
+_MAX_VISITS = 300_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class CeftPbqp(Placer):
+    summary = "Critical path on its best devices, the rest by a quadratic program (PBQP)"
+    paper = "Huang, Fu, Hsu: placement on heterogeneous devices by CEFT and PBQP, SAMOS 2019"
+    objectives = ("latency", "throughput")
+    quick_up_to = 5_000
+
+    critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
+    reach: int = setting(6, "Rivals of each kernel: how many that start after it, at most")
+    max_variants: int = setting(12, "Variants of the program that are solved and simulated")
+    exact_expansions: int = setting(100_000, "Search nodes for an exact answer to each variant")
+
+    def __post_init__(self) -> None:
+        if not self.critical_weight > 0.0:
+            raise ValueError(f"critical_weight is {self.critical_weight}; use more than zero.")
+        for name in ("reach", "max_variants", "exact_expansions"):
+            if getattr(self, name) < (name == "max_variants"):
+                raise ValueError(f"{name} is {getattr(self, name)}; use a larger number.")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        _feasible.require_room_for_weights(problem)
+        net = unit_net(problem)
+        num_kernels = max(1, len(problem.kernels.ops))
+        limit = min(self.max_variants, max(2, _MAX_VISITS // num_kernels))
+        values: dict[tuple[int, ...], float] = {}
+        for step, devices in enumerate(self._variants(problem, net, limit)):
+            if devices not in values:
+                values[devices] = value_s(problem, problem.placement_of(devices))
+            best_s = min(values.values())
+            if step + 1 == limit or not report(Progress(best_s=best_s, step=step + 1, of=limit)):
+                break
+        for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
+            placement = problem.placement_of(devices)
+            if keeps_rules(problem, placement):
+                return placement
+        return _feasible.within_memory(problem, lambda share: self._small(problem, net, share))
+
+    def _variants(self, problem: Problem, net: UnitNet, limit: int) -> Iterator[tuple[int, ...]]:
+        """Device of every unit by one variant after another, the most promising first."""
+        found = ceft(problem)
+        device = critical_devices(problem, found)
+        if problem.objective == "throughput":
+            yield from self._balanced(problem, net, device, limit)
+            return
+        together = rivals(problem, found.table, self.reach)
+        for factor in _SHARING:
+            shared = joined(net, together, factor)
+            yield self._solved(shared)
+            yield self._solved(fixed(shared, device))
+            yield self._solved(weighted(shared, device >= 0, self.critical_weight))
+
+    def _balanced(
+        self, problem: Problem, net: UnitNet, device: Ints, limit: int
+    ) -> Iterator[tuple[int, ...]]:
+        """Rounds that make the devices dearer that carry most, free and held to pipeline stages.
+
+        A unit away from its stage in declared order costs half as much again, or three times.
+        """
+        prices = np.full(problem.num_devices, 1.0 / problem.num_devices)
+        yield self._solved(fixed(net, device))
+        for number in range(limit):
+            stage = stages(net.node_s, prices)
+            for pull in (0.0, 0.5, 2.0):
+                away = np.arange(prices.size) != stage[:, None]
+                held = net._replace(node_s=net.node_s * np.where(away, 1.0 + pull, 1.0))
+                devices = self._solved(priced(held, prices))
+                yield devices
+                loads = loads_s(net, np.array(devices))
+                if loads.max() > 0.0:
+                    step = 1.0 / (1.0 + number)
+                    prices = prices * np.exp(step * (loads / loads.max() - 0.5))
+                    prices /= prices.sum()
+
+    def _small(self, problem: Problem, net: UnitNet, share: float) -> Placement:
+        """The program with prices on bytes, raised until no device is above a share of its limit.
+
+        After 20 rounds it may still be; the caller checks.
+        """
+        limits = share * _feasible.limit_bytes(problem)
+        weights = problem.kernels.arrays.param_bytes
+        unit_bytes = np.bincount(problem.unit_of_kernel, weights, problem.num_units)
+        finite = net.node_s[np.isfinite(net.node_s)]
+        price = float(finite.sum()) / max(1.0, float(unit_bytes.sum())) / problem.num_devices
+        prices = np.zeros(problem.num_devices)
+        devices: tuple[int, ...] = ()
+        for _ in range(20):
+            dear = net._replace(node_s=net.node_s + unit_bytes[:, None] * prices)
+            devices = self._solved(dear)
+            held = np.bincount(np.array(devices), unit_bytes, problem.num_devices)
+            if (held <= limits).all():
+                break
+            prices = prices + price * (held > limits)
+        return problem.placement_of(devices)
+
+    def _solved(self, net: UnitNet) -> tuple[int, ...]:
+        return solve_packed(net.packed(), max_expanded=self.exact_expansions).choice
+
+
+def value_s(problem: Problem, placement: Placement) -> float:
+    """The objective of a placement before segments are merged, in seconds."""
+    schedule = make_schedule(problem, placement, merge=False)
+    if problem.objective == "throughput":
+        return seconds_per_sample(problem, schedule)
+    return step_time_s(problem, schedule)
+
+
+def keeps_rules(problem: Problem, placement: Placement) -> bool:
+    """Whether the schedule of a placement keeps to memory and, in calls, is free of violations."""
+    if problem.execution == "call":
+        return not violations(problem, make_schedule(problem, placement))
+    return not _feasible.missing_bytes(problem, placement).any()
+
+
+def alone(net: UnitNet) -> list[tuple[int, ...]]:
+    """Everything on one device, for each in turn; what it cannot run goes where it is cheapest."""
+    cheapest = net.node_s.argmin(axis=1)
+    devices = (
+        np.where(np.isfinite(seconds), d, cheapest) for d, seconds in enumerate(net.node_s.T)
+    )
+    return [tuple(choice.tolist()) for choice in devices]
+
+
+def critical_devices(problem: Problem, found: Ceft) -> Ints:
+    """CEFT's device for each unit (U,) on the critical path, -1 for the others.
+
+    Where CEFT splits a unit, the device that takes most of its critical seconds.
+    """
+    seconds = np.zeros((problem.num_units, problem.num_devices))
+    critical = np.zeros(problem.num_units, dtype=np.bool_)
+    for k, d in zip(found.path, found.devices, strict=True):
+        unit = int(problem.unit_of_kernel[k])
+        seconds[unit, d] += problem.costs.compute_s[k, d] + 1e-30
+        critical[unit] = True
+    return np.where(critical, seconds.argmax(axis=1), -1)
+
+
+def stages(node_s: Floats, prices: Floats) -> Ints:
+    """Pipeline stage of each unit (U,): declared order cut where devices have had equal work.
+
+    Work is a unit's least time. A device gets less the dearer it is.
+    """
+    work_s = node_s.min(axis=1)
+    work_s[~np.isfinite(work_s)] = 0.0
+    borders = np.cumsum(1.0 / prices)
+    middle = np.cumsum(work_s) - work_s / 2.0
+    position = middle / max(float(work_s.sum()), 1e-300) * borders[-1]
+    stage = np.searchsorted(borders, position, side="right")
+    return np.asarray(np.minimum(stage, prices.size - 1), dtype=np.int64)
+
+
+def loads_s(net: UnitNet, device: Ints) -> Floats:
+    """Seconds (D,) that each device computes, sends and receives."""
+    num_devices = net.node_s.shape[1]
+    busy = np.bincount(device, net.node_s[np.arange(device.size), device], num_devices)
+    first, second = device[net.ends[:, 0]], device[net.ends[:, 1]]
+    moves = net.edge_s[np.arange(first.size), first, second]
+    for ends in (first, second):
+        busy = busy + np.bincount(ends, moves, num_devices)
+    return np.asarray(busy, dtype=np.float64)
+
+
+PLACER = CeftPbqp

@@ -1,0 +1,41 @@
+"""ETF: earliest task first.
+
+Hwang, Chow, Anger and Lee, "Scheduling precedence graphs in systems with interprocessor
+communication times", SIAM J. Computing 1989. At every step the pair of a ready kernel and a device
+with the least start time is scheduled, ties by static level. Exact up to a thousand evaluations per
+kernel; beyond (tens of thousands of ready kernels behind one link) the best of a few pairs is taken
+at each step. Memory is looked at only when the result without limits breaks one.
+"""
+
+import math
+from dataclasses import dataclass
+
+from placement._flat import flatten
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet
+from placement.placers._earliest import earliest_start, no_children, static_ranks
+from placement.placers._feasible import SCALES, within_memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Etf(Placer):
+    summary = "Whatever can start first, on the device where it can (earliest task first)"
+    paper = (
+        "Hwang, Chow, Anger, Lee: Scheduling with communication times, SIAM J. Comp. 18(2), 1989"
+    )
+    quick_up_to = 50_000
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        flat = flatten(problem)
+        rank, children = static_ranks(flat), no_children(flat.compute_s.shape[0])
+
+        def attempt(scale: float) -> Placement:
+            placement = earliest_start(problem, flat, rank, children, scale)
+            report(Progress(step=rank.size, of=rank.size))
+            return placement
+
+        return within_memory(problem, attempt, (math.inf, *SCALES))
+
+
+PLACER = Etf

@@ -1,0 +1,36 @@
+"""Expert: the placement that a split file describes, as a human expert or another program wrote it.
+
+The format and the experts' splits for BERT and GNMT are those of Tarnawski et al., NeurIPS 2020.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.loaders._files import read_json, regular_file
+from placement.placers._base import Placer, Report, quiet, setting
+from placement.split_file import split_from_json
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expert(Placer):
+    summary = "Takes the placement from a split file (workload files only)"
+    paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
+    objectives = ("latency", "throughput")
+    executions: ClassVar[tuple[str, ...]] = ("call",)
+
+    split: str = setting("", "Path of a split file: lists of node ids by device")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        if not self.split:
+            raise ValueError("The placer 'expert' needs a split file; name one (split=FILE).")
+        path = regular_file(Path(self.split))
+        try:
+            return split_from_json(problem, read_json(path))
+        except ValueError as error:
+            raise ValueError(f"{path.name!r}: {error}") from None
+
+
+PLACER = Expert

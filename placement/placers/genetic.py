@@ -1,0 +1,170 @@
+"""Genetic search over clusters, level by level from coarse to fine.
+
+A placement is a string of devices, one per cluster of units; strings are crossed, mutated and kept
+by tournament, then split into the clusters of the next finer level. Holland, "Adaptation in Natural
+and Artificial Systems", 1975; the levels are those of multilevel partitioning (Karypis and Kumar,
+1998). Populations are simulated over all cores.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from placement._evaluator import values_s
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers._candidates import best_of, names_of, starts
+from placement.placers._chain import start_of
+from placement.placers._coarsen import levels
+from placement.placers._feasible import limit_bytes
+
+# Simulations that a search may spend when nobody limits it, by visits of kernels and tensors.
+DEFAULT_VISITS = 60_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Genetic(Placer):
+    summary = "Crosses and mutates a population of placements, from coarse clusters to single ops"
+    paper = "Holland: Adaptation in Natural and Artificial Systems, 1975"
+    objectives = ("latency", "throughput")
+    all_cores: ClassVar[bool] = True
+
+    max_iterations: int = setting(
+        0, "Generations of each level; 0 takes as many as a few seconds allow, by the graph's size"
+    )
+    population: int = setting(40, "Placements in a generation")
+    mutation: float = setting(0.02, "Share of clusters that change device at random in a child")
+    start: str = setting("heft,single", "Placers to start from, separated by commas")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        if self.population < 4 or not 0 <= self.mutation <= 1:
+            raise ValueError(
+                f"A population of {self.population} with a mutation of {self.mutation} cannot"
+                " evolve; use 4 or more placements and a share from 0 to 1."
+            )
+        begun = starts(problem, names_of(self.start))
+        first = [start_of(problem, placement) for placement in begun]
+        rng = np.random.default_rng(self.seed)
+        coarse_first = [*reversed(levels(problem)), np.arange(problem.num_units)]
+        clock = _Clock(self.time_limit_s, len(coarse_first))
+        found = np.stack([start.devices for start in first])
+        best_s = math.inf
+        for level, cluster in enumerate(coarse_first):
+            generation = _Generation(problem, cluster, first[0].order, rng, self.mutation)
+            found = generation.populated(found, self.population)
+            value_s = generation.values_s(found)
+            for _ in range(self.max_iterations or self._generations(problem, len(coarse_first))):
+                if clock.is_over(level):
+                    break
+                children = generation.children(found, value_s)
+                found, value_s = _survivors(
+                    np.vstack([found, children]),
+                    np.concatenate([value_s, generation.values_s(children)]),
+                    self.population,
+                )
+            best_s = min(best_s, float(value_s.min()))
+            if not report(Progress(best_s=best_s, step=level + 1, of=len(coarse_first))):
+                break
+        ends = [problem.placement_of(units, first[0].order.tolist()) for units in found[:3]]
+        return best_of(problem, [*begun, *ends])
+
+    def _generations(self, problem: Problem, num_levels: int) -> int:
+        if self.time_limit_s is not None:
+            return 1 << 40
+        visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
+        budget = DEFAULT_VISITS // (visits * self.population * num_levels)
+        return max(2, min(budget, problem.num_units * problem.num_devices // num_levels, 200))
+
+
+class _Clock:
+    """Shares a time limit among the levels."""
+
+    def __init__(self, limit_s: float | None, num_levels: int) -> None:
+        self._begun_s, self._limit_s = time.perf_counter(), limit_s
+        self._num_levels = num_levels
+
+    def is_over(self, level: int) -> bool:
+        if self._limit_s is None:
+            return False
+        share = (time.perf_counter() - self._begun_s) / max(1e-9, self._limit_s)
+        return share >= (level + 1) / self._num_levels
+
+
+class _Generation:
+    """Placements (N, U) whose units move by clusters (U,), and what they are worth."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        cluster: Ints,
+        order: Ints,
+        rng: np.random.Generator,
+        mutation: float,
+    ) -> None:
+        self.problem, self.cluster, self.order = problem, cluster, order
+        self.rng, self.mutation = rng, mutation
+        self.num_clusters = int(cluster.max(initial=-1)) + 1
+        self._fallback = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
+        self._bytes = np.bincount(
+            problem.unit_of_kernel, problem.kernels.arrays.param_bytes, minlength=problem.num_units
+        )
+
+    def allowed(self, devices: Ints) -> Ints:
+        """The same with units that may not run where they are on their fastest device."""
+        may = self.problem.allowed[np.arange(self.problem.num_units), devices]
+        return np.where(may, devices, self._fallback)
+
+    def populated(self, found: Ints, population: int) -> Ints:
+        """The placements found so far, and mutants of them up to the population."""
+        rows = [*found[:population]]
+        while len(rows) < population:
+            parent = found[len(rows) % len(found)]
+            share = min(1.0, 0.02 * 2 ** (len(rows) % 6))
+            rows.append(self._mutant(parent, share))
+        return np.stack([self.allowed(row) for row in rows])
+
+    def children(self, found: Ints, value_s: Floats) -> Ints:
+        """As many children as parents: two tournaments, uniform crossing by cluster, mutation."""
+        num = len(found)
+        pairs = self.rng.integers(num, size=(num, 2, 2))
+        one, other = pairs[..., 0], pairs[..., 1]
+        better = np.where(value_s[one] <= value_s[other], one, other)
+        from_first = self.rng.random((num, self.num_clusters)) < 0.5
+        crossed = np.where(from_first[:, self.cluster], found[better[:, 0]], found[better[:, 1]])
+        return np.stack([self.allowed(self._mutant(row, self.mutation)) for row in crossed])
+
+    def _mutant(self, devices: Ints, share: float) -> Ints:
+        changes = self.rng.random(self.num_clusters) < share
+        if not changes.any():
+            changes[self.rng.integers(self.num_clusters)] = True
+        dest = self.rng.integers(self.problem.num_devices, size=self.num_clusters)
+        return np.where(changes[self.cluster], dest[self.cluster], devices)
+
+    def values_s(self, placements: Ints) -> Floats:
+        """Seconds of each, infinite where weights exceed a device's memory."""
+        limits = limit_bytes(self.problem)
+        value_s = values_s(self.problem, self.order, placements)
+        for i, devices in enumerate(placements):
+            held = np.bincount(devices, self._bytes, minlength=limits.size)
+            if (held > limits).any():
+                value_s[i] = np.inf
+        return value_s
+
+
+def _survivors(placements: Ints, value_s: Floats, population: int) -> tuple[Ints, Floats]:
+    """The best of all, each placement once, in order of value and then of age."""
+    _, unique = np.unique(placements, axis=0, return_index=True)
+    kept = np.sort(unique)
+    kept = kept[np.argsort(value_s[kept], kind="stable")][:population]
+    while len(kept) < population:
+        kept = np.concatenate([kept, kept])[:population]
+    return placements[kept], value_s[kept]
+
+
+PLACER = Genetic

@@ -1,0 +1,130 @@
+"""Greedy fill: units in topological order, one device filled after another.
+
+The baseline of Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph
+Operators", NeurIPS 2020. For latency a device is filled up to its memory. For throughput it is
+filled up to a load that all devices share, too; several such loads are tried, since transfers are
+known only afterwards. The order is a depth-first one, which keeps neighbours together.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.split_cost import max_load_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedyFill(Placer):
+    summary = "Ops in topological order, each device filled to its memory or its share of the load"
+    paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
+    objectives = ("latency", "throughput")
+    quick_up_to = 1_000_000
+
+    loads: int = setting(120, "Throughput: how many shared loads to try, from an even share to all")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        after = _unit_successors(problem)
+        if problem.objective == "latency":
+            chosen, _ = _filled(problem, from_sources(problem, after), math.inf)
+            return problem.placement_of(chosen)
+        fastest_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
+        share_s = float(fastest_s.sum()) / problem.num_devices
+        steps = max(1, self.loads)
+        tries = [share_s * problem.num_devices ** (step / steps) for step in range(steps)] + [
+            math.inf
+        ]
+        best: tuple[float, float] = (math.inf, math.inf)
+        chosen = [0] * problem.num_units
+        for step, most_s in enumerate(tries):
+            for order in (from_sources(problem, after), from_sinks(problem, after)):
+                devices, excess_bytes = _filled(problem, order, most_s)
+                value = max_load_s(problem, np.array(devices)[problem.unit_of_kernel])
+                if (excess_bytes, value) < best:
+                    best, chosen = (excess_bytes, value), devices
+            if not report(Progress(best_s=best[1], step=step, of=len(tries))):
+                break
+        return problem.placement_of(chosen)
+
+
+def _filled(problem: Problem, order: list[int], most_s: float) -> tuple[list[int], float]:
+    """A device per unit within memory and `most_s` of compute, and the bytes that fit nowhere.
+
+    A unit that the device at hand may not run goes to the next one that may, which closes nothing.
+    What fits nowhere goes to the last device that may run it.
+    """
+    allowed, unit_s = problem.allowed.tolist(), problem.unit_s.tolist()
+    sizes = np.zeros(problem.num_units)
+    np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.param_bytes)
+    size = sizes.tolist()
+    limits = [d.memory_bytes for d in problem.machine.devices]
+    room = [math.inf if limit is None else float(limit) for limit in limits]
+    left_s = [most_s] * problem.num_devices
+    chosen, at_hand = [0] * problem.num_units, 0
+    for unit in order:
+        may = [d for d, ok in enumerate(allowed[unit]) if ok]
+        fitting = [d for d in may if size[unit] <= room[d] and unit_s[unit][d] <= left_s[d]]
+        d = ([d for d in fitting if d >= at_hand] or fitting or may[-1:])[0]
+        if at_hand in may:
+            at_hand = max(at_hand, d)
+        chosen[unit] = d
+        room[d] -= size[unit]
+        left_s[d] -= unit_s[unit][d]
+    return chosen, sum(max(0.0, -r) for r in room)
+
+
+def _unit_successors(problem: Problem) -> list[set[int]]:
+    unit = problem.unit_of_kernel.tolist()
+    after: list[set[int]] = [set() for _ in range(problem.num_units)]
+    for k, readers in enumerate(problem.kernels.successors):
+        after[unit[k]].update(unit[r] for r in readers if unit[r] != unit[k])
+    return after
+
+
+def from_sources(problem: Problem, after: list[set[int]]) -> list[int]:
+    """Reverse postorder of a depth-first search, units visited in the order of their last ops."""
+    rank = _rank_of_last_op(problem)
+    return _postorder([sorted(a, key=rank.__getitem__) for a in after], rank)[::-1]
+
+
+def from_sinks(problem: Problem, after: list[set[int]]) -> list[int]:
+    """Postorder of a search against the edges, last units first: every unit as late as possible."""
+    rank = [-r for r in _rank_of_last_op(problem)]
+    before: list[list[int]] = [[] for _ in after]
+    for u in sorted(range(len(after)), key=rank.__getitem__):
+        for v in after[u]:
+            before[v].append(u)
+    return _postorder(before, rank)
+
+
+def _rank_of_last_op(problem: Problem) -> list[int]:
+    last = [max(ops, default=-1) for ops in problem.ops_of_unit]
+    rank = [0] * len(last)
+    for position, unit in enumerate(sorted(range(len(last)), key=lambda u: (last[u], u))):
+        rank[unit] = position
+    return rank
+
+
+def _postorder(neighbours: list[list[int]], rank: list[int]) -> list[int]:
+    """Each node after those that it leads to (but for cycles), starting from small ranks."""
+    seen = [False] * len(neighbours)
+    order: list[int] = []
+    for root in sorted(range(len(neighbours)), key=rank.__getitem__):
+        stack = [] if seen[root] else [(root, iter(neighbours[root]))]
+        seen[root] = True
+        while stack:
+            node, rest = stack[-1]
+            following = next((v for v in rest if not seen[v]), None)
+            if following is None:
+                order.append(node)
+                stack.pop()
+            else:
+                seen[following] = True
+                stack.append((following, iter(neighbours[following])))
+    return order
+
+
+PLACER = GreedyFill

@@ -1,0 +1,59 @@
+"""Iterated local search: moves that do not worsen, and a kick where none is left.
+
+Moves take an op, a fused group, a chain, a scope block or a cluster to another device, or an op to
+the device of a neighbour (a shift of the border between devices); half of them start at the
+critical path. Lourenço, Martin and Stützle, "Iterated local search", Handbook of Metaheuristics,
+2003.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Report, quiet, setting
+from placement.placers._candidates import best_of, names_of, starts
+from placement.placers._chain import Chain, start_of
+from placement.placers._coarsen import blocks
+from placement.placers._improve import improve
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalSearch(Placer):
+    summary = "Moves ops and blocks while that helps, then kicks and goes on (local search)"
+    paper = "Lourenço, Martin, Stützle: Iterated local search, Handbook of Metaheuristics, 2003"
+    objectives = ("latency", "throughput")
+    all_cores: ClassVar[bool] = True
+
+    max_iterations: int = setting(
+        0, "Moves of each chain; 0 takes as many as a few seconds allow, by the graph's size"
+    )
+    kick: int = setting(3, "Blocks that change device at random where no move helps any more")
+    start: str = setting(
+        "heft,single", "Placers to start from, separated by commas; one chain each"
+    )
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        begun = starts(problem, names_of(self.start))
+        moved_together = blocks(problem)
+        chains = [
+            Chain(
+                problem,
+                start_of(problem, placement),
+                moved_together,
+                seed=self.seed + 1000 * i,
+                kick=self.kick,
+            )
+            for i, placement in enumerate(begun)
+        ]
+        improve(
+            problem,
+            chains,
+            report,
+            max_iterations=self.max_iterations,
+            time_limit_s=self.time_limit_s,
+        )
+        return best_of(problem, [*begun, *(chain.placement for chain in chains)])
+
+
+PLACER = LocalSearch

@@ -1,0 +1,195 @@
+"""The cost model of split graphs: loads of devices, latency of subgraph calls, contiguity.
+
+Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020,
+written from its definitions and independent of every placer. Tensors move through host memory: a
+device off the host (an accelerator) pays for each tensor that it takes in or hands out, once, and
+does not compute meanwhile; a device on the host (a CPU) never pays.
+
+A set of kernels on an accelerator is one call: it starts when its last input is there, takes inputs
++ compute + outputs, and its values appear when it ends. A kernel on a CPU is a call of its own, and
+any number of them run at the same time.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints, topological_order
+from placement.core.problem import Problem
+
+
+class Call(NamedTuple):
+    """Kernels (indices) that a device (index) runs in one call, in the order it runs them."""
+
+    device: int
+    kernels: tuple[int, ...]
+
+
+def crossing_s(problem: Problem) -> Floats:
+    """Seconds of every tensor between every device and host memory, (T, D); zero for CPUs."""
+    costs, num_bytes = problem.costs, problem.kernels.arrays.tensor_bytes
+    seconds = costs.latency_s.max(axis=1) + num_bytes[:, None] * costs.s_per_byte.max(axis=1)
+    return np.where([d.on_host for d in problem.machine.devices], 0.0, seconds)
+
+
+def parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Floats:
+    """Seconds of each part (P,) of the kernels: inputs from outside, compute, outputs to outside.
+
+    A tensor is taken in once by each part that reads it elsewhere than it is made, and handed out
+    once by its maker's part. Model inputs start on the host and model outputs end there.
+    """
+    arrays, moving_s, num_parts = problem.kernels.arrays, crossing_s(problem), len(device_of_part)
+    device = device_of_part[part_of_kernel]
+    compute_s = problem.costs.compute_s[np.arange(len(device)), device]
+    total: Floats = np.zeros(num_parts)
+    np.add.at(total, part_of_kernel, compute_s)
+    tensor = np.repeat(np.arange(len(moving_s)), np.diff(arrays.consumer_ptr))
+    reader = part_of_kernel[arrays.consumers]
+    maker = np.full(len(moving_s), -1, dtype=np.int64)
+    made = arrays.producer >= 0
+    maker[made] = part_of_kernel[arrays.producer[made]]
+    crosses = reader != maker[tensor]
+    taken = np.unique(tensor[crosses] * num_parts + reader[crosses])
+    np.add.at(
+        total,
+        taken % num_parts,
+        moving_s[taken // num_parts, device_of_part[taken % num_parts]],
+    )
+    leaves = arrays.is_output.copy()
+    leaves[tensor[crosses]] = True
+    out = np.flatnonzero(leaves & made)
+    np.add.at(total, maker[out], moving_s[out, device_of_part[maker[out]]])
+    return total
+
+
+def loads_s(problem: Problem, device_of_kernel: Ints) -> dict[str, float]:
+    """Seconds of work per sample by device, in declared order."""
+    loads = parts_s(problem, device_of_kernel, np.arange(problem.num_devices))
+    names = (d.name for d in problem.machine.devices)
+    return dict(zip(names, loads.tolist(), strict=True))
+
+
+def max_load_s(problem: Problem, device_of_kernel: Ints) -> float:
+    """Seconds between samples of a full pipeline: the objective "throughput"."""
+    return max(loads_s(problem, device_of_kernel).values())
+
+
+def sizes_bytes(problem: Problem, device_of_kernel: Ints) -> dict[str, float]:
+    """Sum of the kernels' sizes by device, in declared order: what its memory has to hold."""
+    sizes = problem.kernels.arrays.param_bytes
+    held = np.bincount(device_of_kernel, sizes, minlength=problem.num_devices)
+    names = (d.name for d in problem.machine.devices)
+    return dict(zip(names, held.tolist(), strict=True))
+
+
+def over_memory(problem: Problem, device_of_kernel: Ints) -> tuple[str, ...]:
+    """Names of the devices that hold more than they have memory for."""
+    held = sizes_bytes(problem, device_of_kernel)
+    limits = {d.name: d.memory_bytes for d in problem.machine.devices}
+    return tuple(n for n, size in held.items() if (limit := limits[n]) is not None and size > limit)
+
+
+def latency_s(problem: Problem, calls: Sequence[Call]) -> float:
+    """Seconds of one sample; an accelerator runs its calls in the order given.
+
+    Kernels in none of the calls run one by one on the first CPU. A ValueError says that the calls
+    wait for each other in a cycle.
+    """
+    calls = _with_single_kernels(problem, calls)
+    part = np.empty(len(problem.kernels.ops), dtype=np.int64)
+    for i, call in enumerate(calls):
+        part[list(call.kernels)] = i
+    duration_s = parts_s(problem, part, np.array([c.device for c in calls])).tolist()
+    successors = _call_successors(problem, calls, part)
+    order = topological_order(len(calls), successors)
+    if order is None:
+        raise ValueError(
+            "The calls wait for each other in a cycle; split one of them (--set calls=2 where the"
+            " placer has it) or move kernels."
+        )
+    start_s = [0.0] * len(calls)
+    end_s = [0.0] * len(calls)
+    for i in order:
+        end_s[i] = start_s[i] + duration_s[i]
+        for j in successors[i]:
+            start_s[j] = max(start_s[j], end_s[i])
+    return max(end_s, default=0.0)
+
+
+def _with_single_kernels(problem: Problem, calls: Sequence[Call]) -> list[Call]:
+    """The accelerators' calls and every other kernel as a call of its own."""
+    on_host = [d.on_host for d in problem.machine.devices]
+    whole = [c for c in calls if not on_host[c.device]]
+    cpu_of = {k: c.device for c in calls if on_host[c.device] for k in c.kernels}
+    covered = {k for c in whole for k in c.kernels}
+    rest = [k for k in range(len(problem.kernels.ops)) if k not in covered]
+    if rest and True not in on_host:
+        raise ValueError(
+            f"Kernel {problem.kernels.ops[rest[0]].name!r} is in no call and the machine has no"
+            " CPU; put it into one."
+        )
+    return whole + [Call(cpu_of.get(k, on_host.index(True)), (k,)) for k in rest]
+
+
+def _call_successors(problem: Problem, calls: Sequence[Call], part: Ints) -> list[list[int]]:
+    """Calls that wait for each call: those that read from it and its device's next one."""
+    after: list[set[int]] = [set() for _ in calls]
+    last: dict[int, int] = {}
+    for i, call in enumerate(calls):
+        if not problem.machine.devices[call.device].on_host:
+            if call.device in last:
+                after[last[call.device]].add(i)
+            last[call.device] = i
+    for k, readers in enumerate(problem.kernels.successors):
+        after[int(part[k])].update(int(part[r]) for r in readers if part[r] != part[k])
+    return [sorted(a) for a in after]
+
+
+def calls_of(problem: Problem, device_of_kernel: Ints) -> tuple[Call, ...]:
+    """Calls that run a placement, in a valid order: few and large, CPU kernels one by one.
+
+    Where every accelerator's kernels can be one call without calls waiting for each other in a
+    cycle, they are. Else the accelerator that comes nearest to running all it has left runs what it
+    can, ties to the first.
+    """
+    on_host = [d.on_host for d in problem.machine.devices]
+    device = device_of_kernel.tolist()
+    successors = problem.kernels.successors
+    missing = [len(p) for p in problem.kernels.predecessors]
+    left = np.bincount(device_of_kernel, minlength=problem.num_devices).tolist()
+    ready: list[list[int]] = [[] for _ in left]
+    calls: list[Call] = []
+
+    def release(freed: list[int]) -> None:
+        """Note kernels whose inputs are all there or come from the call that they can join."""
+        while freed:
+            k = freed.pop()
+            d = device[k]
+            if on_host[d]:
+                calls.append(Call(d, (k,)))
+                left[d] -= 1
+            else:
+                ready[d].append(k)
+            for r in successors[k]:
+                if on_host[d] or device[r] == d:
+                    missing[r] -= 1
+                    if missing[r] == 0:
+                        freed.append(r)
+
+    release([k for k in reversed(range(len(device))) if missing[k] == 0])
+    while any(ready):
+        d = min((d for d, r in enumerate(ready) if r), key=lambda d: (left[d] - len(ready[d]), d))
+        kernels, ready[d] = tuple(sorted(ready[d])), []
+        left[d] -= len(kernels)
+        calls.append(Call(d, kernels))
+        freed = []
+        for k in kernels:
+            for r in successors[k]:
+                if device[r] != d:
+                    missing[r] -= 1
+                    if missing[r] == 0:
+                        freed.append(r)
+        release(freed[::-1])
+    return tuple(calls)

@@ -1,0 +1,1 @@
+"""Splits of profiled workloads over accelerators and CPUs: instances, engines and bounds."""

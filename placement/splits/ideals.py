@@ -1,0 +1,216 @@
+"""Exact contiguous split for throughput: dynamic programming over ideals, below a threshold.
+
+Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020:
+the parts of a contiguous split are the differences of a chain of ideals (downward-closed sets).
+Their program tries all pairs of ideals. Here no part may exceed a threshold, which leaves few
+pairs; it starts a little above a lower bound and rises until there is a chain. The least maximal
+load below the first threshold that has one is the optimum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.splits.bounds import offload_s, throughput_bound_s
+from placement.splits.contract import Units
+from placement.splits.instance import Bools, csr
+from placement.splits.parts import devices_of_parts
+
+FIRST_SLACK = 0.005
+MOST_WORDS = 4_000_000
+# The slack counts from this share of all work where the bound is less, even zero.
+TINY = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The parts of a contiguous split: device of each unit (U,) and the largest load."""
+
+    device_of_unit: Ints
+    load_s: float
+
+
+class TooManyIdeals(ValueError):
+    """The graph is too wide for the exact method."""
+
+
+def best_chain(units: Units, *, max_ideals: int, upper_s: float = np.inf) -> Chain | None:
+    """The optimal contiguous split, None if no split keeps all limits.
+
+    `upper_s` is the load of a known split, if any. Raises TooManyIdeals beyond `max_ideals`.
+    """
+    table = _table(units, max_ideals)
+    bound_s = throughput_bound_s(units)
+    everything_s = table.most_s
+    slack = FIRST_SLACK
+    while True:
+        cap_s = min(bound_s + slack * max(bound_s, TINY * everything_s), upper_s, everything_s)
+        best = table.best(cap_s)
+        if np.isfinite(best[-1]).any() or cap_s >= min(upper_s, everything_s):
+            break
+        slack *= 2.0
+    if not np.isfinite(best[-1]).any():
+        return None
+    return Chain(_devices(units, table, best), float(best[-1].min()))
+
+
+@dataclass(frozen=True, eq=False)
+class IdealTable:
+    """All ideals (M) by rising accelerator work, then size, and what the recurrence reads of them.
+
+    `rows` (M, W) are words of bits; the others are sums over each ideal, see `_fast_ideals`.
+    """
+
+    units: Units
+    rows: Ints
+    acc_s: Floats
+    cpu_s: Floats
+    size_bytes: Floats
+    no_acc: Ints
+    no_cpu: Ints
+    pins: Ints
+    ptr: Ints
+    nets: Ints
+    counts: Ints
+    crossing_s: Floats
+    by_cpu: Ints
+
+    @property
+    def most_s(self) -> float:
+        """No load of any part is larger."""
+        cost = float(self.units.net_cost_s.sum())
+        return max(float(self.acc_s[-1]) + cost, float(self.cpu_s[-1])) * (1.0 + 1e-9)
+
+    def best(self, cap_s: float) -> Floats:
+        """Least maximal load by (ideal, accelerators, CPUs) over chains of loads up to `cap_s`."""
+        from placement.splits._fast_ideals import chains
+
+        instance = self.units.instance
+        return chains(
+            self.rows,
+            self.acc_s,
+            self.cpu_s,
+            self.size_bytes,
+            self.no_acc,
+            self.no_cpu,
+            self.pins,
+            self.ptr,
+            self.nets,
+            self.counts,
+            self.crossing_s,
+            self.units.net_cost_s,
+            self.by_cpu,
+            np.array([offload_s(self.units, c * cap_s) for c in range(instance.num_cpus + 1)]),
+            instance.num_accelerators,
+            instance.limit_bytes,
+            cap_s,
+        )
+
+    def bits(self, which: Ints) -> Bools:
+        """Units inside each of some ideals, (len(which), U)."""
+        from placement.splits._fast_ideals import WORD
+
+        u = np.arange(self.units.num_units)
+        return (self.rows[which][:, u // WORD] >> (u % WORD) & 1).astype(np.bool_)
+
+    def loads_s(self, before: Ints, j: int) -> tuple[Floats, Floats]:
+        """Load of the parts between some ideals and ideal j, on an accelerator and on a CPU.
+
+        Infinite where a part is not allowed.
+        """
+        units = self.units
+        inside = ~(self.rows[before] & ~self.rows[j]).any(axis=1)
+        inside &= self.pins[j] <= self.pins[before] + 1
+        part = self.bits(np.array([j])) & ~self.bits(before)
+        net_of_pin = np.repeat(np.arange(len(units.net_cost_s)), np.diff(units.net_ptr))
+        held = np.zeros((len(before), len(units.net_cost_s)), dtype=np.int64)
+        np.add.at(held.T, net_of_pin, part[:, units.net_units].T)
+        cut = (held > 0) & (held < np.diff(units.net_ptr))
+        acc_ok = inside & ~(part & ~units.on_acc).any(axis=1)
+        acc_ok &= part @ units.size_bytes <= units.instance.limit_bytes
+        cpu_ok = inside & ~(part & ~units.on_cpu).any(axis=1)
+        acc_s = self.acc_s[j] - self.acc_s[before] + cut @ units.net_cost_s
+        cpu_s = self.cpu_s[j] - self.cpu_s[before]
+        return np.where(acc_ok, acc_s, np.inf), np.where(cpu_ok, cpu_s, np.inf)
+
+
+def all_ideals(succ_ptr: Ints, succ: Ints, most: int) -> Ints:
+    """All ideals of a graph as rows of words; raises TooManyIdeals beyond `most`.
+
+    Where rows are long, fewer are allowed: MOST_WORDS in all.
+    """
+    from placement.splits._fast_ideals import WORD, enumerate_ideals
+
+    num = len(succ_ptr) - 1
+    most = min(most, MOST_WORDS // (num // WORD + 1))
+    before: list[list[int]] = [[] for _ in range(num)]
+    for u in range(num):
+        for v in succ[succ_ptr[u] : succ_ptr[u + 1]]:
+            before[v].append(u)
+    keys = np.random.default_rng(0).integers(1, 2**62, num)
+    rows, count = enumerate_ideals(*csr(before), keys, most)
+    if count > most:
+        raise TooManyIdeals(f"The graph has more than {most} downward-closed sets.")
+    return rows
+
+
+def _table(units: Units, max_ideals: int) -> IdealTable:
+    from placement.splits._fast_ideals import crossing_nets, sums_of
+
+    rows = all_ideals(units.succ_ptr, units.succ, max_ideals)
+    work = np.where(units.on_acc, units.acc_s, 0.0)
+    ones = np.ones(units.num_units)
+    acc_s, num_inside = sums_of(rows, work), sums_of(rows, ones)
+    order = np.lexsort((num_inside, acc_s))
+    rows = np.ascontiguousarray(rows[order])
+    cpu_s = sums_of(rows, np.where(units.on_cpu, units.cpu_s, 0.0))
+    ptr, nets, counts, crossing_s = crossing_nets(
+        rows, units.net_ptr, units.net_units, units.net_cost_s
+    )
+    return IdealTable(
+        units=units,
+        rows=rows,
+        acc_s=acc_s[order],
+        cpu_s=cpu_s,
+        size_bytes=sums_of(rows, units.size_bytes),
+        no_acc=sums_of(rows, (~units.on_acc).astype(np.float64)).astype(np.int64),
+        no_cpu=sums_of(rows, (~units.on_cpu).astype(np.float64)).astype(np.int64),
+        pins=sums_of(rows, (units.pinned >= 0).astype(np.float64)).astype(np.int64),
+        ptr=ptr,
+        nets=nets,
+        counts=counts,
+        crossing_s=crossing_s,
+        by_cpu=np.argsort(cpu_s, kind="stable"),
+    )
+
+
+def _devices(units: Units, table: IdealTable, best: Floats) -> Ints:
+    """Device of each unit, from the chain traced back."""
+    end = best[-1]
+    a, c = (int(x) for x in np.unravel_index(int(end.argmin()), end.shape))
+    value = float(end[a, c]) * (1.0 + 1e-9)
+    j = len(best) - 1
+    parts: list[tuple[bool, Ints]] = []
+    while j > 0:
+        i, on_cpu = _step_back(table, best, j, a, c, value)
+        part = np.flatnonzero(table.bits(np.array([j]))[0] & ~table.bits(np.array([i]))[0])
+        parts.append((on_cpu, part))
+        a, c, j = a - (not on_cpu), c - on_cpu, i
+    return devices_of_parts(units, parts[::-1])
+
+
+def _step_back(
+    table: IdealTable, best: Floats, j: int, a: int, c: int, value: float
+) -> tuple[int, bool]:
+    """The ideal before j in a chain of loads up to `value`, and whether a CPU has the part."""
+    for on_cpu in (False, True):
+        if (c if on_cpu else a) == 0:
+            continue
+        before = best[:j, a, c - 1] if on_cpu else best[:j, a - 1, c]
+        reached = np.flatnonzero(before <= value)
+        found = np.flatnonzero(table.loads_s(reached, j)[on_cpu] <= value)
+        if len(found):
+            return int(reached[found[0]]), on_cpu
+    raise AssertionError("a chain leads to no ideal before its last")

@@ -1,0 +1,83 @@
+"""The memory of a schedule that runs one segment after another, against a slow count."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+
+from placement.core.schedule import Schedule, Segment
+from placement.core.violations import sequential_peak_bytes, violations
+from tests.instances import random_devices, random_problem
+
+
+def scheduled(problem, seed):
+    """Kernels in declared order on random devices, neighbours on one device at times joined."""
+    rng = random.Random(seed)
+    units = random_devices(problem, seed)
+    segments: list[Segment] = []
+    for k, op in enumerate(problem.kernels.ops):
+        device = problem.machine.devices[units[int(problem.unit_of_kernel[k])]].name
+        if segments and segments[-1].device == device and rng.random() < 0.5:
+            segments[-1] = Segment(device, (*segments[-1].kernels, op.name))
+        else:
+            segments.append(Segment(device, (op.name,)))
+    return Schedule(tuple(segments))
+
+
+def slow_peaks(problem, schedule):
+    """Count what each device holds during each segment."""
+    at, peaks = schedule.segment_of, []
+    for device in problem.machine.devices:
+        own = {k for s in schedule.segments if s.device == device.name for k in s.kernels}
+        weights = sum(op.param_bytes for op in problem.kernels.ops if op.name in own)
+        most = 0
+        for now, segment in enumerate(schedule.segments):
+            held = 0
+            for tensor in problem.kernels.tensors:
+                made = -1 if tensor.producer is None else at[tensor.producer]
+                readers = [at[c] for c in tensor.consumers]
+                here = [at[c] for c in tensor.consumers if c in own]
+                if tensor.producer in own:
+                    last = max([made, *readers])
+                elif here:
+                    last = max(here)
+                else:
+                    continue
+                last = len(schedule.segments) if tensor.is_output else last
+                held += tensor.num_bytes if max(made, 0) <= now <= last else 0
+            scratch = [
+                int(problem.costs.workspace_bytes[problem.kernels.index[k]])
+                for k in segment.kernels
+                if segment.device == device.name
+            ]
+            most = max(most, held + max(scratch, default=0))
+        peaks.append(weights + most)
+    return peaks
+
+
+def test_peaks_agree_with_the_slow_count():
+    for seed in range(60):
+        problem = random_problem(seed, num_ops=12, num_devices=1 + seed % 4)
+        scratch = np.random.default_rng(seed).integers(0, 40, 12)
+        problem = replace(problem, costs=replace(problem.costs, workspace_bytes=scratch))
+        schedule = scheduled(problem, seed)
+        assert sequential_peak_bytes(problem, schedule) == slow_peaks(problem, schedule), seed
+
+
+def test_each_broken_rule_is_named():
+    problem = random_problem(3, num_ops=6, num_devices=2)
+    names = [op.name for op in problem.kernels.ops]
+    good = Schedule(tuple(Segment("d0", (name,)) for name in names))
+    assert violations(problem, good) == ()
+    pinned = replace(problem, pins=(("op2", "d1"),))
+    assert violations(pinned, good) == ("Op 'op2' is pinned to 'd1' but runs on 'd0'.",)
+    grouped = replace(problem, groups=(("op1", "op4"),))
+    split = Schedule(tuple(Segment("d1" if n == "op4" else "d0", (n,)) for n in names))
+    assert violations(grouped, split) == ("The group of op 'op1' is split over devices.",)
+    compute_s = problem.costs.compute_s.copy()
+    compute_s[4, 1] = np.inf
+    lacking = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
+    assert violations(lacking, split) == ("Device 'd1' does not support 'op4'.",)
+    backwards = violations(problem, Schedule(good.segments[::-1]))
+    edges = sum(len(t.consumers) for t in problem.kernels.tensors if t.producer is not None)
+    assert len([v for v in backwards if "runs before" in v]) == edges > 0

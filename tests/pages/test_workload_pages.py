@@ -1,0 +1,58 @@
+"""A workload file on the pages: placed when it is opened, its values in its own unit."""
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import projects, studio
+from tests.instances import random_problem
+from tests.workloads import diamond, workload
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def opened(content, page, tmp_path, **settings):
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(content))
+    project = projects.create()
+    project.change(model_kind="path", model=str(path), **settings)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    if page != "model":
+        app.switch_page(f"pages/{page}.py").run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+@pytest.mark.parametrize("page", ["model", "devices", "run"])
+def test_every_page_draws_a_workload(page, tmp_path):
+    app = opened(diamond(), page, tmp_path)
+    written = [
+        str(e.value) for kind in (app.markdown, app.caption, app.sidebar.caption) for e in kind
+    ]
+    assert any("small" in text for text in written)
+
+
+@pytest.mark.parametrize(
+    ("objective", "label", "value"),
+    [("latency", "Predicted step time", "10 ms"), ("throughput", "Predicted per sample", "5 ms")],
+)
+def test_the_place_page_shows_milliseconds(objective, label, value, tmp_path):
+    """All four nodes are one call of 1 + 2 + 3 + 4 ms; without edges {1, 4} | {2, 3} balances
+    the load at 5 ms."""
+    content = diamond() if objective == "latency" else workload(diamond()["nodes"], [])
+    app = opened(content, "place", tmp_path, objective=objective)
+    metric = next(m for m in app.metric if m.label == label)
+    assert (metric.value, metric.delta) == (value, "from the file")
+
+
+def test_a_first_look_uses_a_method_that_fits_the_problem():
+    assert studio.first_placer(random_problem(0)) == "heft"

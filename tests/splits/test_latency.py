@@ -1,0 +1,97 @@
+"""Latency by calls: evaluation, bounds and search against definitions and the reference values."""
+
+import numpy as np
+import pytest
+
+from placement.splits.anneal_latency import CallSearch, best_calls, best_start
+from placement.splits.chain_bound import latency_bound_s
+from placement.splits.latency_bound import interval_bound_s
+from placement.splits.search import Budget
+from tests.splits import force
+from tests.splits.graphs import random_instance
+from tests.splits.workloads import read
+
+# File, latency to reach and the reference bound, in milliseconds.
+GOALS_MS = {
+    "layer_bert24_inference": (100.2186, 100.2185),
+    "layer_gnmt_inference": (231.88, 219.544),
+    "op_bert3_inference": (414.43, 401.096),
+    "op_resnet50_inference": (651.2, 532.104),
+}
+
+
+@pytest.mark.parametrize("calls_each", [1, 2])
+@pytest.mark.parametrize("training", [False, True])
+def test_the_evaluation_is_the_definition(training, calls_each):
+    rng = np.random.default_rng(1)
+    finite = 0
+    for seed in range(150):
+        instance = random_instance(seed, training=training)
+        search = CallSearch(instance, calls_each)
+        units = search.units
+        on_acc = instance.allowed[:, : instance.num_accelerators].any(axis=1)
+        on_cpu = instance.allowed[:, instance.num_accelerators :].any(axis=1)
+        for _ in range(10):
+            slot = rng.integers(-1, search.num_slots, units.num_units)
+            of_class = slot[units.unit_of_class]
+            if (~on_acc & (of_class >= 0)).any() or (~on_cpu & (of_class < 0)).any():
+                continue
+            value = search.value_s(slot)
+            held = np.zeros(search.num_slots + 1)
+            np.add.at(held, of_class, instance.class_sums(instance.size_bytes))
+            room = held[:-1].reshape(-1, calls_each).sum(axis=1) <= instance.limit_bytes
+            expected = force.latency_s(instance, of_class, calls_each) if room.all() else np.inf
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-12), seed
+            finite += np.isfinite(expected)
+    assert finite > 200
+
+
+@pytest.mark.parametrize(("calls_each", "most"), [(1, 6), (2, 5)])
+def test_bounds_and_search_stand_on_their_sides_of_the_optimum(calls_each, most):
+    met = solved = 0
+    for seed in range(70):
+        instance = random_instance(seed, training=seed % 3 == 2, most=most)
+        optimum = force.best_latency_s(instance, calls_each)
+        allowed = optimum * (1 + 1e-9) + 1e-12
+        bound = latency_bound_s(instance, calls_each)
+        assert bound <= allowed, seed
+        assert interval_bound_s(instance, calls_each) <= allowed, seed
+        found = best_calls(
+            instance, calls_each=calls_each, budget=Budget(None, 8_000), num_chains=1
+        )
+        if found is None:
+            continue
+        value = force.latency_s(instance, found.slot_of_class, calls_each)
+        assert value == pytest.approx(found.latency_s, rel=1e-9, abs=1e-12), seed
+        assert value >= optimum - 1e-9, seed
+        met += np.isfinite(optimum) and value <= allowed
+        solved += np.isfinite(optimum)
+    assert met >= 0.95 * solved > 20
+
+
+@pytest.mark.parametrize("name", GOALS_MS)
+def test_reference_values(name):
+    instance = read(f"latency/{name}")
+    goal, reference_bound = GOALS_MS[name]
+    start = best_start(instance, num_orders=9)
+    assert start.latency_s <= goal
+    on_cpus = np.full(instance.num_classes, -1)
+    assert start.latency_s <= force.latency_s(instance, on_cpus)
+    assert force.latency_s(instance, start.slot_of_class) == pytest.approx(start.latency_s)
+    bound = latency_bound_s(instance, 1, start.latency_s)
+    assert reference_bound * (1 - 1e-5) <= bound <= start.latency_s * (1 + 1e-9)
+
+
+def test_gnmt_is_solved_and_proven():
+    instance = read("latency/layer_gnmt_inference")
+    found = best_calls(instance, calls_each=1, budget=Budget(20.0, 0))
+    assert found.latency_s <= 225.66
+    assert found.latency_s <= latency_bound_s(instance, 1, found.latency_s) * (1 + 1e-9)
+
+
+def test_the_same_answer_for_the_same_budget_of_steps():
+    instance = read("latency/op_resnet50_inference")
+    found = [
+        best_calls(instance, calls_each=1, budget=Budget(None, 8_000), seed=3) for _ in range(2)
+    ]
+    assert (found[0].slot_of_class == found[1].slot_of_class).all()

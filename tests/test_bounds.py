@@ -1,0 +1,100 @@
+"""Lower bounds against brute force, linear programs and simulations."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.bounds import (
+    ceft_through_units_s,
+    largest_unit_s,
+    longest_path_s,
+    lower_bound,
+    shared_work_s,
+)
+from placement.ceft import ceft
+from placement.segments import make_schedule
+from placement.simulate import step_time_s
+from placement.throughput import seconds_per_sample
+from tests.instances import random_devices, random_problem
+
+problems = st.builds(
+    random_problem,
+    st.integers(0, 10**6),
+    num_ops=st.integers(1, 14),
+    num_devices=st.integers(2, 4),
+    execution=st.sampled_from(("op", "segment")),
+    link_contention=st.booleans(),
+    contention=st.sampled_from((0.0, 0.2)),
+    with_groups=st.booleans(),
+    with_gaps=st.booleans(),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems, st.integers(0, 1000), st.sampled_from(("latency", "throughput")))
+def test_no_placement_is_better(problem, seed, objective):
+    problem = replace(problem, objective=objective)
+    placement = problem.placement_of(random_devices(problem, seed))
+    schedule = make_schedule(problem, placement)
+    value = step_time_s if objective == "latency" else seconds_per_sample
+    assert lower_bound(problem) <= value(problem, schedule) * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems)
+def test_each_bound_is_at_least_the_simpler_one(problem):
+    unit_s = np.where(problem.allowed, problem.unit_s, np.inf)
+    evenly_s = unit_s.min(axis=1).sum() / problem.num_devices
+    assert shared_work_s(problem) >= evenly_s * (1 - 1e-9)
+    assert ceft(problem).length_s >= longest_path_s(problem) * (1 - 1e-9)
+    assert ceft_through_units_s(problem) >= ceft(problem).length_s * (1 - 1e-9)
+    assert largest_unit_s(problem) == unit_s.min(axis=1).max()
+
+
+def fractional_makespan(unit_s):
+    """Two devices: give units to the first by falling ratio, and cut where the loads meet."""
+    ratio = unit_s[:, 1] / unit_s[:, 0]
+    first, second = 0.0, float(unit_s[:, 1].sum())
+    for u in np.argsort(-ratio):
+        a, b = unit_s[u]
+        if first + a >= second - b:
+            share = (second - first) / (a + b)
+            return first + share * a
+        first, second = first + a, second - b
+    return first
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_shared_work_comes_close_to_the_linear_program(seed):
+    problem = random_problem(seed, num_ops=30, num_devices=2)
+    exact_s = fractional_makespan(problem.unit_s)
+    assert 0.98 * exact_s <= shared_work_s(problem) <= exact_s
+
+
+def test_devices_of_unequal_speed_share_by_speed():
+    """Times 1 and 9 for everything: nine tenths of the work go to the fast device."""
+    problem = random_problem(1, num_ops=20, num_devices=2)
+    compute_s = np.tile([1.0, 9.0], (20, 1))
+    unequal = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
+    assert shared_work_s(unequal) == pytest.approx(18.0)
+
+
+def test_calls_leave_the_longest_path():
+    """With a host that runs any number at a time, work is no bound."""
+    problem = random_problem(6, num_ops=12, num_devices=2)
+    problem = replace(problem, execution="call")
+    assert lower_bound(problem) == longest_path_s(problem)
+
+
+def test_a_graph_by_brute_force():
+    for seed in range(6):
+        problem = random_problem(seed, num_ops=6, num_devices=2, execution="op")
+        best = min(
+            step_time_s(problem, make_schedule(problem, problem.placement_of(devices)))
+            for devices in itertools.product(range(2), repeat=problem.num_units)
+        )
+        assert longest_path_s(problem) <= lower_bound(problem) <= best

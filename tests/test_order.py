@@ -1,0 +1,79 @@
+"""Orders of execution, compiled, against their definitions in a few lines."""
+
+import random
+
+import numpy as np
+import pytest
+
+from placement._fast_order import pop, push
+from placement.order import by_priority, kernel_order, upward_ranks
+from tests.instances import random_devices, random_problem
+
+
+def order_by_definition(graph, keys):
+    """Again and again the op with the least key among those whose predecessors have run."""
+    order = []
+    while len(order) < len(graph.ops):
+        ready = [
+            i
+            for i in range(len(graph.ops))
+            if i not in order and set(graph.predecessors[i]) <= set(order)
+        ]
+        order.append(min(ready, key=lambda i: (keys[i], i)))
+    return order
+
+
+def ranks_by_definition(problem, device):
+    """Longest path of compute and transfers from each kernel on."""
+    index = problem.kernels.index
+    ranks = [0.0] * len(device)
+    for k in reversed(range(len(device))):
+        after = [
+            problem.costs.transfer_s(device[k], device[index[c]], t.num_bytes) + ranks[index[c]]
+            for t in problem.kernels.tensors
+            if t.producer == problem.kernels.ops[k].name
+            for c in t.consumers
+        ]
+        ranks[k] = problem.costs.compute_s[k, device[k]] + max(after, default=0.0)
+    return ranks
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_ready_op_with_the_least_key_comes_first(seed):
+    rng = random.Random(seed)
+    problem = random_problem(seed, num_ops=rng.randrange(1, 25), num_devices=2)
+    keys = [float(rng.randrange(4)) for _ in problem.kernels.ops]
+    order = by_priority(problem.kernels, keys)
+    assert order == order_by_definition(problem.kernels, keys)
+    assert all(type(k) is int for k in order)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_upward_ranks_are_longest_paths(seed):
+    problem = random_problem(seed, num_ops=20, num_devices=3, with_groups=True)
+    device = np.array(random_devices(problem, seed))[problem.unit_of_kernel]
+    assert upward_ranks(problem, device) == ranks_by_definition(problem, device.tolist())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_without_an_order_of_its_own_a_placement_runs_by_falling_rank(seed):
+    problem = random_problem(seed, num_ops=20, num_devices=3)
+    devices = random_devices(problem, seed)
+    placement = problem.placement_of(devices)
+    device = problem.kernel_devices(placement)
+    keys = [-r for r in ranks_by_definition(problem, device.tolist())]
+    assert kernel_order(problem, placement, device) == order_by_definition(problem.kernels, keys)
+
+
+def test_the_heap_hands_out_by_key_and_then_by_item():
+    rng = random.Random(0)
+    entries = [(float(rng.randrange(5)), i) for i in range(100)]
+    rng.shuffle(entries)
+    keys, items, size = np.zeros(100), np.zeros(100, dtype=np.int64), 0
+    for key, item in entries:
+        size = push(keys, items, size, key, item)
+    out = []
+    while size:
+        out.append((float(keys[0]), int(items[0])))
+        size = pop(keys, items, size)
+    assert out == sorted(entries)

@@ -1,0 +1,114 @@
+"""Split files: written by --split, read by the placer expert, refused where they do not fit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from placement.loaders.workload import problem_from_workload
+from placement.pipeline import place
+from placement.split_file import split_from_json, split_to_json
+from tests.instances import random_devices, random_problem
+from tests.workloads import diamond, random_workload_problem, shared_file
+
+
+@pytest.fixture
+def problem():
+    return problem_from_workload(diamond(), "diamond")
+
+
+def command(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "placement", *map(str, arguments)],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_lists_follow_the_devices(problem):
+    placement = problem.placement_of([1, 2, 1, 2])
+    split = {"cpus": [{"nodes": [2, 4]}], "fpgas": [{"nodes": []}, {"nodes": [1, 3]}]}
+    assert split_to_json(problem, placement) == split
+    assert split_from_json(problem, split).device_of == placement.device_of
+
+
+def test_reading_gives_back_what_was_written():
+    for seed in range(30):
+        problem = random_workload_problem(seed, training=seed % 2 == 1)
+        placement = problem.placement_of(random_devices(problem, seed))
+        split = json.loads(json.dumps(split_to_json(problem, placement)))
+        assert split_from_json(problem, split) == placement, seed
+
+
+@pytest.mark.parametrize(
+    ("split", "part"),
+    [
+        ([], "neither list"),
+        ({"nodes": []}, "neither list"),
+        ({"fpgas": [1]}, "not a list"),
+        ({"fpgas": [{"nodes": 1}]}, "not a list"),
+        ({"fpgas": [{"nodes": []}] * 3}, "3 fpgas, the workload has 2"),
+        ({"cpus": [{"nodes": [1, 2, 3, 99]}]}, "node 99"),
+        ({"cpus": [{"nodes": [1, 2, 3, "4"]}]}, "node '4'"),
+        ({"cpus": [{"nodes": [1, 2]}], "fpgas": [{"nodes": [2, 3, 4]}]}, "node 2 twice"),
+        ({"cpus": [{"nodes": [1, 2]}], "fpgas": [{"nodes": [4]}]}, "node 3 no device"),
+    ],
+)
+def test_splits_that_do_not_fit(problem, split, part, tmp_path):
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps(split))
+    with pytest.raises(ValueError, match=part) as error:
+        place(problem, "expert", settings={"split": str(path)})
+    assert "split.json" in str(error.value) and str(error.value).endswith(".")
+
+
+def test_only_workloads_have_node_ids():
+    problem = random_problem(1)
+    placement = problem.placement_of([0] * problem.num_units)
+    with pytest.raises(ValueError, match="'op0' has no node id"):
+        split_to_json(problem, placement)
+
+
+def test_the_expert_needs_a_file(problem):
+    with pytest.raises(ValueError, match="needs a split file"):
+        place(problem, "expert")
+    with pytest.raises(ValueError, match=r"no file 'nowhere\.json'"):
+        place(problem, "expert", settings={"split": "nowhere.json"})
+
+
+def test_the_command_line_writes_and_reads_splits_and_prints_milliseconds(tmp_path):
+    workload, split, out = (tmp_path / name for name in ("w.json", "split.json", "out.json"))
+    workload.write_text(json.dumps(diamond()))
+    done = command(
+        *("place", workload, "--placer", "manual", "--set", "default=acc:1", "--json"),
+        *("--objective", "throughput", "--split", split, "--out", out),
+    )
+    assert done.returncode == 0, done.stderr
+    placed = json.loads(done.stdout)
+    assert (placed["value"], placed["unit"]) == (pytest.approx(10.0), "ms")
+    assert 0 < placed["lower_bound"] <= placed["value"]
+    written = json.loads(split.read_text())
+    assert written == {"cpus": [{"nodes": []}], "fpgas": [{"nodes": []}, {"nodes": [1, 2, 3, 4]}]}
+    done = command("simulate", workload, "--placement", out, "--json")
+    simulated = json.loads(done.stdout)
+    assert (simulated["value"], simulated["unit"]) == (pytest.approx(10.0), "ms")
+    assert simulated["critical_path"][-1]["end_s"] == pytest.approx(0.010)
+    done = command("compare", workload, "--placers", "manual,round_robin", "--json")
+    assert {row["unit"] for row in json.loads(done.stdout)} == {"ms"}
+    assert json.loads(done.stdout)[0]["value"] == pytest.approx(10.0)
+
+
+def test_an_experts_file_by_command():
+    workload = shared_file("throughput", "layer_gnmt_inference")
+    expert = shared_file("experts", "gnmt_inference_expert")
+    done = command(
+        *("place", workload, "--placer", "expert", "--set", f"split={expert}"),
+        *("--objective", "throughput", "--json"),
+    )
+    assert done.returncode == 0, done.stderr
+    placed = json.loads(done.stdout)
+    assert placed["value"] == pytest.approx(46.209, rel=1e-4) and placed["violations"] == []

@@ -20,16 +20,18 @@ make_venv = \
 		rm -rf $(1) && $(PYTHON) -m venv $(1); \
 	}
 
+FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
+
 .PHONY: run setup test check webgpu browser clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
 
-setup: $(VENV)/ready-to-run
+setup: $(VENV)/ready-to-run $(VENV)/compiled
 
 test: check webgpu
 
-check: $(VENV)/ready-to-test browser
+check: $(VENV)/ready-to-test $(VENV)/compiled browser
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
@@ -45,6 +47,12 @@ browser:
 $(VENV)/ready-to-run: requirements.txt
 	@$(call make_venv,$(VENV))
 	$(VENV)/bin/python $(PIP) install -r requirements.txt
+	@touch $@
+
+# Once, and again when their source has changed: so that no one waits for it later.
+$(VENV)/compiled: $(FAST) | $(VENV)/ready-to-run
+	@echo "Compiling the methods for this computer (a minute or two, once)"
+	@$(VENV)/bin/python -m placement.placers._warm >$@.txt
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt

@@ -1,1 +1,1 @@
-"""Scripts that measure on real hardware and print the tables of benchmarks/README.md."""
+"""Scripts that print the tables of benchmarks/README.md."""

@@ -86,13 +86,13 @@ def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
     num_threads = max(1, min(len(placements), os.cpu_count() or 1))
     values = np.empty(len(placements))
 
-    def work(part: Ints) -> None:
-        first, last = int(part[0]), int(part[-1]) + 1
+    def work(some: Ints, found_s: Floats) -> None:
         own = Evaluator(problem, order, flat)
-        begin_each(flat, own.state, placements[first:last], own.throughput, values[first:last])
+        begin_each(flat, own.state, some, own.throughput, found_s)
 
+    parts = np.array_split(placements, num_threads), np.array_split(values, num_threads)
     with ThreadPoolExecutor(num_threads) as pool:
-        list(pool.map(work, np.array_split(np.arange(len(placements)), num_threads)))
+        list(pool.map(work, *parts))
     return values
 
 

@@ -13,7 +13,8 @@ from placement.core.costs import Floats
 def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
     """Loads of the devices (D,) and of the links (D * D,), with a call at every crossing.
 
-    A device's load is its compute, its calls and all that it sends and receives.
+    A device's load is its compute, its calls and all that it sends and receives; host devices slow
+    each other down (see throughput.py).
     """
     device, order, first = state.device, state.order, state.first
     producer, is_output, on_host, host = flat.producer, flat.is_output, flat.on_host, flat.host
@@ -27,6 +28,7 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
     move_s, s_per_byte, tensor_bytes = flat.move_s, flat.s_per_byte, flat.tensor_bytes
     num_devices = call_s.size
     loads_s, links_s = np.zeros(num_devices), np.zeros(num_devices * num_devices)
+    work_s = np.zeros(num_devices)
     opened = np.zeros(num_devices, dtype=np.bool_)
     for i in range(order.size):
         k = order[i]
@@ -41,7 +43,7 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                 loads_s[source] += seconds
                 loads_s[d] += seconds
                 links_s[source * num_devices + d] += seconds
-        loads_s[d] += compute_s[k, d] + (call_s[d] if called else 0.0)
+        work_s[d] += compute_s[k, d] + (call_s[d] if called else 0.0)
         opened[d] = True
         for o in range(out_ptr[k], out_ptr[k + 1]):
             t = out_tensors[o]
@@ -55,7 +57,22 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                     loads_s[d] += seconds
                     loads_s[host] += seconds
                     links_s[d * num_devices + host] += seconds
+    loads_s += work_s
+    add_contention(flat, work_s, loads_s, max(loads_s.max(), links_s.max()))
     return loads_s, links_s
+
+
+@inner
+def add_contention(flat: Flat, work_s: Floats, loads_s: Floats, most_s: float) -> None:
+    """Slow each host device's work (D,) for the share of time that the others work."""
+    if flat.contention == 0.0 or not 0.0 < most_s < np.inf:
+        return
+    together_s = 0.0
+    for d in range(work_s.size):
+        together_s += work_s[d] if flat.on_host[d] else 0.0
+    for d in range(work_s.size):
+        if flat.on_host[d]:
+            loads_s[d] += work_s[d] * flat.contention * (together_s - work_s[d]) / most_s
 
 
 @inner

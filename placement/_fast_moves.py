@@ -84,7 +84,10 @@ def checkpoint_before(flat: Flat, state: RunState, touched: Ints) -> int:
         untouched = True
         for d in range(touched.size):
             # The position that device d starts next; see _fast_checkpoints.py.
-            if state.places[middle, 2 * touched.size + d] > touched[d]:
+            following = state.places[middle, 2 * touched.size + d]
+            # One that waits for what moves away could have gone on already.
+            idle = state.places[middle, touched.size + d] < 0
+            if following > touched[d] or (idle and following == touched[d]):
                 untouched = False
         if untouched:
             low = middle

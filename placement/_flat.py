@@ -1,6 +1,7 @@
 """A problem as one tuple of arrays: what compiled code reads."""
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,18 @@ class Flat(NamedTuple):
     live_memory: bool
 
 
+_known: WeakKeyDictionary[Problem, Flat] = WeakKeyDictionary()
+
+
 def flatten(problem: Problem) -> Flat:
-    """The arrays of a problem; devices without a limit have an infinite one.
+    """The arrays of a problem, made once; devices without a limit have an infinite one."""
+    if problem not in _known:
+        _known[problem] = _flattened(problem)
+    return _known[problem]
+
+
+def _flattened(problem: Problem) -> Flat:
+    """The arrays themselves.
 
     All are copies that may be written: compiled code would else be compiled once more for those
     that may not, such as the condensed problem's and the problem's own.

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.core.problem import in_unit
 from placement.critical import critical_path
+from placement.throughput import bottleneck, loads_s
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
     from placement.core.placement import Placement
+    from placement.core.problem import Problem
     from placement.core.profile import Profile
     from placement.core.timeline import Span
     from placement.pipeline import Placed, Simulated
     from profiling.execute import Run
+    from profiling.stream import Stream
 
 
 def of_machine(machine: Machine) -> dict[str, Any]:
@@ -102,9 +106,8 @@ def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
 
 
 def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> dict[str, Any]:
-    p5_s, p95_s = np.percentile(measured.step_s, (5, 95)).tolist()
     return {
-        "step_s": {"median": measured.median_s, "p5": p5_s, "p95": p95_s},
+        "step_s": _spread(measured.step_s),
         "steps_s": list(measured.step_s),
         "predicted_s": predicted.timeline.step_s,
         "error": predicted.timeline.step_s / measured.median_s - 1.0 if measured.median_s else None,
@@ -127,3 +130,39 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         "timeline": measured.timeline.to_json(),
         "predicted_timeline": predicted.timeline.to_json(),
     }
+
+
+def of_stream(
+    problem: Problem, predicted: Simulated, measured: Stream, placement: Placement
+) -> dict[str, Any]:
+    """A pipeline's answer: that of a run, whose step is the time from one output to the next.
+
+    `error` is about those seconds; `loads_s` is predicted and `busy_s` measured work per sample.
+    """
+    whole = of_run(predicted, measured.run, placement, problem.costs.origin)
+    between_s = measured.run.median_s
+    return whole | {
+        "samples_per_s": measured.samples_per_s,
+        "predicted_samples_per_s": 1.0 / predicted.value if predicted.value else None,
+        "bottleneck": measured.bottleneck,
+        "predicted_bottleneck": bottleneck(problem, predicted.schedule),
+        "predicted_s": predicted.value,
+        "error": predicted.value / between_s - 1.0 if between_s else None,
+        "latency_s": _spread(measured.latency_s),
+        "predicted_latency_s": predicted.timeline.step_s,
+        "loads_s": loads_s(problem, predicted.schedule),
+        "busy_s": dict(measured.busy_s),
+        "samples": measured.num_samples,
+        "depth": measured.depth,
+        "stages": measured.num_stages,
+        "bit_equal": measured.bit_equal,
+        "distinct_inputs": measured.distinct_inputs,
+        "distinct_outputs": measured.distinct_outputs,
+        "cancelled": measured.cancelled,
+        "critical_path": [],
+    }
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float]:
+    p5_s, median_s, p95_s = np.percentile(seconds, (5, 50, 95)).tolist()
+    return {"median": median_s, "p5": p5_s, "p95": p95_s}

@@ -3,29 +3,52 @@
 import numpy as np
 
 from placement.core.costs import Floats
+from placement.core.placement import Placement
 from placement.core.problem import Problem
 
 # Entries of the cost table that improving the shares of the work may visit (some 50 ms), and the
 # rounds that are enough where the table is small.
 _MAX_VISITED = 20_000_000
 _MAX_ROUNDS = 200
+# Workloads with more kernels have no bound of their own: it would take longer than a second.
+_MOST_KERNELS = {"latency": 1_000, "throughput": 20_000}
 # Sums of the same times in another order differ by this much at most.
 _ROUNDING = 1e-12
 
 
-def lower_bound(problem: Problem) -> float:
+def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     """Seconds that no placement can beat, in the problem's objective.
 
     Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
     Latency: the shared work and the longest path through each unit with its transfers; where ops
     run in calls (execution "call") the host runs any number at a time, so only the longest path
-    without transfers holds.
+    without transfers holds. Small workloads have better bounds (`splits/problem_bound.py`). The
+    bound also holds for what a given placement does beyond the usual: several calls of an
+    accelerator, or replicas.
     """
+    calls_each = max((placement.calls or {}).values(), default=1) if placement else 1
+    replicated = placement is not None and placement.replicas is not None
     if problem.objective == "throughput":
-        return max(shared_work_s(problem), largest_unit_s(problem))
+        bound_s = shared_work_s(problem)
+        if not replicated:
+            bound_s = max(bound_s, largest_unit_s(problem), _of_split_s(problem, calls_each))
+        return bound_s
     if problem.execution == "call":
-        return longest_path_s(problem)
+        return max(longest_path_s(problem), _of_split_s(problem, calls_each))
     return max(shared_work_s(problem), ceft_through_units_s(problem))
+
+
+def _of_split_s(problem: Problem, calls_each: int) -> float:
+    """The bound of a workload that is small enough for it and has alike accelerators, else 0."""
+    small = len(problem.kernels.ops) <= _MOST_KERNELS[problem.objective]
+    if problem.execution != "call" or not small:
+        return 0.0
+    from placement.splits.problem_bound import lower_bound_s
+
+    try:
+        return _rounded_down(lower_bound_s(problem, calls_each=calls_each))
+    except ValueError:
+        return 0.0
 
 
 def largest_unit_s(problem: Problem) -> float:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MOST_VISITS = 60_000_000
 # Candidates are ranked by schedules without merging, so a few more than asked for are looked into.
 SPARE = 8
+# Final schedules have another order and merged segments: so few moves are all looked into.
+FEW = 18
 # What saves less than this share of the step is noise.
 LEAST_SHARE = 1e-4
 
@@ -82,10 +84,11 @@ def _ranked(problem: Problem, placement: Placement) -> list[tuple[list[int], int
                 continue
             left -= 1
             value_s = evaluator.after_move_s(units, dest, base_s)
-            if value_s < base_s * (1 - LEAST_SHARE):
-                ranked.append((value_s, len(ranked), units.tolist(), dest, label))
+            ranked.append((value_s, len(ranked), units.tolist(), dest, label))
         if left <= 0:
             break
+    limit_s = np.inf if len(ranked) <= FEW else base_s * (1 - LEAST_SHARE)
+    ranked = [move for move in ranked if move[0] <= limit_s]
     return [move[2:] for move in sorted(ranked, key=lambda move: move[:2])]
 
 

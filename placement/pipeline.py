@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.core.profile import Profile
     from profiling.execute import Run
+    from profiling.stream import Stream
 
 __all__ = [
     "Emit",
@@ -44,6 +45,7 @@ __all__ = [
     "simulate",
     "simulate_schedule",
     "stored_profile",
+    "stream",
 ]
 
 
@@ -233,11 +235,10 @@ def run(
     if steps < 1 or warmup < 0:
         raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
     if problem.objective != "latency":
-        raise ValueError("A live run measures the latency of one step; use --objective latency.")
-    if not problem.machine.emulated:
-        require_present(model, problem.machine)
-    elif inputs:
-        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
+        raise ValueError(
+            "A run measures the latency of one step; a problem for throughput runs by `stream`."
+        )
+    _require_runnable(model, problem, inputs)
     from profiling.execute import execute
     from profiling.lock import measuring
 
@@ -256,6 +257,59 @@ def run(
             emit=emit,
         )
     return predicted, measured
+
+
+def stream(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    samples: int = 200,
+    warmup: int = 3,
+    depth: int | None = None,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    timeout_s: float = 60.0,
+    emit: Emit = silent,
+) -> tuple[Simulated, Stream]:
+    """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
+
+    `depth` samples are in flight at most, by default one more than the pipeline has stages.
+    """
+    if samples < 1 or warmup < 0:
+        raise ValueError(
+            f"A pipeline needs at least 1 sample and 0 warm-ups, not {samples} and {warmup}."
+        )
+    if problem.objective != "throughput":
+        raise ValueError("A pipeline measures throughput; use --objective throughput.")
+    _require_runnable(model, problem, inputs)
+    from profiling import stream as live
+    from profiling.lock import measuring
+
+    predicted = simulate(problem, placement)
+    with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
+        emit({"event": "progress", "what": "preparing the pipeline", "step": 0, "of": samples})
+        measured = live.stream(
+            problem,
+            predicted.schedule,
+            model=model,
+            samples=samples,
+            warmup=warmup,
+            depth=depth,
+            seed=seed,
+            inputs=inputs,
+            timeout_s=timeout_s,
+            emit=emit,
+        )
+    return predicted, measured
+
+
+def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
+    """ValueError unless this can run here, or on the virtual clock of its machine."""
+    if not problem.machine.emulated:
+        require_present(model, problem.machine)
+    elif inputs:
+        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
 
 
 def compare(
@@ -282,8 +336,7 @@ def compare(
         placed = place(problem, name, time_limit_s=time_limit_s, seed=seed)
         measured_s = outputs_match = None
         if live:
-            _, measured = run(model, problem, placed.placement, seed=seed, emit=emit)
-            measured_s, outputs_match = measured.median_s, measured.outputs_match
+            measured_s, outputs_match = _live(model, problem, placed.placement, seed, emit)
         rows.append(
             {
                 "placer": name,
@@ -297,6 +350,17 @@ def compare(
             }
         )
     return rows
+
+
+def _live(
+    model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
+) -> tuple[float, bool | None]:
+    """Measured seconds of the objective, and whether the outputs are right."""
+    if problem.objective == "throughput":
+        _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
+        return 1.0 / streamed.samples_per_s, streamed.run.outputs_match
+    _, measured = run(model, problem, placement, seed=seed, emit=emit)
+    return measured.median_s, measured.outputs_match
 
 
 def export(model: Model, placement: Placement, format: str, path: str) -> None:

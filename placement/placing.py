@@ -81,12 +81,13 @@ def place(
             f" for {', '.join(kind.executions)}; choose another placer."
         )
     with _alone(kind, problem, emit):
+        emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
         warm_up(built, problem)
         heard = _Heard(problem, emit)
         placement = built.place(problem, heard)
         seconds = heard.seconds()
     predicted = simulate(problem, placement)
-    bound = max(lower_bound(problem), heard.bound_s)
+    bound = max(lower_bound(problem, placement), heard.bound_s)
     broken = violations(problem, predicted.schedule, placement.calls)
     return Placed(
         placer=placer,

@@ -34,11 +34,14 @@ def simulate(problem: Problem, placement: Placement) -> Simulated:
     """What a placement is predicted to do."""
     from placement.segments import make_schedule
 
-    return simulate_schedule(problem, make_schedule(problem, placement))
+    schedule = make_schedule(problem, placement)
+    return simulate_schedule(problem, schedule, placement.replicas)
 
 
-def simulate_schedule(problem: Problem, schedule: Schedule) -> Simulated:
-    """What a schedule is predicted to do."""
+def simulate_schedule(
+    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
+) -> Simulated:
+    """What a schedule is predicted to do, where `replicas` of a device may share its part."""
     from placement.critical import critical_path
     from placement.simulate import simulate as predict
     from placement.throughput import seconds_per_sample
@@ -48,7 +51,7 @@ def simulate_schedule(problem: Problem, schedule: Schedule) -> Simulated:
     return Simulated(
         schedule=schedule,
         timeline=timeline,
-        value=timeline.step_s if latency else seconds_per_sample(problem, schedule),
+        value=timeline.step_s if latency else seconds_per_sample(problem, schedule, replicas),
         unit=problem.unit,
         critical_path=critical_path(timeline),
         busy_s=timeline.busy_s(),

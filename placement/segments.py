@@ -15,6 +15,7 @@ import numpy as np
 from placement._condensed import Condensed, condense, ready_to_run
 from placement._flat import Flat, flatten
 from placement._run_state import RunState
+from placement._stages import fewest_calls
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -24,7 +25,7 @@ from placement.order import kernel_order
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
 MAX_MERGE_SIMULATIONS = 200
 # Graphs so large that those would take seconds get fewer: this many visits of kernels together.
-MAX_MERGE_VISITS = 20_000_000
+MAX_MERGE_VISITS = 1_000_000
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12
 
@@ -45,12 +46,33 @@ def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True)
         from placement.calls import make_call_schedule
 
         return make_call_schedule(problem, placement)
+    cut, merged = cuts_of(problem, placement, merge=merge)
+    if merged is cut:
+        return _schedule(problem, cut)
+    return _within_memory(problem, cut, merged)
+
+
+def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tuple[Cut, Cut]:
+    """A placement cut at every crossing, and the same with neighbours merged where that helps."""
     device_of_kernel = problem.kernel_devices(placement)
     order = np.array(kernel_order(problem, placement, device_of_kernel), dtype=np.int64)
-    cut = _cut(problem, flatten(problem), device_of_kernel, order)
+    cut = _cut(flatten(problem), device_of_kernel, order)
     if not merge or problem.execution != "segment":
-        return _schedule(problem, cut)
-    return _within_memory(problem, cut, merge_neighbours(flatten(problem), cut))
+        return cut, cut
+    if problem.objective == "throughput":
+        return cut, fewest_calls(flatten(problem), cut)
+    return cut, merge_neighbours(flatten(problem), cut)
+
+
+def cut_value_s(problem: Problem, cut: Cut) -> float:
+    """Seconds of the objective of a placement that is cut into segments."""
+    from placement._fast_loads import find_loads
+
+    condensed, state, step_s = _simulated(flatten(problem), cut)
+    if problem.objective == "latency":
+        return step_s
+    loads_s, links_s = find_loads(condensed.flat, state)
+    return float(max(loads_s.max(), links_s.max()))
 
 
 def cut_at_crossings(
@@ -61,10 +83,10 @@ def cut_at_crossings(
     Under execution "op" every kernel is a segment of its own. `order` must be topological.
     """
     devices, in_order = np.array(device_of_kernel, np.int64), np.array(order, np.int64)
-    return _schedule(problem, _cut(problem, flatten(problem), devices, in_order))
+    return _schedule(problem, _cut(flatten(problem), devices, in_order))
 
 
-def _cut(problem: Problem, flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
+def _cut(flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
     from placement._fast_cut import cut
 
     position = np.empty(order.size, dtype=np.int64)

@@ -3,14 +3,14 @@
 Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020,
 written from its definitions and independent of every placer. Tensors move through host memory: a
 device off the host (an accelerator) pays for each tensor that it takes in or hands out, once, and
-does not compute meanwhile; a device on the host (a CPU) never pays.
+does not compute meanwhile (unless the problem says so); a device on the host (a CPU) never pays.
 
 A set of kernels on an accelerator is one call: it starts when its last input is there, takes inputs
 + compute + outputs, and its values appear when it ends. A kernel on a CPU is a call of its own, and
 any number of them run at the same time.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,11 +40,24 @@ def parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Flo
     A tensor is taken in once by each part that reads it elsewhere than it is made, and handed out
     once by its maker's part. Model inputs start on the host and model outputs end there.
     """
-    arrays, moving_s, num_parts = problem.kernels.arrays, crossing_s(problem), len(device_of_part)
+    return compute_of_parts_s(problem, part_of_kernel, device_of_part) + moves_of_parts_s(
+        problem, part_of_kernel, device_of_part
+    )
+
+
+def compute_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Floats:
+    """Seconds that each part (P,) computes."""
     device = device_of_part[part_of_kernel]
     compute_s = problem.costs.compute_s[np.arange(len(device)), device]
-    total: Floats = np.zeros(num_parts)
+    total: Floats = np.zeros(len(device_of_part))
     np.add.at(total, part_of_kernel, compute_s)
+    return total
+
+
+def moves_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Floats:
+    """Seconds that each part (P,) takes tensors in and hands them out."""
+    arrays, moving_s, num_parts = problem.kernels.arrays, crossing_s(problem), len(device_of_part)
+    total: Floats = np.zeros(num_parts)
     tensor = np.repeat(np.arange(len(moving_s)), np.diff(arrays.consumer_ptr))
     reader = part_of_kernel[arrays.consumers]
     maker = np.full(len(moving_s), -1, dtype=np.int64)
@@ -64,11 +77,39 @@ def parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Flo
     return total
 
 
-def loads_s(problem: Problem, device_of_kernel: Ints) -> dict[str, float]:
-    """Seconds of work per sample by device, in declared order."""
-    loads = parts_s(problem, device_of_kernel, np.arange(problem.num_devices))
-    names = (d.name for d in problem.machine.devices)
-    return dict(zip(names, loads.tolist(), strict=True))
+def loads_s(
+    problem: Problem, device_of_kernel: Ints, replicas: Mapping[str, int] | None = None
+) -> dict[str, float]:
+    """Seconds of work per sample by device, in declared order.
+
+    Compute and transfers add up, or only the longer counts if the problem lets them overlap.
+    `replicas` says by name how many accelerators hold the part of one and take samples in turn, so
+    that each of them has as much less to do; the others must be idle and are not shown.
+    """
+    every = np.arange(problem.num_devices)
+    compute_s = compute_of_parts_s(problem, device_of_kernel, every)
+    moves_s = moves_of_parts_s(problem, device_of_kernel, every)
+    loads = np.maximum(compute_s, moves_s) if problem.overlap else compute_s + moves_s
+    names = [d.name for d in problem.machine.devices]
+    counts = np.array([(replicas or {}).get(name, 1) for name in names], dtype=np.float64)
+    _require_idle(problem, device_of_kernel, counts)
+    return dict(zip(names, (loads / counts).tolist(), strict=True))
+
+
+def _require_idle(problem: Problem, device_of_kernel: Ints, counts: Floats) -> None:
+    """ValueError where replicas are more than there are idle accelerators, or of a CPU."""
+    more = counts > 1
+    on_host = np.array([d.on_host for d in problem.machine.devices])
+    if (more & on_host).any():
+        name = problem.machine.devices[int((more & on_host).argmax())].name
+        raise ValueError(f"Device {name!r} is a CPU and cannot be replicated; set it to 1.")
+    used = np.zeros(problem.num_devices, dtype=np.bool_)
+    used[device_of_kernel] = True
+    idle, wanted = int((~used & ~on_host).sum()), int((counts[used] - 1).sum())
+    if wanted > idle:
+        raise ValueError(
+            f"The replicas need {wanted} more accelerators, but {idle} are idle; replicate less."
+        )
 
 
 def max_load_s(problem: Problem, device_of_kernel: Ints) -> float:

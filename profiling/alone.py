@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from placement.core.machine import Device
 from profiling.backends.base import Compiled, Program
@@ -62,7 +62,13 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
         raise RuntimeError(f"The runtime failed in a step: {text}") from None
 
 
-def release(programs: Sequence[Program], lanes: Sequence[Lanes]) -> None:
+class Threads(Protocol):
+    """What runs programs; `close` says whether every thread has ended."""
+
+    def close(self) -> bool: ...
+
+
+def release(programs: Sequence[Program], lanes: Sequence[Threads]) -> None:
     """End the threads, then free the programs that they run.
 
     Where a thread is still inside a segment the programs are kept for good, for the runtime may

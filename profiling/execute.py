@@ -79,10 +79,10 @@ def execute(
     hangs or a runtime that fails; an exception from `emit` ends the run.
     """
     if problem.machine.emulated:
-        return _emulated(problem, schedule, steps, emit)
+        return emulated(problem, schedule, steps, emit)
     compiled = compiled_for(problem, model)
     feeds = compiled.feeds(seed, inputs or {})
-    _check_memory(problem, schedule)
+    require_memory(problem, schedule)
     host = next((d for d in problem.machine.devices if d.on_host), None)
     expected = expected_outputs(compiled, host, feeds, timeout_s)
     tasks = lower(problem, schedule)
@@ -93,13 +93,7 @@ def execute(
         comparison = None if compiled.random_ops else compare(expected, program.outputs())
     finally:
         release([program], [lanes])
-    alone_s, all_cores_s = {}, None
-    if baselines:
-        alone_s = {
-            d.name: baseline_s(compiled, d, feeds, timeout_s) for d in problem.machine.devices
-        }
-        if len(problem.machine.devices) > 1 and all(d.on_host for d in problem.machine.devices):
-            all_cores_s = baseline_s(compiled, None, feeds, timeout_s)
+    alone_s, all_cores_s = baselines_of(problem, compiled, feeds, timeout_s, baselines)
     median = sorted(rows, key=lambda row: row.seconds)[(len(rows) - 1) // 2]
     timeline = measured_timeline(problem, schedule, tasks, median, program.peak_bytes)
     random = ", ".join(compiled.random_ops[:3])
@@ -156,7 +150,20 @@ def lanes_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> tuple[Lane, 
     return tuple(found)
 
 
-def _check_memory(problem: Problem, schedule: Schedule) -> None:
+def baselines_of(
+    problem: Problem, compiled: Compiled, feeds: Mapping[str, Any], timeout_s: float, wanted: bool
+) -> tuple[dict[str, float | None], float | None]:
+    """Step times of the unplaced model by device, and on all cores where the devices are lanes."""
+    devices = problem.machine.devices
+    if not wanted:
+        return {}, None
+    alone_s = {d.name: baseline_s(compiled, d, feeds, timeout_s) for d in devices}
+    if len(devices) > 1 and all(d.on_host for d in devices):
+        return alone_s, baseline_s(compiled, None, feeds, timeout_s)
+    return alone_s, None
+
+
+def require_memory(problem: Problem, schedule: Schedule) -> None:
     """ValueError where the schedule, beside the unplaced model to compare with, needs too much."""
     reference_bytes = sum(op.param_bytes for op in problem.kernels.ops)
     check_memory(simulate(problem, schedule).peak_bytes, problem.machine, reference_bytes)
@@ -181,7 +188,7 @@ def _steps(
     return rows
 
 
-def _emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:
+def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:
     """What the simulation says, as if it had been run: for machines on a virtual clock."""
     predicted = simulate(problem, schedule)
     timeline = replace(predicted, origin="emulated")

@@ -16,10 +16,14 @@ from placement.bounds import (
     shared_work_s,
 )
 from placement.ceft import ceft
+from placement.core.violations import violations
+from placement.loaders.workload import problem_from_workload
+from placement.pipeline import simulate
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
 from placement.throughput import seconds_per_sample
 from tests.instances import random_devices, random_problem
+from tests.workloads import node, workload
 
 problems = st.builds(
     random_problem,
@@ -84,10 +88,26 @@ def test_devices_of_unequal_speed_share_by_speed():
 
 
 def test_calls_leave_the_longest_path():
-    """With a host that runs any number at a time, work is no bound."""
-    problem = random_problem(6, num_ops=12, num_devices=2)
-    problem = replace(problem, execution="call")
-    assert lower_bound(problem) == longest_path_s(problem)
+    """With a host that runs any number at a time, work is no bound; calls add their transfers."""
+    for seed in range(8):
+        problem = random_problem(seed, num_ops=7, num_devices=2)
+        problem = replace(problem, execution="call")
+        best = np.inf
+        for devices in itertools.product(range(2), repeat=problem.num_units):
+            schedule = make_schedule(problem, problem.placement_of(devices))
+            if not violations(problem, schedule):
+                best = min(best, step_time_s(problem, schedule))
+        assert longest_path_s(problem) <= lower_bound(problem) <= best, seed
+
+
+def test_the_bound_leaves_room_for_replicas():
+    """One op on two accelerators, each taking every other sample."""
+    content = workload([node(1, 50, 4)], [], maxFPGAs=2)
+    problem = replace(problem_from_workload(content, "one"), objective="throughput")
+    shared = replace(problem.placement_of([0]), replicas={"acc:0": 2})
+    assert simulate(problem, shared).value == pytest.approx(2e-3)
+    assert lower_bound(problem) == pytest.approx(4e-3)
+    assert lower_bound(problem, shared) <= 2e-3
 
 
 def test_a_graph_by_brute_force():

@@ -50,6 +50,7 @@ def test_placers_have_all_keys():
             "summary",
             "paper",
             "objectives",
+            "executions",
             "exact",
             "needs",
             "settings",

@@ -1,5 +1,6 @@
 """The simulator for searches against the one for schedules: values, moves, loads and memory."""
 
+import itertools
 import json
 import os
 import random
@@ -17,6 +18,8 @@ from placement._evaluator import Evaluator, values_s
 from placement._fast_loads import find_loads
 from placement._fast_moves import try_group, try_move
 from placement._run_state import STRIDE
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device
 from placement.core.violations import sequential_peak_bytes
 from placement.order import by_priority
 from placement.segments import make_schedule
@@ -120,6 +123,36 @@ def test_a_move_tried_or_kept_is_worth_what_a_new_run_says(problem, seed):
             assert try_group(own.flat, own.state, units, dest, np.inf, True) == expected
             devices = moved
     assert own.value_s(devices) == pytest.approx(fully_s(problem, devices, order), abs=CLOSE)
+
+
+def test_a_device_that_waited_for_what_moves_away_could_have_gone_on():
+    """On d0 a chain, on d1 a reader of its 40th op and then a long op that needs nothing."""
+    chain = [f"chain{i}" for i in range(2 * STRIDE)]
+    ops = (*chain[:40], "reader", "long", *chain[40:])
+    tensors = (
+        Tensor("read", chain[39], ("reader",), 1),
+        *(Tensor(f"t{i}", a, (b,), 1) for i, (a, b) in enumerate(itertools.pairwise(chain))),
+    )
+    small = random_problem(0, num_ops=len(ops), num_devices=2, contention=0.25)
+    devices = (Device("d0"), Device("d1"))
+    graph = Graph("waiting", tuple(Op(name, "op") for name in ops), tensors)
+    work_s = np.array([[1000.0] * 2 if name == "long" else [1.0] * 2 for name in ops])
+    problem = replace(
+        small,
+        graph=graph,
+        kernels=graph,
+        machine=replace(small.machine, devices=devices),
+        costs=replace(small.costs, compute_s=work_s),
+    )
+    on_d1 = np.array([name in ("reader", "long") for name in ops], dtype=np.int64)
+    order = np.arange(len(ops))
+    own = Evaluator(problem, order)
+    own.value_s(on_d1)
+    moved = on_d1.copy()
+    moved[40] = 0
+    expected_s = fully_s(problem, moved, order)
+    assert expected_s < own.value_s(on_d1) - STRIDE
+    assert own.after_move_s(np.array([40]), 0) == pytest.approx(expected_s, abs=CLOSE)
 
 
 @settings(max_examples=100, deadline=None)

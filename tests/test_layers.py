@@ -36,6 +36,7 @@ ROWS = {
     "placement.splits": 2,
     "placement.hints": 2,
     "profiling.execute": 2,
+    "profiling.stream": 2,
     "profiling.ops": 2,
     "profiling.links": 2,
     # From here on the two wings, placement and profiling, are joined.

@@ -119,12 +119,16 @@ def _number(posed: Problem) -> int:
     return _numbers.setdefault(posed, next(_next_number))
 
 
+# Most of it is compiling; what is compiled is kept on disk.
+FIRST_LOOK = "Placing the model for a first look; once on a computer this takes up to a minute"
+
+
 def placed(posed: Problem, placer: str) -> pl.Placed:
     """What a placer decides without settings, for a first look at a model."""
     return _placed(posed, placer, _number(posed))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Placing the model for a first look")
+@st.cache_resource(max_entries=16, show_spinner=FIRST_LOOK)
 def _placed(_problem: Problem, placer: str, problem: int) -> pl.Placed:
     return pl.place(_problem, placer)
 

@@ -183,7 +183,7 @@ def best_so_far(
         margin={"l": 8, "r": 8, "t": 32, "b": 8},
         font={"size": FONT_SIZE},
         xaxis={
-            "title": {"text": "seconds since the method began", "standoff": 4},
+            "title": {"text": "seconds of search", "standoff": 4},
             "rangemode": "tozero",
         },
         yaxis={"title": f"{shown} per {per}", "range": _room([*best, *filter(None, bound)], scale)},

@@ -39,7 +39,11 @@ def _label(item: Named) -> str:
 
 def _choose(key: str, drawn: str) -> None:
     name = choices.changed(key, drawn)
-    if name is not None and choices.may_write():
+    if name is None:
+        # A late value of a menu that is gone: the panel's message must stay to be read.
+        redraw.only("numbers")
+        return
+    if choices.may_write():
         _shelf().choose(name)
     redraw.only(*redraw.EDITED)
 

@@ -101,7 +101,9 @@ def numbers_of(now: Studio) -> None:
     sending = sum(s.duration_s for s in path if s.kind != "compute")
     origin = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
     counts = now.placement.ops_per_device()
-    cells = st.columns(5)
+    # In workloads a call has its sending inside, and nobody says how many bytes that is.
+    knows_bytes = now.problem.execution != "call"
+    cells = st.columns(5 if knows_bytes else 4)
     label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
     cells[0].metric(
         label,
@@ -117,15 +119,16 @@ def numbers_of(now: Studio) -> None:
         help=words.BOUND,
     )
     cells[2].metric("Segments", len(predicted.schedule.segments), help=words.SEGMENT)
-    cells[3].metric(
-        "Sent per step",
-        units.num_bytes(predicted.transfer_bytes),
-        f"costs {units.seconds(sending, unit)}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Between devices; the cost is what sending and waiting add. {words.CRITICAL}",
-    )
-    cells[4].metric(
+    if knows_bytes:
+        cells[3].metric(
+            "Sent per step",
+            units.num_bytes(predicted.transfer_bytes),
+            f"costs {units.seconds(sending, unit)}",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"Between devices; the cost is what sending and waiting add. {words.CRITICAL}",
+        )
+    cells[-1].metric(
         "Ops per device",
         " / ".join(str(counts.get(d.name, 0)) for d in now.machine.devices[:MOST_COUNTS])
         + (" …" if len(now.machine.devices) > MOST_COUNTS else ""),

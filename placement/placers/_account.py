@@ -12,18 +12,19 @@ def in_words(seconds: float) -> str:
     if seconds <= 0 or math.isinf(seconds):
         return "0 s" if seconds <= 0 else "no end"
     size, unit = next((u for u in UNITS if seconds >= 0.9995 * u[0]), UNITS[-1])
-    shown = seconds / size
-    digits = max(0, 2 - math.floor(math.log10(max(shown, 1e-9))))
-    return f"{shown:.{digits}f} {unit}"
+    digits = max(0, 2 - math.floor(math.log10(max(seconds / size, 1e-9)) + 1e-3))
+    return f"{seconds / size:.{digits}f} {unit}"
 
 
 def gap_in_words(value_s: float, bound_s: float) -> str:
     """How far a value can be from the best there is, by a proven bound."""
+    if math.isinf(value_s):
+        return "nothing within all limits yet"
     if value_s <= bound_s * (1 + 1e-9):
         return "proven optimal"
     if bound_s <= 0:
         return "no bound is known"
-    return f"at most {math.ceil(1000 * (value_s / bound_s - 1)) / 10:g} % above the optimum"
+    return f"at most {math.ceil(1000 * (value_s / bound_s - 1) - 1e-6) / 10:g} % above the optimum"
 
 
 def num_moved(before: Placement, after: Placement) -> int:

@@ -4,23 +4,32 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from placement._evaluator import can_overflow
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.schedule import Schedule
 from placement.core.violations import violations
 from placement.placers._feasible import missing_bytes
-from placement.segments import make_schedule
+from placement.segments import cut_value_s, cuts_of, make_schedule
 from placement.simulate import step_time_s
 from placement.throughput import seconds_per_sample
 
 
 def final_s(problem: Problem, placement: Placement) -> float:
     """Seconds of the objective with segments merged, infinite where the placement breaks a rule."""
-    schedule = make_schedule(problem, placement)
     if problem.execution == "call":
-        if violations(problem, schedule, placement.calls):
-            return math.inf
-    elif missing_bytes(problem, placement).any():
+        schedule = make_schedule(problem, placement)
+        broken = violations(problem, schedule, placement.calls)
+        return math.inf if broken else _objective_s(problem, schedule)
+    if missing_bytes(problem, placement).any():
         return math.inf
+    if can_overflow(problem):
+        return _objective_s(problem, make_schedule(problem, placement))
+    # Where memory cannot run short no schedule needs to be spelled out.
+    return cut_value_s(problem, cuts_of(problem, placement)[1])
+
+
+def _objective_s(problem: Problem, schedule: Schedule) -> float:
     if problem.objective == "throughput":
         return seconds_per_sample(problem, schedule)
     return step_time_s(problem, schedule)

@@ -75,7 +75,9 @@ class Chain:
         self._unit_bytes = np.bincount(
             problem.unit_of_kernel, problem.kernels.arrays.param_bytes, minlength=problem.num_units
         )
-        self._move_s, self._best_at_turn_s = 1e-5, math.inf
+        # A first guess from the size; every look at the clock corrects it.
+        self._move_s = 1e-7 * max(100, len(start.order))
+        self._best_at_turn_s = math.inf
         self._begin(start.devices, start.order)
         self._scale_s = float(self._values[0])
 

@@ -42,7 +42,8 @@ def improve(
         )
     timed = time_limit_s is not None and not max_iterations
     num_moves = max_iterations or default_moves(problem)
-    begun_s, limit_s = time.perf_counter(), max(1e-9, time_limit_s or math.inf)
+    begun_s = time.perf_counter()
+    limit_s = math.inf if time_limit_s is None else max(1e-9, time_limit_s)
     with ThreadPoolExecutor(max(1, len(chains))) as pool:
         for turn in range(NUM_TURNS):
             since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS

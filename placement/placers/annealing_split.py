@@ -14,7 +14,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.splits.contract import Units
-from placement.splits.instance import SplitInstance, from_problem
+from placement.splits.instance import SplitInstance, from_problem, require_sums
 from placement.splits.search import Budget, Tell, silent
 
 # Steps of each chain per unit where neither time nor steps are given, and the most in all.
@@ -47,6 +47,7 @@ class AnnealingSplit(Placer):
                 raise ValueError(f"Setting {name!r} is {getattr(self, name)}; use 1 or more.")
         if problem.objective == "latency":
             return self._place_calls(problem, instance, report)
+        require_sums(instance)
         return self._place_stages(problem, instance, report)
 
     def _budget(self, problem: Problem, share: float = 1.0) -> Budget:
@@ -66,7 +67,7 @@ class AnnealingSplit(Placer):
         require_room(units)
         found = best_split(
             units,
-            _contiguous(units, self.seed) if self.warm else None,
+            contiguous_start(units, self.seed) if self.warm else None,
             budget=self._budget(problem),
             num_chains=self.chains,
             seed=self.seed,
@@ -113,7 +114,7 @@ def _teller(report: Report) -> Tell:
     return tell
 
 
-def _contiguous(units: Units, seed: int) -> Ints | None:
+def contiguous_start(units: Units, seed: int) -> Ints | None:
     """The best contiguous split in terms of other units of the same instance."""
     from placement.splits.contract import contiguous_units
     from placement.splits.ideals import TooManyIdeals, best_chain

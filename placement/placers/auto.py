@@ -22,8 +22,10 @@ from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
 from placement.placers._improve import improve
 
-# Shares of the time limit: for cheap placers, and for the last comparison.
-FIRST_SHARE, LAST_SHARE = 0.4, 0.05
+# The share of the time limit for cheap placers, of which these many are tried in any case.
+FIRST_SHARE, AT_LEAST = 0.4, 2
+# Time kept for turning the search's ends into schedules, by how long one took before.
+LAST_TIMES = 2.5
 # With more kernels only the few best candidates are turned into merged schedules.
 COMPARE_ALL_UP_TO = 5_000
 FEW = 2
@@ -33,11 +35,21 @@ HOT, COLD, KICK = 0.02, 1e-5, 3
 
 @dataclass(frozen=True)
 class _Found:
-    """A placement, who found it and its value in seconds, infinite where memory forbids it."""
+    """A placement, who found it and its value in seconds, infinite where memory forbids it.
+
+    `compare_s` is the time that it took to find the value.
+    """
 
     name: str
     placement: Placement
     value_s: float
+    compare_s: float
+
+
+def _compared(name: str, problem: Problem, placement: Placement) -> _Found:
+    begun_s = time.perf_counter()
+    value_s = final_s(problem, placement)
+    return _Found(name, placement, value_s, time.perf_counter() - begun_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +72,24 @@ class Auto(Placer):
         watch = _Watch(report, lower_bound(problem))
         found = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
         first = best = min(found, key=lambda f: f.value_s)
-        left_s = limit_s - (time.perf_counter() - begun_s) - LAST_SHARE * min(limit_s, 1e9)
+        spent_s = time.perf_counter() - begun_s
+        left_s = limit_s - spent_s - LAST_TIMES * max(f.compare_s for f in found)
         if watch.going_on and best.value_s > watch.bound_s * (1 + 1e-9) and left_s > 0:
             search = self._split if problem.execution == "call" else self._search
             improved = search(problem, found, watch, left_s)
             best = min([best, *improved], key=lambda f: f.value_s)
+        if math.isinf(best.value_s):
+            raise ValueError(
+                "No placement within all limits was found; give the devices more memory, remove"
+                " pins or search longer."
+            )
         watch.conclude(first, best)
         return best.placement
 
     def _first(
         self, problem: Problem, watch: "_Watch", clock: Callable[[], float], limit_s: float
     ) -> list[_Found]:
-        """What the cheap placers find within their share of the time; at least one is tried."""
+        """What the cheap placers find within their share of the time."""
         from placement.placers import placer_class
 
         found: list[_Found] = []
@@ -79,14 +97,15 @@ class Auto(Placer):
         slowest_s = 0.0
         for name in quick_placers(problem):
             before_s = clock()
-            if found and (before_s + slowest_s > FIRST_SHARE * limit_s or not watch.going_on):
+            late = len(found) >= AT_LEAST and before_s + slowest_s > FIRST_SHARE * limit_s
+            if found and (late or not watch.going_on):
                 break
             try:
                 placement = placer_class(name)(seed=self.seed).place(_known_to(name, problem))
             except ValueError as error:
                 refusal = refusal or error
                 continue
-            found.append(_Found(name, placement, final_s(problem, placement)))
+            found.append(_compared(name, problem, placement))
             watch.hear(found[-1].value_s, name)
             slowest_s = max(slowest_s, clock() - before_s)
         if not found:
@@ -117,7 +136,7 @@ class Auto(Placer):
         )
         chains.sort(key=lambda chain: chain.best_s)
         few = chains if len(problem.kernels.ops) <= COMPARE_ALL_UP_TO else chains[:1]
-        return [_Found("search", c.placement, final_s(problem, c.placement)) for c in few]
+        return [_compared("search", problem, chain.placement) for chain in few]
 
     def _split(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
@@ -134,7 +153,7 @@ class Auto(Placer):
             end = placer.place(problem, watch.pass_on)
         except ValueError:
             return []
-        return [_Found("search", end, final_s(problem, end))]
+        return [_compared("search", problem, end)]
 
 
 def quick_placers(problem: Problem) -> list[str]:
@@ -148,7 +167,7 @@ def quick_placers(problem: Problem) -> list[str]:
         for kind in [placer_class(name)]
         if size <= kind.quick_up_to and problem.execution in kind.executions
     ]
-    first = ("single", "heft", "greedy_fill", "linear_dp")
+    first = ("heft", "single", "greedy_fill", "linear_dp")
     return sorted(
         quick, key=lambda name: (first.index(name) if name in first else len(first), name)
     )

@@ -7,13 +7,15 @@ known only afterwards. The order is a depth-first one, which keeps neighbours to
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import EXECUTIONS, Problem
 from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers._feasible import within_memory
 from placement.split_cost import max_load_s
 
 
@@ -22,36 +24,47 @@ class GreedyFill(Placer):
     summary = "Ops in topological order, each device filled to its memory or its share of the load"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
     objectives = ("latency", "throughput")
-    quick_up_to = 1_000_000
+    executions = EXECUTIONS
+    quick_up_to = 3_000
 
     loads: int = setting(120, "Throughput: how many shared loads to try, from an even share to all")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         after = _unit_successors(problem)
+        orders = [from_sources(problem, after), from_sinks(problem, after)]
+        return within_memory(
+            problem,
+            lambda scale: problem.placement_of(self._devices(problem, orders, scale, report)),
+        )
+
+    def _devices(
+        self, problem: Problem, orders: Sequence[list[int]], scale: float, report: Report
+    ) -> list[int]:
+        """Device of each unit with a share of the devices' memory."""
         if problem.objective == "latency":
-            chosen, _ = _filled(problem, from_sources(problem, after), math.inf)
-            return problem.placement_of(chosen)
+            return _filled(problem, orders[0], math.inf, scale)[0]
         fastest_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
         share_s = float(fastest_s.sum()) / problem.num_devices
         steps = max(1, self.loads)
-        tries = [share_s * problem.num_devices ** (step / steps) for step in range(steps)] + [
-            math.inf
-        ]
-        best: tuple[float, float] = (math.inf, math.inf)
-        chosen = [0] * problem.num_units
-        for step, most_s in enumerate(tries):
-            for order in (from_sources(problem, after), from_sinks(problem, after)):
-                devices, excess_bytes = _filled(problem, order, most_s)
+        tries = [share_s * problem.num_devices ** (step / steps) for step in range(steps)]
+        best, chosen = (math.inf, math.inf), [0] * problem.num_units
+        for step, most_s in enumerate([*tries, math.inf]):
+            for order in orders:
+                devices, excess_bytes = _filled(problem, order, most_s, scale)
                 value = max_load_s(problem, np.array(devices)[problem.unit_of_kernel])
                 if (excess_bytes, value) < best:
                     best, chosen = (excess_bytes, value), devices
             if not report(Progress(best_s=best[1], step=step, of=len(tries))):
                 break
-        return problem.placement_of(chosen)
+        return chosen
 
 
-def _filled(problem: Problem, order: list[int], most_s: float) -> tuple[list[int], float]:
-    """A device per unit within memory and `most_s` of compute, and the bytes that fit nowhere.
+def _filled(
+    problem: Problem, order: list[int], most_s: float, scale: float
+) -> tuple[list[int], float]:
+    """A device per unit, and the bytes that fit nowhere.
+
+    Within a share `scale` of memory and `most_s` of compute on each device.
 
     A unit that the device at hand may not run goes to the next one that may, which closes nothing.
     What fits nowhere goes to the last device that may run it.
@@ -61,7 +74,7 @@ def _filled(problem: Problem, order: list[int], most_s: float) -> tuple[list[int
     np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.param_bytes)
     size = sizes.tolist()
     limits = [d.memory_bytes for d in problem.machine.devices]
-    room = [math.inf if limit is None else float(limit) for limit in limits]
+    room = [math.inf if limit is None else scale * limit for limit in limits]
     left_s = [most_s] * problem.num_devices
     chosen, at_hand = [0] * problem.num_units, 0
     for unit in order:

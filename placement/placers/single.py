@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement._evaluator import Evaluator
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._feasible import require_memory
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
+from placement.throughput import seconds_per_sample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,31 +30,40 @@ class Single(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if self.device:
             problem.machine.device(self.device)
-        best: tuple[float, Placement] | None = None
+        names = [d.name for d in problem.machine.devices]
+        wanted = [d for d, name in enumerate(names) if self.device in ("", name)]
+        values = {d: _value_s(problem, d) for d in wanted}
         refusal: ValueError | None = None
-        for d, device in enumerate(problem.machine.devices):
-            if self.device not in ("", device.name):
-                continue
+        for d in sorted(wanted, key=lambda d: (values[d], d)):
             try:
                 placement = require_memory(problem, _everything_on(problem, d))
             except ValueError as error:
                 refusal = refusal or error
                 continue
-            value = step_time_s(problem, make_schedule(problem, placement))
-            if best is None or value < best[0]:
-                best = (value, placement)
-            if not report(Progress(best_s=best[0], step=d + 1, of=problem.num_devices)):
-                break
-        if best is None:
-            assert refusal is not None
-            raise refusal
-        return best[1]
+            report(Progress(best_s=values[d], step=1, of=1))
+            return placement
+        assert refusal is not None
+        raise refusal
+
+
+def _value_s(problem: Problem, d: int) -> float:
+    """Seconds of the objective with everything on one device, cut wherever it has to cross."""
+    if problem.execution == "call":
+        schedule = make_schedule(problem, _everything_on(problem, d))
+        throughput = problem.objective == "throughput"
+        return (seconds_per_sample if throughput else step_time_s)(problem, schedule)
+    order = np.arange(len(problem.kernels.ops))
+    return Evaluator(problem, order).value_s(_units_on(problem, d))
 
 
 def _everything_on(problem: Problem, d: int) -> Placement:
+    return problem.placement_of(_units_on(problem, d))
+
+
+def _units_on(problem: Problem, d: int) -> Ints:
     """All units on device d; those that it may not run (pins, support) on their fastest device."""
     elsewhere = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
-    return problem.placement_of(np.where(problem.allowed[:, d], d, elsewhere))
+    return np.where(problem.allowed[:, d], d, elsewhere)
 
 
 PLACER = Single

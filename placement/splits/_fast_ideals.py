@@ -173,17 +173,22 @@ def chains(
     num_accelerators: int,
     limit_bytes: float,
     cap_s: float,
+    most_replicas: int,
+    overlap: bool,
 ) -> Floats:
     """Least maximal load of chains of ideals with no load above `cap_s`, by (ideal, accs, CPUs).
 
     Ideals come by rising accelerator work, then size; sums are over each ideal, `no_acc`, `no_cpu`
     and `pins` count its units without a kind of device and with a device of their own. `by_cpu`
     sorts ideals by CPU work. `offload_s[c]` is the most accelerator work that c CPUs can take.
+    A part may be on up to `most_replicas` accelerators, which share its load; one with a device of
+    its own is on one. With `overlap` the load is the larger of compute and transfers.
     """
     num_ideals, num_cpus = len(rows), len(offload_s) - 1
     best = np.full((num_ideals, num_accelerators + 1, num_cpus + 1), np.inf)
     best[0, 0, 0] = 0.0
     allowance = cap_s * (1.0 + SLACK)
+    widest = allowance * most_replicas
     whole_s = acc_s[num_ideals - 1]
     rest_s = np.zeros((num_accelerators + 2, num_cpus + 2))
     for a in range(num_accelerators + 1):
@@ -206,31 +211,36 @@ def chains(
             start = max(i + 1, np.searchsorted(acc_s, reach))
             for j in range(start, num_ideals):
                 load = acc_s[j] - acc_s[i]
-                if load > allowance:
+                if load > widest:
                     break
                 if no_acc[j] != no_acc[i] or pins[j] > pins[i] + 1:
                     continue
-                if load + abs(crossing_s[j] - crossing_s[i]) > allowance:
+                moved = abs(crossing_s[j] - crossing_s[i])
+                if (max(load, moved) if overlap else load + moved) > widest:
                     continue
                 if size_bytes[j] - size_bytes[i] > limit_bytes or not contained(rows, i, j):
                     continue
-                bound = max(low, load)
+                most = 1 if pins[j] > pins[i] else most_replicas
+                bound = max(low, load / most)
                 useful = False
-                for a in range(least_a, num_accelerators):
+                for a in range(least_a + 1, num_accelerators + 1):
                     for c in range(least_c, num_cpus + 1):
-                        if bound < best[j, a + 1, c] and best[i, a, c] < best[j, a + 1, c]:
-                            useful = True
+                        better = bound < best[j, a, c]
+                        better = better and (most > 1 or best[i, a - 1, c] < best[j, a, c])
+                        useful = useful or better
                 if not useful:
                     continue
-                load += cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
-                if load > allowance:
-                    continue
-                for a in range(least_a, num_accelerators):
-                    for c in range(least_c, num_cpus + 1):
-                        value = max(load, best[i, a, c])
-                        fits = whole_s - acc_s[j] <= rest_s[a + 1, c] + margin
-                        if fits and value < best[j, a + 1, c]:
-                            best[j, a + 1, c] = value
+                moved = cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
+                load = max(load, moved) if overlap else load + moved
+                for r in range(1, most + 1):
+                    if load > allowance * r:
+                        continue
+                    for a in range(least_a, num_accelerators + 1 - r):
+                        for c in range(least_c, num_cpus + 1):
+                            value = max(load / r, best[i, a, c])
+                            fits = whole_s - acc_s[j] <= rest_s[a + r, c] + margin
+                            if fits and value < best[j, a + r, c]:
+                                best[j, a + r, c] = value
         if least_c < num_cpus:
             for at in range(np.searchsorted(sorted_cpu_s, cpu_s[i]), num_ideals):
                 j = by_cpu[at]

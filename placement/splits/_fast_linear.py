@@ -27,18 +27,24 @@ def throughput_intervals(
     num_cpus: int,
     limit_bytes: float,
     cap_s: float,
+    most_replicas: int,
+    overlap: bool,
 ) -> tuple[Floats, Ints]:
     """Least maximal load of the first i units by (i, accelerators, CPUs), and where parts begin.
 
-    Loads are at most `cap_s`. The second array holds the last part's begin, plus U + 1 on a CPU.
+    Loads are at most `cap_s`. The second array holds the last part's begin, plus U + 1 times its
+    replicas less one on accelerators, minus 1 less the begin on a CPU.
+    A part without a device of its own may be on up to `most_replicas` accelerators, which share its
+    load; with `overlap` that is the larger of compute and transfers.
     `unit_nets[unit_ptr[u]:unit_ptr[u + 1]]` are the nets of unit u, `net_size` their units.
     """
     num = len(order)
     shape = (num + 1, num_accelerators + 1, num_cpus + 1)
     best = np.full(shape, np.inf)
-    begin = np.full(shape, -1, np.int64)
+    begin = np.zeros(shape, np.int64)
     best[0, 0, 0] = 0.0
     allowance = cap_s * (1.0 + SLACK)
+    widest = allowance * most_replicas
     held = np.zeros(len(net_cost_s), np.int64)
     for i in range(num):
         if not np.isfinite(best[i]).any():
@@ -51,7 +57,7 @@ def throughput_intervals(
             work += acc_s[u]
             host_work += cpu_s[u]
             size += size_bytes[u]
-            acc_ok = acc_ok and on_acc[u] and work <= allowance and size <= limit_bytes
+            acc_ok = acc_ok and on_acc[u] and work <= widest and size <= limit_bytes
             cpu_ok = cpu_ok and on_cpu[u] and host_work <= allowance
             if pins > 1 or not (acc_ok or cpu_ok):
                 break
@@ -63,21 +69,24 @@ def throughput_intervals(
                 if held[net] == net_size[net]:
                     cut -= net_cost_s[net]
             end = j + 1
-            load = work + cut
-            if acc_ok and load <= allowance:
-                for a in range(num_accelerators):
+            load = max(work, cut) if overlap else work + cut
+            most = 1 if pins else most_replicas
+            for r in range(1, most + 1):
+                if not acc_ok or load > allowance * r:
+                    continue
+                for a in range(num_accelerators + 1 - r):
                     for c in range(num_cpus + 1):
-                        value = max(best[i, a, c], load)
-                        if value < best[end, a + 1, c]:
-                            best[end, a + 1, c] = value
-                            begin[end, a + 1, c] = i
+                        value = max(best[i, a, c], load / r)
+                        if value < best[end, a + r, c]:
+                            best[end, a + r, c] = value
+                            begin[end, a + r, c] = i + (num + 1) * (r - 1)
             if cpu_ok:
                 for a in range(num_accelerators + 1):
                     for c in range(num_cpus):
                         value = max(best[i, a, c], host_work)
                         if value < best[end, a, c + 1]:
                             best[end, a, c + 1] = value
-                            begin[end, a, c + 1] = i + num + 1
+                            begin[end, a, c + 1] = -1 - i
         for j in range(i, end):
             u = order[j]
             for p in range(unit_ptr[u], unit_ptr[u + 1]):

@@ -17,21 +17,26 @@ from placement.splits.contract import Units
 PRECISION = 1e-9
 
 
-def throughput_bound_s(units: Units) -> float:
-    """Seconds that the largest load of no split can be below."""
+def throughput_bound_s(units: Units, most_replicas: int = 1) -> float:
+    """Seconds that the largest load of no split can be below.
+
+    Where up to `most_replicas` accelerators may share a part, only the sums count.
+    """
     instance = units.instance
     acc = np.where(units.on_acc & (instance.num_accelerators > 0), units.acc_s, np.inf)
     cpu = np.where(units.on_cpu & (instance.num_cpus > 0), units.cpu_s, np.inf)
-    fastest = np.minimum(acc, cpu)
+    acc_at_once = acc / most_replicas
+    fastest = np.minimum(acc_at_once, cpu)
     low = float(fastest.max(initial=0.0))
     if not np.isfinite(low):
         return np.inf
-    high = max(low, float(fastest.sum()))
-    if _fits(units, acc, cpu, low):
+    high = max(low, float(np.minimum(acc, cpu).sum()))
+    if _fits(units, acc, cpu, low, most_replicas):
         return low
     while high - low > PRECISION * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if _fits(units, acc, cpu, middle) else (middle, high)
+        fits = _fits(units, acc, cpu, middle, most_replicas)
+        low, high = (low, middle) if fits else (middle, high)
     return low
 
 
@@ -55,11 +60,11 @@ def _knapsack(value: Floats, weight: Floats, budget: float) -> float:
     return total
 
 
-def _fits(units: Units, acc: Floats, cpu: Floats, cap_s: float) -> bool:
+def _fits(units: Units, acc: Floats, cpu: Floats, cap_s: float, most_replicas: int) -> bool:
     """Whether neither argument rules out a split whose largest load is `cap_s`."""
     instance = units.instance
     k, cpus = instance.num_accelerators, instance.num_cpus
-    must = acc > cap_s
+    must = acc > cap_s * most_replicas
     budget = cpus * cap_s - float(cpu[must].sum())
     if budget < 0:
         return False
@@ -67,7 +72,11 @@ def _fits(units: Units, acc: Floats, cpu: Floats, cap_s: float) -> bool:
     rest = float(acc[~must].sum()) - _knapsack(acc[may], cpu[may], budget)
     if rest > k * cap_s:
         return False
-    return k == 0 or _counts_fit(acc[~must], np.where(may, cpu, np.inf)[~must], budget, k, cap_s)
+    return (
+        k == 0
+        or most_replicas > 1
+        or _counts_fit(acc[~must], np.where(may, cpu, np.inf)[~must], budget, k, cap_s)
+    )
 
 
 def _counts_fit(acc: Floats, cpu: Floats, budget: float, k: int, cap_s: float) -> bool:

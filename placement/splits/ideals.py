@@ -16,7 +16,7 @@ from placement.core.graph import Ints
 from placement.splits.bounds import offload_s, throughput_bound_s
 from placement.splits.contract import Units
 from placement.splits.instance import Bools, csr
-from placement.splits.parts import devices_of_parts
+from placement.splits.parts import Part, devices_of_parts
 
 FIRST_SLACK = 0.005
 MOST_WORDS = 4_000_000
@@ -26,9 +26,13 @@ TINY = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """The parts of a contiguous split: device of each unit (U,) and the largest load."""
+    """The parts of a contiguous split: device of each unit (U,) and the largest load.
+
+    `replicas` (D,) are the accelerators that share the part of each device, counting itself.
+    """
 
     device_of_unit: Ints
+    replicas: Ints
     load_s: float
 
 
@@ -36,13 +40,16 @@ class TooManyIdeals(ValueError):
     """The graph is too wide for the exact method."""
 
 
-def best_chain(units: Units, *, max_ideals: int, upper_s: float = np.inf) -> Chain | None:
+def best_chain(
+    units: Units, *, max_ideals: int, upper_s: float = np.inf, most_replicas: int = 1
+) -> Chain | None:
     """The optimal contiguous split, None if no split keeps all limits.
 
-    `upper_s` is the load of a known split, if any. Raises TooManyIdeals beyond `max_ideals`.
+    `upper_s` is the load of a known split, if any. Up to `most_replicas` accelerators may share a
+    part. Raises TooManyIdeals beyond `max_ideals`.
     """
-    table = _table(units, max_ideals)
-    bound_s = throughput_bound_s(units)
+    table = _table(units, max_ideals, most_replicas)
+    bound_s = throughput_bound_s(units, most_replicas)
     everything_s = table.most_s
     slack = FIRST_SLACK
     while True:
@@ -53,7 +60,7 @@ def best_chain(units: Units, *, max_ideals: int, upper_s: float = np.inf) -> Cha
         slack *= 2.0
     if not np.isfinite(best[-1]).any():
         return None
-    return Chain(_devices(units, table, best), float(best[-1].min()))
+    return _traced(table, best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +83,7 @@ class IdealTable:
     counts: Ints
     crossing_s: Floats
     by_cpu: Ints
+    most_replicas: int
 
     @property
     def most_s(self) -> float:
@@ -106,6 +114,8 @@ class IdealTable:
             instance.num_accelerators,
             instance.limit_bytes,
             cap_s,
+            self.most_replicas,
+            instance.overlap,
         )
 
     def bits(self, which: Ints) -> Bools:
@@ -131,7 +141,9 @@ class IdealTable:
         acc_ok = inside & ~(part & ~units.on_acc).any(axis=1)
         acc_ok &= part @ units.size_bytes <= units.instance.limit_bytes
         cpu_ok = inside & ~(part & ~units.on_cpu).any(axis=1)
-        acc_s = self.acc_s[j] - self.acc_s[before] + cut @ units.net_cost_s
+        moved_s = cut @ units.net_cost_s
+        acc_s = self.acc_s[j] - self.acc_s[before]
+        acc_s = np.maximum(acc_s, moved_s) if units.instance.overlap else acc_s + moved_s
         cpu_s = self.cpu_s[j] - self.cpu_s[before]
         return np.where(acc_ok, acc_s, np.inf), np.where(cpu_ok, cpu_s, np.inf)
 
@@ -156,7 +168,7 @@ def all_ideals(succ_ptr: Ints, succ: Ints, most: int) -> Ints:
     return rows
 
 
-def _table(units: Units, max_ideals: int) -> IdealTable:
+def _table(units: Units, max_ideals: int, most_replicas: int) -> IdealTable:
     from placement.splits._fast_ideals import crossing_nets, sums_of
 
     rows = all_ideals(units.succ_ptr, units.succ, max_ideals)
@@ -183,34 +195,38 @@ def _table(units: Units, max_ideals: int) -> IdealTable:
         counts=counts,
         crossing_s=crossing_s,
         by_cpu=np.argsort(cpu_s, kind="stable"),
+        most_replicas=most_replicas,
     )
 
 
-def _devices(units: Units, table: IdealTable, best: Floats) -> Ints:
-    """Device of each unit, from the chain traced back."""
+def _traced(table: IdealTable, best: Floats) -> Chain:
+    """The chain of least maximal load, traced back."""
     end = best[-1]
     a, c = (int(x) for x in np.unravel_index(int(end.argmin()), end.shape))
     value = float(end[a, c]) * (1.0 + 1e-9)
     j = len(best) - 1
-    parts: list[tuple[bool, Ints]] = []
+    parts: list[Part] = []
     while j > 0:
-        i, on_cpu = _step_back(table, best, j, a, c, value)
-        part = np.flatnonzero(table.bits(np.array([j]))[0] & ~table.bits(np.array([i]))[0])
-        parts.append((on_cpu, part))
-        a, c, j = a - (not on_cpu), c - on_cpu, i
-    return devices_of_parts(units, parts[::-1])
+        i, replicas = _step_back(table, best, j, a, c, value)
+        held = np.flatnonzero(table.bits(np.array([j]))[0] & ~table.bits(np.array([i]))[0])
+        parts.append(Part(replicas == 0, held, max(1, replicas)))
+        a, c, j = a - replicas, c - (replicas == 0), i
+    return Chain(*devices_of_parts(table.units, parts[::-1]), float(end.min()))
 
 
 def _step_back(
     table: IdealTable, best: Floats, j: int, a: int, c: int, value: float
-) -> tuple[int, bool]:
-    """The ideal before j in a chain of loads up to `value`, and whether a CPU has the part."""
-    for on_cpu in (False, True):
-        if (c if on_cpu else a) == 0:
+) -> tuple[int, int]:
+    """The ideal before j in a chain of loads up to `value`, and the part's accelerators (0: CPU)."""
+    for replicas in (*range(1, min(a, table.most_replicas) + 1), 0):
+        if replicas == 0 and c == 0:
             continue
-        before = best[:j, a, c - 1] if on_cpu else best[:j, a - 1, c]
+        before = best[:j, a - replicas, c - (replicas == 0)]
         reached = np.flatnonzero(before <= value)
-        found = np.flatnonzero(table.loads_s(reached, j)[on_cpu] <= value)
+        if replicas > 1:
+            reached = reached[table.pins[reached] == table.pins[j]]
+        loads_s = table.loads_s(reached, j)[replicas == 0]
+        found = np.flatnonzero(loads_s <= value * max(1, replicas))
         if len(found):
-            return int(reached[found[0]]), on_cpu
+            return int(reached[found[0]]), replicas
     raise AssertionError("a chain leads to no ideal before its last")

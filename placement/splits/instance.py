@@ -25,7 +25,9 @@ class SplitInstance:
     `class_of` (N,) numbers the classes that share a device; `allowed` (C, D) has the accelerators'
     columns first. A net is a producing node and its consumers, `net_nodes[net_ptr[t]:net_ptr[t +
     1]]`, producer first; an accelerator that holds some but not all of them pays `net_cost_s[t]`.
-    `limit_bytes` is the memory of one accelerator; CPUs have no limit. `names` serve messages.
+    `limit_bytes` is the memory of one accelerator; CPUs have no limit. With `overlap` the load of
+    an accelerator is the larger of its compute and its transfers, not their sum. `names` serve
+    messages.
     """
 
     acc_s: Floats
@@ -41,6 +43,7 @@ class SplitInstance:
     num_cpus: int
     limit_bytes: float
     names: tuple[str, ...]
+    overlap: bool = False
 
     @property
     def num_nodes(self) -> int:
@@ -135,16 +138,35 @@ def from_problem(problem: Problem) -> SplitInstance:
         num_cpus=len(columns.cpus),
         limit_bytes=np.inf if limit is None else float(limit),
         names=tuple(op.name for op in graph.ops),
+        overlap=problem.overlap,
     )
 
 
+def require_sums(instance: SplitInstance) -> None:
+    """ValueError where transfers overlap compute, for methods that add them up."""
+    if instance.overlap:
+        raise ValueError(
+            "This placer adds transfers to compute, but the problem lets them overlap; use"
+            " ideals_dp, linear_dp or replicate."
+        )
+
+
 def _cost_of_crossing(problem: Problem, columns: DeviceColumns) -> tuple[float, float]:
-    """Seconds and seconds per byte between an accelerator and host memory."""
-    if not columns.accelerators or problem.num_devices == 1:
+    """Seconds and seconds per byte between an accelerator and host memory (see split_cost.py)."""
+    if not columns.accelerators:
         return 0.0, 0.0
-    one = columns.accelerators[0]
-    other = (columns.cpus or columns.accelerators[1:])[0]
-    return float(problem.costs.latency_s[one, other]), float(problem.costs.s_per_byte[one, other])
+    accelerators = list(columns.accelerators)
+    move_s = problem.costs.latency_s.max(axis=1)[accelerators]
+    s_per_byte = problem.costs.s_per_byte.max(axis=1)[accelerators]
+    unlike = np.flatnonzero((move_s != move_s[0]) | (s_per_byte != s_per_byte[0]))
+    if unlike.size:
+        devices = problem.machine.devices
+        raise ValueError(
+            f"Devices {devices[accelerators[0]].name!r} and"
+            f" {devices[accelerators[int(unlike[0])]].name!r} differ in their links; this placer"
+            " needs alike accelerators."
+        )
+    return float(move_s[0]), float(s_per_byte[0])
 
 
 def sums_by(group: Ints, values: Floats, num_groups: int) -> Floats:

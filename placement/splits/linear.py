@@ -13,17 +13,23 @@ from placement.splits.bounds import throughput_bound_s
 from placement.splits.contract import Units
 from placement.splits.ideals import FIRST_SLACK, TINY, Chain
 from placement.splits.orders import linear_orders
-from placement.splits.parts import call_devices, devices_of_parts
+from placement.splits.parts import Part, call_devices, devices_of_parts
 from placement.splits.timing import Timing, nets_of_units
 
 
-def best_intervals(units: Units, *, num_orders: int, seed: int = 0) -> Chain | None:
-    """The best contiguous split into intervals of a few linear orders, None if there is none."""
+def best_intervals(
+    units: Units, *, num_orders: int, seed: int = 0, most_replicas: int = 1
+) -> Chain | None:
+    """The best contiguous split into intervals of a few linear orders, None if there is none.
+
+    Up to `most_replicas` accelerators may share a part.
+    """
     found: Chain | None = None
-    bound_s = throughput_bound_s(units)
+    bound_s = throughput_bound_s(units, most_replicas)
     for order in linear_orders(units, num_orders, seed):
         upper_s = _most_s(units) if found is None else found.load_s
-        chain = _of_order(units, np.array(order, dtype=np.int64), bound_s, upper_s)
+        given = np.array(order, dtype=np.int64)
+        chain = _of_order(units, given, bound_s, upper_s, most_replicas)
         if chain is not None and (found is None or chain.load_s < found.load_s):
             found = chain
     return found
@@ -34,7 +40,9 @@ def _most_s(units: Units) -> float:
     return max(acc, float(units.cpu_s[units.on_cpu].sum())) * (1.0 + 1e-9)
 
 
-def _of_order(units: Units, order: Ints, bound_s: float, upper_s: float) -> Chain | None:
+def _of_order(
+    units: Units, order: Ints, bound_s: float, upper_s: float, most_replicas: int
+) -> Chain | None:
     """The best intervals of one order with loads up to `upper_s`, by a rising threshold."""
     from placement.splits._fast_linear import throughput_intervals
 
@@ -59,6 +67,8 @@ def _of_order(units: Units, order: Ints, bound_s: float, upper_s: float) -> Chai
             instance.num_cpus,
             instance.limit_bytes,
             cap_s,
+            most_replicas,
+            instance.overlap,
         )
         if np.isfinite(best[-1]).any() or cap_s >= upper_s:
             break
@@ -67,14 +77,14 @@ def _of_order(units: Units, order: Ints, bound_s: float, upper_s: float) -> Chai
         return None
     a, c = (int(x) for x in np.unravel_index(int(best[-1].argmin()), best[-1].shape))
     load_s, end = float(best[-1, a, c]), len(order)
-    parts: list[tuple[bool, Ints]] = []
+    parts: list[Part] = []
     while end > 0:
-        start = int(begin[end, a, c])
-        on_cpu = start > len(order)
-        start -= (len(order) + 1) * on_cpu
-        parts.append((on_cpu, order[start:end]))
-        a, c, end = a - (not on_cpu), c - on_cpu, start
-    return Chain(devices_of_parts(units, parts[::-1]), load_s)
+        code = int(begin[end, a, c])
+        on_cpu = code < 0
+        more, start = (0, -1 - code) if on_cpu else divmod(code, len(order) + 1)
+        parts.append(Part(on_cpu, order[start:end], 1 + more))
+        a, c, end = a - (0 if on_cpu else 1 + more), c - on_cpu, start
+    return Chain(*devices_of_parts(units, parts[::-1]), load_s)
 
 
 def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[Ints]:
@@ -109,11 +119,11 @@ def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[In
         if not np.isfinite(best[-1]).any():
             continue
         a, end = int(best[-1].argmin()), len(order)
-        parts: list[tuple[bool, Ints]] = []
+        parts: list[Part] = []
         while end > 0:
             start = int(begin[end, a])
             on_cpu = start > len(order)
             start -= (len(order) + 1) * on_cpu
-            parts.append((on_cpu, order[start:end]))
+            parts.append(Part(on_cpu, order[start:end]))
             a, end = a - (not on_cpu), start
         yield call_devices(units, parts[::-1])

@@ -1,6 +1,6 @@
 """From a model to its kernels: optimise, look at the values, name the kernels, map them back."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,15 @@ class OrtCompiled(Compiled):
         return all_feeds(self.inputs, self.limits, seed, given)
 
     def open(self, schedule: Schedule, feeds: Feeds) -> Program:
+        return self._open(schedule, (feeds,), 1)
+
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        first = self._open(schedule, feeds, depth)
+        return (first, *(first.beside() for _ in range(depth - 1)))
+
+    def _open(self, schedule: Schedule, feeds: Sequence[Feeds], depth: int) -> OrtProgram:
         index = self.kernels.index
         groups = [
             [node for kernel in segment.kernels for node in self.members[index[kernel]]]
@@ -55,7 +64,7 @@ class OrtCompiled(Compiled):
         ]
         parts = cut(self.optimised, groups)
         return OrtProgram(
-            self.optimised, self.values, schedule, parts, self.machine, feeds, self.level
+            self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
         )
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:

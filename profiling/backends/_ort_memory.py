@@ -13,8 +13,12 @@ def peak_bytes(
     devices: Sequence[Device],
     buffer_of: Mapping[str, int],
     capacity: Sequence[int],
+    depth: int,
 ) -> dict[str, int]:
-    """Bytes of weights and border buffers by device; a buffer counts where it is first written."""
+    """Bytes of weights and border buffers by device; a buffer counts where it is first written.
+
+    Weights are there once, buffers `depth` times.
+    """
     weight = {t.name: optimised.num_bytes(t) for t in optimised.model.graph.initializer}
     peak = {device.name: 0 for device in devices}
     seen: set[str | int] = set()
@@ -27,5 +31,5 @@ def peak_bytes(
             number = buffer_of.get(name)
             if number is not None and number not in seen:
                 seen.add(number)
-                peak[device.name] += capacity[number]
+                peak[device.name] += depth * capacity[number]
     return peak

@@ -4,9 +4,11 @@ Each segment is one session, built without further optimisation, so that what wa
 runs. Values that cross borders lie in buffers allocated once, output of one session and input of
 the next; only values without a fixed size (dynamic shapes, strings, sequences, optionals) are
 handed on as whatever the producing session made in this step. Between devices everything goes
-through host memory.
+through host memory. Several samples in flight share the sessions; each has buffers and bindings of
+its own.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -29,7 +31,11 @@ ALIGNMENT = 4096
 
 
 class OrtProgram(Program):
-    """See `profiling.backends.base.Program`; `level` is the optimisation inside each part."""
+    """See `profiling.backends.base.Program`.
+
+    `level` is the optimisation inside each part. With several `feeds` the inputs can be changed;
+    `depth` programs will share this one's sessions.
+    """
 
     def __init__(
         self,
@@ -38,44 +44,67 @@ class OrtProgram(Program):
         schedule: Schedule,
         parts: Sequence[Part],
         machine: Machine,
-        feeds: Mapping[str, Any],
+        feeds: Sequence[Mapping[str, Any]],
         level: str,
+        depth: int = 1,
     ) -> None:
         import onnxruntime as ort
 
         self._names = tuple(value.name for value in optimised.model.graph.output)
         self._parts = parts
         self._options = ort.RunOptions()
-        self._constants = _constant_outputs(optimised, parts, feeds)
+        self._constants = [_constant_outputs(optimised, parts, one) for one in feeds]
         fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
         sizes = {name: value.num_bytes for name, value in fixed.items()}
         buffer_of, capacity = share_buffers(schedule, parts, sizes, self._kept(values))
         devices = [machine.device(segment.device) for segment in schedule.segments]
-        self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity)
+        self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity, depth)
         check_memory(self.peak_bytes, machine)
-        buffers = [_aligned(size) for size in capacity]
-        self._values = {
-            name: ort.OrtValue.ortvalue_from_numpy(_view(buffers[buffer_of[name]], value))
-            for name, value in fixed.items()
-        }
         used = {name for part in parts for name in part.inputs}
-        self._values.update(
-            (n, ort_value(v, values[n].type)) for n, v in feeds.items() if n in used
-        )
+        self._inputs = [
+            {n: ort_value(v, values[n].type) for n, v in one.items() if n in used} for one in feeds
+        ]
+        self._devices, self._fixed = devices, fixed
+        self._buffer_of, self._capacity = buffer_of, capacity
         shared = shared_weights(optimised, parts)
         spin = len(devices) == 1
         self._sessions = [
             _session(optimised, part, values, shared, device, level, spin)
             for part, device in zip(parts, devices, strict=True)
         ]
-        self._bindings: list[Any] = []
-        self._calls = [
-            self._bound(session, part, set(fixed) | set(feeds), device)
-            for session, part, device in zip(self._sessions, parts, devices, strict=True)
-        ]
         self.actual_devices, self.fallbacks, self.fallen = _assignment(
             self._sessions, parts, devices
         )
+        self._allocate()
+
+    def beside(self) -> "OrtProgram":
+        """A program of the same sessions with buffers of its own: both may run at the same time."""
+        other = copy.copy(self)
+        other._allocate()
+        return other
+
+    def _allocate(self) -> None:
+        """Buffers, and calls bound to them. Inputs that change are bound before each call."""
+        import onnxruntime as ort
+
+        buffers = [_aligned(size) for size in self._capacity]
+        self._values = {
+            name: ort.OrtValue.ortvalue_from_numpy(_view(buffers[self._buffer_of[name]], value))
+            for name, value in self._fixed.items()
+        }
+        self.feed(0)
+        ready = set(self._fixed) | set(self._inputs[0] if len(self._inputs) == 1 else ())
+        self._bindings: list[Any] = []
+        self._calls = [
+            self._bound(session, part, ready, device)
+            for session, part, device in zip(
+                self._sessions, self._parts, self._devices, strict=True
+            )
+        ]
+
+    def feed(self, number: int) -> None:
+        self._number = number
+        self._values.update(self._inputs[number])
 
     def _kept(self, values: Mapping[str, Value]) -> set[str]:
         """Values whose buffers nothing else may use: the model's outputs, and what parts read that
@@ -127,7 +156,7 @@ class OrtProgram(Program):
         self._calls[segment]()
 
     def outputs(self) -> dict[str, Any]:
-        found = dict(self._constants)
+        found = dict(self._constants[self._number])
         for part, session in zip(self._parts, self._sessions, strict=True):
             wanted = [name for name in part.outputs if name in self._names]
             if wanted:

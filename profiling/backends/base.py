@@ -5,7 +5,7 @@ a `Program`, whose segments the executor calls one by one. Nothing here knows th
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -39,6 +39,10 @@ class Program(ABC):
     def outputs(self) -> dict[str, Any]:
         """The model's outputs by name: arrays, lists of arrays for sequences, None if absent."""
 
+    def feed(self, number: int) -> None:
+        """Take the inputs of this number for the steps to come; for programs of `open_ring`."""
+        raise NotImplementedError
+
     def stop(self) -> None:  # noqa: B027 - most need nothing
         """Ask segments that are running to end soon; called from another thread."""
 
@@ -64,6 +68,14 @@ class Compiled(ABC):
     @abstractmethod
     def open(self, schedule: Schedule, feeds: Feeds) -> Program:
         """Make a schedule of these kernels ready to run on these inputs."""
+
+    @abstractmethod
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        """The schedule `depth` times, each with memory of its own, so that as many samples can be
+        in flight; each takes any of the inputs by `feed`.
+        """
 
     @abstractmethod
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:

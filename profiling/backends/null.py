@@ -1,6 +1,6 @@
 """Devices that are not here: nothing is computed, and a virtual clock says what a step takes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,6 +35,9 @@ class NullProgram(Program):
         assert not late, f"segment {segment} runs before segments {sorted(late)}"
         self._done.add(segment)
 
+    def feed(self, number: int) -> None:
+        self._done.clear()
+
     def outputs(self) -> dict[str, Any]:
         return {t.name: np.zeros(t.shape or (), dtype=_dtype(t.dtype)) for t in self._outputs}
 
@@ -56,6 +59,11 @@ class NullCompiled(Compiled):
 
     def open(self, schedule: Schedule, feeds: Mapping[str, Any]) -> Program:
         return NullProgram(self.kernels, schedule)
+
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        return tuple(NullProgram(self.kernels, schedule) for _ in range(depth))
 
     def unplaced(self, device: Device | None, feeds: Mapping[str, Any]) -> Program:
         return NullProgram(self.kernels, _whole(self.kernels))

@@ -32,6 +32,7 @@ def test_open_place_edit_undo_and_run(page):
     until(page, "p.counts.reduce((a, b) => a + b) === 66")
 
     go(page, "Place")
+    choose(page, "Method", "heft")
     page.get_by_role("button", name="Place", exact=True).click()
     expect(page.get_by_text(re.compile("Placed by heft")).first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_text("measured on this machine").first).to_be_visible()

@@ -137,7 +137,7 @@ def test_the_place_page_predicts_and_names_its_commands():
     assert metric(app, "Predicted step time").delta == "estimate"
     assert "s" in metric(app, "Predicted step time").value
     code = app.code[-1].value
-    assert "python -m placement place onnx-inception-v2 --placer heft" in code
+    assert "python -m placement place onnx-inception-v2 --placer auto --objective latency" in code
     assert f"--placement {project.folder}" in code
 
 

@@ -24,13 +24,16 @@ def loads_s(instance, devices):
         on_accelerator = d < instance.num_accelerators
         seconds = instance.acc_s if on_accelerator else instance.cpu_s
         loads[:, d] = np.where(of_node == d, seconds, 0.0).sum(axis=1)
+        moves = np.zeros(len(devices))
         for t, cost in enumerate(instance.net_cost_s):
             if on_accelerator:
                 nodes = instance.net_nodes[instance.net_ptr[t] : instance.net_ptr[t + 1]]
                 here, readers_here = of_node[:, nodes[0]] == d, of_node[:, nodes[1:]] == d
                 sends = here & ~readers_here.all(axis=1)
                 receives = ~here & readers_here.any(axis=1)
-                loads[:, d] += cost * (sends | receives)
+                moves += cost * (sends | receives)
+        together = np.maximum(loads[:, d], moves) if instance.overlap else loads[:, d] + moves
+        loads[:, d] = together
     return loads
 
 
@@ -57,6 +60,22 @@ def contiguous(instance, devices):
     for _ in range(instance.num_devices):
         reach |= reach @ reach
     return ~reach.diagonal(axis1=1, axis2=2).any(axis=1)
+
+
+def replicated_s(instance, devices, most):
+    """The least largest load of one split whose parts accelerators without a part may share."""
+    loads = loads_s(instance, devices[None])[0]
+    k = instance.num_accelerators
+    used = np.unique(devices)
+    pinned = {int(devices[c]) for c in np.flatnonzero(instance.allowed.sum(axis=1) == 1)}
+    free = [range(1, most + 1) if d < k and d not in pinned else (1,) for d in used]
+    if instance.num_devices == 1:
+        free = [(1,)]
+    return min(
+        max(loads[d] / r for d, r in zip(used, counts, strict=True))
+        for counts in itertools.product(*free)
+        if sum(r for d, r in zip(used, counts, strict=True) if d < k) <= k
+    )
 
 
 def latency_s(instance, slots, calls_each=1):

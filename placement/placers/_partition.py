@@ -1,0 +1,123 @@
+"""Placement by graph partitioners: parts of even work and few transfers, and what they leave open.
+
+Partitioners know neither directions nor memory, pins or unlike devices. So the fastest device, the
+two fastest, and so on get one part each, the rules are restored, and the best of these placements
+is taken.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Progress, Report
+from placement.placers._candidates import final_s
+from placement.placers._feasible import require_room_for_weights
+from placement.placers._rules import by_the_rules
+
+# Weights are whole numbers that add up to about this.
+TOTAL = 1e6
+
+
+class UnitGraph(NamedTuple):
+    """Units (U) with whole weights and undirected edges as CSR rows, each edge in both rows."""
+
+    weight: Ints
+    ptr: Ints
+    neighbour: Ints
+    edge_weight: Ints
+
+
+# Part of each unit, given a graph and the share of the work that each part should have.
+Partition = Callable[[UnitGraph, list[float]], Ints]
+
+
+def library(name: str) -> ModuleType:
+    """An optional library; ValueError if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ValueError(
+            f"The library {name!r} is not installed; needs: pip install {name}."
+        ) from None
+
+
+def partitioned(problem: Problem, partition: Partition, report: Report) -> Placement:
+    """The best placement whose parts come from a partitioner; ValueError if memory is too small."""
+    require_room_for_weights(problem)
+    graph, speed = unit_graph(problem), speeds(problem)
+    fastest = np.argsort(-speed, kind="stable")
+    found: list[tuple[float, int, Placement]] = []
+    refusal: ValueError | None = None
+    for num in range(1, problem.num_devices + 1):
+        used = fastest[:num]
+        shares = speed[used] / speed[used].sum()
+        if num > 1 and shares[-1] * problem.num_units < 1.0:
+            # Too slow for a fair share of even one unit, and so are all that follow.
+            break
+        part = np.zeros(problem.num_units, dtype=np.int64)
+        if num > 1 and problem.num_units > 1:
+            part = partition(graph, shares.tolist())
+        try:
+            placement = by_the_rules(problem, used[part])
+        except ValueError as error:
+            refusal = refusal or error
+            continue
+        found.append((final_s(problem, placement), num, placement))
+        if not report(Progress(min(found)[0], step=num, of=problem.num_devices)):
+            break
+    if not found:
+        assert refusal is not None
+        raise refusal
+    return min(found)[2]
+
+
+def unit_graph(problem: Problem) -> UnitGraph:
+    """Units weighted by least seconds, edges by mean seconds to move what passes between them."""
+    seconds = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
+    rows: list[dict[int, float]] = [{} for _ in range(problem.num_units)]
+    for u, v, edge_s in _edges(problem):
+        rows[u][v] = rows[u].get(v, 0.0) + edge_s
+        rows[v][u] = rows[v].get(u, 0.0) + edge_s
+    flat = [(v, row[v]) for row in rows for v in sorted(row)]
+    edge_weight = _whole(np.array([edge_s for _, edge_s in flat], dtype=np.float64))
+    return UnitGraph(
+        np.maximum(1, _whole(seconds)),
+        np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64),
+        np.array([v for v, _ in flat], dtype=np.int64),
+        np.maximum(1, edge_weight),
+    )
+
+
+def _edges(problem: Problem) -> Iterator[tuple[int, int, float]]:
+    """Pairs of units and the seconds of a tensor that goes from one to the other, once each."""
+    costs, arrays, unit = problem.costs, problem.kernels.arrays, problem.unit_of_kernel
+    pairs = max(1, problem.num_devices * (problem.num_devices - 1))
+    latency_s, s_per_byte = costs.latency_s.sum() / pairs, costs.s_per_byte.sum() / pairs
+    for t, producer in enumerate(arrays.producer.tolist()):
+        if producer >= 0:
+            consumers = arrays.consumers[arrays.consumer_ptr[t] : arrays.consumer_ptr[t + 1]]
+            for v in np.unique(unit[consumers]).tolist():
+                if v != unit[producer]:
+                    seconds = float(latency_s + arrays.tensor_bytes[t] * s_per_byte)
+                    yield int(unit[producer]), v, seconds
+
+
+def speeds(problem: Problem) -> Floats:
+    """Speed of each device (D,): the least time of all it may run over its own time for it."""
+    unit_s = np.where(problem.allowed, problem.unit_s, 0.0)
+    least = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
+    work = (least[:, None] * problem.allowed).sum(axis=0)
+    own = unit_s.sum(axis=0)
+    relative: Floats = np.divide(work, own, out=np.full(len(own), 1e-9), where=own > 0)
+    return np.maximum(relative, 1e-9)
+
+
+def _whole(values: Floats) -> Ints:
+    return np.rint(values * (TOTAL / max(float(values.sum()), 1e-300))).astype(np.int64)

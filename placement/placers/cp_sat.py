@@ -1,0 +1,158 @@
+"""Exact splits of workload files: search, and proofs by branch and bound and integer programs.
+
+The optima are those of Tarnawski et al., "Efficient algorithms for device placement of DNN graph
+operators", NeurIPS 2020, without contiguity. Annealing finds a split; crowds of large units, all
+splits one by one (small graphs) and configurations of devices then prove how near to the best it
+is. For latency the bound is that of the cheapest chain of calls (`splits/chain_bound.py`).
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers.annealing_split import AnnealingSplit, contiguous_start
+from placement.splits.contract import Units
+from placement.splits.instance import SplitInstance, from_problem, require_sums
+from placement.splits.search import Budget
+
+# Shares of the time limit for the annealing and, after it, for trying all splits.
+SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
+# Nodes between two looks at the clock, and the most where there is no time limit.
+NODES, MOST_NODES = 200_000, 4_000_000
+# Steps of the annealing per unit and the most in all where there is no time limit.
+STEPS_PER_UNIT, MOST_STEPS = 20_000, 4_000_000
+PROVEN = 1.0 + 1e-9
+TINY_S = 1e-300
+
+
+@dataclass(frozen=True, kw_only=True)
+class CpSat(Placer):
+    summary = "Search with a proof of how near to the best it is (workload files)"
+    paper = "Gilmore, Gomory: A linear programming approach to the cutting-stock problem, 1961"
+    objectives = ("latency", "throughput")
+    executions = ("call",)
+    exact = True
+    needs = ("highspy",)
+    all_cores = True
+
+    max_iterations: int = setting(
+        0, "Steps of the search before the proof; 0: by time limit or size of the graph"
+    )
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        clock = _Clock(self.time_limit_s)
+        instance = from_problem(problem)
+        if problem.objective == "latency":
+            return self._place_calls(problem, report)
+        require_sums(instance)
+        return self._place_stages(problem, instance, clock, report)
+
+    def _place_calls(self, problem: Problem, report: Report) -> Placement:
+        search = AnnealingSplit(
+            seed=self.seed, time_limit_s=self.time_limit_s, max_iterations=self.max_iterations
+        )
+        return search.place(problem, report)
+
+    def _place_stages(
+        self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
+    ) -> Placement:
+        from placement.splits.anneal_throughput import best_split, max_load_s
+        from placement.splits.contract import class_units
+        from placement.splits.feasible import no_split, require_room
+        from placement.splits.placing import placement_of
+
+        units = class_units(instance)
+        require_room(units)
+        found = best_split(
+            units,
+            contiguous_start(units, self.seed),
+            budget=self._budget(units, clock),
+            seed=self.seed,
+            tell=lambda best_s, bound_s, _: report(Progress(best_s, bound_s)),
+        )
+        if found is None:
+            raise no_split(units, "split")
+        proof = _Proof(units, found.device_of_unit, found.load_s, clock, report)
+        proof.run()
+        device_of_class = units.device_of_class(proof.device_of_unit)
+        assert max_load_s(units, proof.device_of_unit) <= found.load_s * PROVEN
+        return placement_of(problem, device_of_class)
+
+    def _budget(self, units: Units, clock: "_Clock") -> Budget:
+        if math.isinf(clock.left_s()):
+            steps = min(STEPS_PER_UNIT * units.num_units, MOST_STEPS)
+            return Budget(None, self.max_iterations or max(1, steps))
+        return Budget(SEARCH_SHARE * clock.left_s(), self.max_iterations)
+
+
+class _Clock:
+    """The time that is left, endless without a limit."""
+
+    def __init__(self, limit_s: float | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._end_s = math.inf if limit_s is None else now() + limit_s
+
+    def left_s(self) -> float:
+        return self._end_s - self._now()
+
+
+class _Proof:
+    """Raises the bound of a split, and may find better ones on the way."""
+
+    def __init__(
+        self, units: Units, known: Ints, known_s: float, clock: _Clock, report: Report
+    ) -> None:
+        from placement.splits.bounds import throughput_bound_s
+
+        self.units, self.clock, self._report = units, clock, report
+        self.device_of_unit, self.load_s = known, known_s
+        self.bound_s, self._stopped = 0.0, False
+        self.raise_to(throughput_bound_s(units))
+
+    def raise_to(self, bound_s: float) -> bool:
+        """Hear of a bound; whether there is still something to prove, and time for it."""
+        self.bound_s = max(self.bound_s, bound_s)
+        self._stopped |= not self._report(Progress(self.load_s, self.bound_s, note=self._note()))
+        return not (self._stopped or self._proven() or self.clock.left_s() <= 0)
+
+    def run(self) -> None:
+        from placement.splits.configuration_bound import configuration_bound_s
+        from placement.splits.crowd_bound import crowd_bound_s
+
+        if not self.raise_to(crowd_bound_s(self.units, self.load_s)) or not self._branch():
+            return
+        bound_s = configuration_bound_s(
+            self.units, self.bound_s, self.load_s, more=self.raise_to, left_s=self.clock.left_s
+        )
+        self.raise_to(bound_s)
+
+    def _branch(self) -> bool:
+        """Try all splits as far as that goes; whether there is still something to prove."""
+        from placement.splits.branch import BranchSearch
+
+        search = BranchSearch(self.units, self.device_of_unit, self.load_s)
+        end_s = (1.0 - BRANCH_SHARE) * self.clock.left_s()
+        nodes, more = 0, True
+        while more and not search.complete and nodes < MOST_NODES and self.clock.left_s() > end_s:
+            search.go_on(NODES)
+            nodes += NODES
+            if search.best_s < self.load_s:
+                self.device_of_unit, self.load_s = search.best.copy(), search.best_s
+            more = self.raise_to(search.bound_s)
+        return more
+
+    def _proven(self) -> bool:
+        return self.load_s <= self.bound_s * PROVEN
+
+    def _note(self) -> str:
+        if self._proven():
+            return "proven optimal"
+        return f"at most {100.0 * (self.load_s / max(self.bound_s, TINY_S) - 1.0):.2g} % above the best"
+
+
+PLACER = CpSat

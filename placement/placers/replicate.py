@@ -1,0 +1,76 @@
+"""Pipeline with replicated stages: the best contiguous split whose parts may share accelerators.
+
+The extension for replication (data parallelism) of Tarnawski et al., "Efficient algorithms for
+device placement of DNN graph operators", NeurIPS 2020; in PipeDream (SOSP 2019) too. A part on r
+accelerators is held by each of them, whole, and they take samples in turn: the time between
+samples is its load (compute and transfers) over r, as each transfer is made for each sample by the
+accelerator that has it. Workload files state no cost of keeping the weights of replicas alike in
+training, and none is charged. A part with a pinned op, and what is on a CPU, is not replicated.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.splits.ideals import Chain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replicate(Placer):
+    summary = "Pipeline stages, exactly, where several accelerators may share one (workload files)"
+    paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
+    objectives = ("throughput",)
+    executions = ("call",)
+    exact = True
+
+    replicas: int = setting(0, "Accelerators that may share a stage at most; 0: all of them")
+    max_ideals: int = setting(
+        100_000, "Graphs with more downward-closed sets are linearised and solved nearly as well"
+    )
+    orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        from placement.splits.bounds import throughput_bound_s
+        from placement.splits.contract import class_units, contiguous_units
+        from placement.splits.feasible import no_split, require_room
+        from placement.splits.ideals import TooManyIdeals, best_chain
+        from placement.splits.instance import from_problem
+        from placement.splits.linear import best_intervals
+        from placement.splits.placing import placement_of
+
+        if self.replicas < 0:
+            raise ValueError(f"Setting 'replicas' is {self.replicas}; use 0 (all) or more.")
+        instance = from_problem(problem)
+        most = min(self.replicas or instance.num_accelerators, instance.num_accelerators)
+        most = max(1, most)
+        free, units = class_units(instance), contiguous_units(instance)
+        require_room(free)
+        require_room(units)
+        note = "the best contiguous split with replicas"
+        try:
+            found = best_chain(units, max_ideals=self.max_ideals, most_replicas=most)
+        except TooManyIdeals as error:
+            note = f"{error} This split is the best into intervals of {self.orders} linear orders"
+            found = best_intervals(
+                units, num_orders=self.orders, seed=self.seed, most_replicas=most
+            )
+        if found is None:
+            raise no_split(units, "contiguous split")
+        report(Progress(found.load_s, throughput_bound_s(free, most), 1, 1, note))
+        placement = placement_of(problem, units.device_of_class(found.device_of_unit))
+        return replace(placement, replicas=_named(problem, found))
+
+
+def _named(problem: Problem, found: Chain) -> dict[str, int]:
+    """Replicas by name of the device that stands for them, for devices that have any part."""
+    from placement.splits.instance import device_columns
+
+    columns = device_columns(problem)
+    used = np.unique(found.device_of_unit).tolist()
+    return {problem.machine.devices[columns.all[d]].name: int(found.replicas[d]) for d in used}
+
+
+PLACER = Replicate

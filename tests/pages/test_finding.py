@@ -1,0 +1,183 @@
+"""How a search went: its curve from a job's events, its account, and what is drawn of them."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import charts, finding, jobs, projects, studio, worker
+from pages.ui.atomic import write_json
+from placement import pipeline
+
+APP = Path(__file__).parents[2] / "app.py"
+ACCOUNT = "heft 36.7 ms, search moved 14 ops: 30 ms, at most 6 % above the optimum"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def progress(seconds, best, bound=0.0, unit="s", **more):
+    given = {"step": 0, "of": 0, "best": best, "bound": bound, "unit": unit, "note": ""}
+    return {"event": "progress", **given, "seconds": seconds, **more}
+
+
+def result(seconds, value, lower_bound, **more):
+    given = {"event": "result", "seconds": seconds, "value": value, "lower_bound": lower_bound}
+    return {**given, "unit": "s", **more}
+
+
+MEASURING = {"event": "progress", "what": "links", "step": 1, "of": 4}
+
+
+def test_a_curve_keeps_the_changes_and_the_end():
+    events = (
+        MEASURING,
+        progress(0.1, None),
+        progress(0.2, 5.0, 1.0),
+        progress(0.3, 5.0, 1.0),
+        progress(0.4, 4.0, 1.0),
+        progress(0.5, 4.0, 2.0),
+        progress(0.9, 4.0, 2.0),
+    )
+    curve = finding.curve_of(events)
+    assert curve == finding.Curve((0.2, 0.4, 0.5, 0.9), (5.0, 4.0, 4.0, 4.0), (1, 1, 2, 2), "s")
+    ended = finding.curve_of((*events, result(1.0, 3.9, 2.0)))
+    assert (ended.seconds[-1], ended.best[-1], ended.bound[-1]) == (1.0, 3.9, 2.0)
+
+
+@pytest.mark.parametrize("events", [(), (MEASURING,), (progress(0, None), progress(0.1, 3.0))])
+def test_there_is_no_curve_with_fewer_than_two_values(events):
+    assert finding.curve_of(events) is None
+
+
+def test_a_method_without_a_bound_of_its_own_gets_that_of_the_result():
+    events = (progress(0.1, 5.0), progress(0.2, 4.0), result(0.3, 4.0, 3.0))
+    assert finding.curve_of(events).bound == (3.0, 3.0, 3.0)
+    assert finding.curve_of(events[:2]).bound == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "best", "y", "title"),
+    [
+        ("s", (0.05, 0.04), [50.0, 40.0], "ms per step"),
+        ("s", (5.0, 2.0), [5.0, 2.0], "s per step"),
+        ("s", (5e-5, 4e-5), [50.0, 40.0], "µs per step"),
+        ("ms", (50.0, 40.0), [50.0, 40.0], "ms per step"),
+    ],
+)
+def test_the_curve_is_drawn_as_steps_in_a_unit_for_people(unit, best, y, title):
+    figure = charts.best_so_far((0.1, 0.2), best, (best[1] / 2, best[1] / 2), unit)
+    values, bound = figure.data
+    assert list(values.y) == pytest.approx(y) and values.line.shape == "hv"
+    assert list(bound.y) == pytest.approx([y[1] / 2] * 2) and bound.line.dash == "dash"
+    assert figure.layout.yaxis.title.text == title
+    assert figure.layout.title.text == "Best so far (predicted)"
+    low, high = figure.layout.yaxis.range
+    assert low < y[1] / 2 and high > y[0]
+
+
+def test_no_bound_is_drawn_where_nothing_is_proven():
+    figure = charts.best_so_far((0.1, 0.2), (2.0, 1.0), (0.0, 0.0), "s", "sample")
+    assert len(figure.data) == 1 and not figure.layout.annotations
+    assert figure.layout.yaxis.title.text == "s per sample"
+
+
+def opened(project):
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    app.switch_page("pages/place.py").run()
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def found_by_auto(project, *events):
+    """Put a place job that has ended into the project, as its files would tell it."""
+    now = studio.Studio(project, project.settings)
+    about = {"placer": "auto", "shelf": now.shelf.folder.name, "objective": "latency"}
+    record = {"verb": "place", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    write_json(folder / "job.json", record)
+    facts = {"account": ACCOUNT, "proven_optimal": False, "placement": now.placement.to_json()}
+    lines = [*events, result(5.0, 0.030, 0.028, **facts)]
+    (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in lines))
+    return folder.name
+
+
+def charts_on(app):
+    return [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
+
+
+def captions(app):
+    return "\n".join(str(c.value) for c in app.caption).replace("\\", "")
+
+
+def test_the_account_and_the_curve_stay_with_the_placement():
+    project = projects.create()
+    project.change(machine="null-2")
+    app = opened(project)
+    job = found_by_auto(project, progress(0.1, 0.05, 0.02), progress(0.2, 0.03, 0.028))
+    app.run()
+    assert f"Found by auto in 5 s: {ACCOUNT}." in captions(app)
+    [chart] = charts_on(app)
+    assert chart["data"][0]["y"] == pytest.approx([50.0, 30.0, 30.0])
+    assert chart["data"][1]["y"] == pytest.approx([20.0, 28.0, 28.0])
+    facts = studio.Studio(project, project.settings).named.facts
+    assert (facts["account"], facts["job"]) == (ACCOUNT, job)
+    next(s for s in app.selectbox if s.label == "Placement").set_value("heft").run()
+    assert ACCOUNT not in captions(app) and not charts_on(app)
+
+
+def test_while_a_method_searches_its_curve_grows_and_its_words_change():
+    project = projects.create()
+    project.change(machine="null-2")
+    app = opened(project)
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    process = {"pid": os.getpid(), "born_at": worker.born_at(os.getpid())}
+    about = {"placer": "auto", "time_limit_s": 5.0}
+    record = {"verb": "place", "argv": [], "started_at": 0, "about": about, **process}
+    write_json(folder / "job.json", record)
+    assert finding.COMPILING in captions(app.run()) and not charts_on(app)
+    lines = [progress(0.1, 0.05, 0.02, note="heft 50 ms"), progress(1.0, 0.03, note="search 30 ms")]
+    for number, shown in ((1, []), (2, [50.0, 30.0])):
+        told = "".join(json.dumps(e) + "\n" for e in lines[:number])
+        (folder / "events.jsonl").write_text(told)
+        assert not app.run().exception and finding.COMPILING not in captions(app)
+        assert [c["data"][0]["y"] for c in charts_on(app)] == ([shown] if shown else [])
+    assert "search 30 ms." in captions(app) and "heft 50 ms" not in captions(app)
+
+
+def test_a_method_that_told_one_value_gets_no_chart():
+    project = projects.create()
+    project.change(machine="null-2")
+    app = opened(project)
+    found_by_auto(project, progress(0.1, 0.05, 0.02))
+    app.run()
+    assert ACCOUNT in captions(app) and not charts_on(app)
+
+
+def test_a_copied_project_without_the_job_shows_the_account_alone():
+    project = projects.create()
+    project.change(machine="null-2")
+    now = studio.Studio(project, project.settings)
+    facts = {"seconds": 5.0, "account": ACCOUNT, "job": "gone"}
+    now.shelf.add("auto", pipeline.place(now.problem, "single").placement, "auto", facts)
+    app = opened(project)
+    assert ACCOUNT in captions(app) and not charts_on(app)
+
+
+def a_job(*events, **about):
+    return jobs.Job(Path(), "place", (), time.time(), about, events, 0, "running", "")
+
+
+def test_a_search_without_steps_tells_how_much_of_its_time_is_gone():
+    assert a_job(progress(2.0, 1.0), time_limit_s=5.0).progress == (0.4, "2 s of 5 s")
+    assert a_job(progress(9.0, 1.0), time_limit_s=5.0).progress == (1.0, "5 s of 5 s")
+    assert a_job(progress(2.0, 1.0)).progress == (0.0, "2 s")
+    assert a_job(progress(2.0, 1.0, step=1, of=4)).progress == (0.25, "1 of 4")
+    assert a_job(MEASURING, time_limit_s=5.0).progress == (0.25, "Links")

@@ -1,0 +1,120 @@
+"""Chains of moves, and the blocks they move."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placement._evaluator import Evaluator
+from placement.placers._base import quiet
+from placement.placers._chain import Chain, start_of
+from placement.placers._coarsen import blocks, levels, scopes, unit_edges
+from placement.placers._improve import improve
+from tests.instances import random_devices, random_problem
+
+
+def chain_of(problem, seed=0, **settings):
+    start = start_of(problem, problem.placement_of(random_devices(problem, 1)))
+    return Chain(problem, start, blocks(problem), seed=seed, **settings)
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+@pytest.mark.parametrize("settings", [{"kick": 2}, {"hot": 0.1, "cold": 1e-4}])
+def test_what_a_chain_reports_is_what_its_placement_is_worth(objective, settings):
+    for seed in range(6):
+        problem = random_problem(seed, num_ops=25, num_devices=3, with_groups=True)
+        problem = replace(problem, objective=objective)
+        chain = chain_of(problem, **settings)
+        began_s = chain.best_s
+        improve(problem, [chain], quiet, max_iterations=600)
+        assert chain.best_s <= began_s
+        own = Evaluator(problem, chain.best_order)
+        value_s = own.value_s(chain.best)
+        if objective == "latency":
+            assert value_s == pytest.approx(chain.best_s)
+        else:
+            # A power mean: never below the largest load, and near it.
+            assert value_s <= chain.best_s * (1 + 1e-9)
+            assert chain.best_s <= value_s * 1.5
+        assert problem.allowed[np.arange(problem.num_units), chain.best].all()
+
+
+def test_the_same_seed_and_moves_give_the_same_placement_however_many_chains_run():
+    problem = random_problem(4, num_ops=40, num_devices=3)
+    alone = chain_of(problem, seed=3, hot=0.05, cold=1e-4)
+    improve(problem, [alone], quiet, max_iterations=800)
+    beside = [chain_of(problem, seed=s, hot=0.05, cold=1e-4) for s in (1, 3, 5)]
+    improve(problem, beside, quiet, max_iterations=800)
+    assert beside[1].best.tolist() == alone.best.tolist()
+    assert beside[1].best_s == alone.best_s
+
+
+def test_a_search_ends_at_or_near_the_optimum_of_small_problems():
+    """By brute force over all placements in the order of the chain's best."""
+    gaps = []
+    for seed in range(10):
+        problem = random_problem(seed, num_ops=8, num_devices=2, execution="op")
+        chain = chain_of(problem, hot=0.2, cold=1e-3)
+        improve(problem, [chain], quiet, max_iterations=3000)
+        own = Evaluator(problem, chain.best_order)
+        everything = np.indices((2,) * problem.num_units).reshape(problem.num_units, -1).T
+        gaps.append(chain.best_s / min(own.value_s(devices) for devices in everything) - 1)
+    assert min(gaps) >= -1e-9
+    assert max(gaps) < 0.1
+    assert sorted(gaps)[7] < 1e-9
+
+
+def test_no_time_ends_at_once_and_nonsense_is_refused():
+    problem = random_problem(4, num_ops=10)
+    chain = chain_of(problem)
+    improve(problem, [chain], quiet, time_limit_s=0.0)
+    assert math.isfinite(chain.best_s)
+    with pytest.raises(ValueError, match="-1 moves"):
+        improve(problem, [chain], quiet, max_iterations=-1)
+
+
+def test_levels_nest_and_shrink():
+    problem = random_problem(2, num_ops=200, num_devices=3)
+    found = levels(problem)
+    sizes = [problem.num_units, *(int(c.max()) + 1 for c in found)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < sizes[0] / 2
+    for finer, coarser in itertools.pairwise(found):
+        for cluster in range(int(finer.max()) + 1):
+            assert len(set(coarser[finer == cluster].tolist())) == 1
+
+
+def test_blocks_hold_each_group_once_and_scopes_all_their_units():
+    problem = random_problem(2, num_ops=40, num_devices=2)
+    found = blocks(problem)
+    groups = [tuple(found.members(b).tolist()) for b in range(found.num)]
+    assert len(set(groups)) == len(groups)
+    assert all(1 < len(g) < problem.num_units for g in groups)
+    for path, units in scopes(problem).items():
+        wanted = sorted(
+            {int(problem.unit_of_op[i]) for i, o in enumerate(problem.graph.ops) if o.scope == path}
+        )
+        assert units.tolist() == wanted
+        assert tuple(wanted) in groups
+    ptr, of_unit = found.of_units(problem.num_units)
+    for unit in range(problem.num_units):
+        assert of_unit[ptr[unit] : ptr[unit + 1]].tolist() == [
+            b for b, g in enumerate(groups) if unit in g
+        ]
+
+
+def test_edges_between_units_carry_all_their_bytes():
+    problem = random_problem(6, num_ops=30, num_devices=2, with_groups=True)
+    source, target, num_bytes = unit_edges(problem)
+    wanted = {}
+    unit = {op.name: int(u) for op, u in zip(problem.graph.ops, problem.unit_of_op, strict=True)}
+    for tensor in problem.kernels.tensors:
+        for consumer in tensor.consumers if tensor.producer else ():
+            pair = unit[tensor.producer], unit[consumer]
+            if pair[0] != pair[1]:
+                wanted[pair] = wanted.get(pair, 0) + tensor.num_bytes
+    assert dict(
+        zip(zip(source.tolist(), target.tolist(), strict=True), num_bytes, strict=True)
+    ) == (wanted)

@@ -1,0 +1,90 @@
+"""`run --objective throughput` on the command line: its answer, its events, and cancelling it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.profiling.live import diamond
+
+ROOT = Path(__file__).parents[2]
+RUN = (sys.executable, "-m", "placement", "run")
+THROUGHPUT = ("--placer", "local_search", "--objective", "throughput")
+
+
+def started(tmp_path, *arguments):
+    home = {"PLACEMENT_STUDIO_HOME": str(tmp_path / "home")}
+    return subprocess.Popen(
+        (*RUN, *arguments, *THROUGHPUT),
+        cwd=ROOT,
+        env={**os.environ, **home},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What a live run and one on a virtual clock print as JSON lines."""
+    folder = tmp_path_factory.mktemp("stream")
+    diamond(folder)
+    found = {}
+    for name, more in (("two-lanes", ("--steps", "200")), ("null-2", ("--steps", "7"))):
+        if name == "two-lanes" and len(os.sched_getaffinity(0)) < 2:
+            pytest.skip("two lanes need two cores")
+        process = started(folder, str(folder / "small.onnx"), "--machine", name, *more, "--jsonl")
+        said, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        found[name] = [json.loads(line) for line in said.splitlines()]
+    return found
+
+
+def test_the_answer_of_a_live_pipeline(answers):
+    events = answers["two-lanes"]
+    result = events[-1]
+    assert result["event"] == "result" and not result["emulated"]
+    assert result["outputs_match"] is True and result["bit_equal"] is True
+    assert result["samples"] == 200 and not result["cancelled"]
+    assert result["samples_per_s"] > 0 and result["predicted_samples_per_s"] > 0
+    assert result["bottleneck"] in result["actual_devices"]
+    wanted_s = result["predicted_s"] / result["step_s"]["median"] - 1
+    assert result["error"] == pytest.approx(wanted_s)
+    assert result["predicted_s"] == pytest.approx(1 / result["predicted_samples_per_s"])
+    assert result["step_s"]["p5"] <= result["step_s"]["median"] <= result["step_s"]["p95"]
+    assert set(result["busy_s"]) == {"cpu:0", "cpu:1"} <= set(result["loads_s"])
+    assert [e["index"] for e in events if e["event"] == "step"] == list(range(200))
+
+
+def test_the_answer_on_a_virtual_clock(answers):
+    events = answers["null-2"]
+    result = events[-1]
+    assert result["emulated"] and result["outputs_match"] is None
+    assert result["samples_per_s"] == pytest.approx(result["predicted_samples_per_s"])
+    assert result["error"] == pytest.approx(0.0)
+    assert [e["index"] for e in events if e["event"] == "step"] == list(range(7))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
+def test_cancelled_in_the_middle_the_outputs_so_far_are_in_order(tmp_path):
+    diamond(tmp_path)
+    process = started(tmp_path, str(tmp_path / "small.onnx"), "--steps", "1000000", "--jsonl")
+    events = []
+    try:
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if events[-1].get("index") == 500:
+                process.send_signal(signal.SIGTERM)
+                break
+        rest, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    events += [json.loads(line) for line in rest.splitlines()]
+    steps = [e["index"] for e in events if e["event"] == "step"]
+    assert process.returncode == 143 and "Traceback" not in said, said
+    assert len(steps) > 500 and steps == list(range(len(steps)))
+    assert not (tmp_path / "home" / "measuring.json").exists()

@@ -153,6 +153,7 @@ def of_stream(
         "loads_s": loads_s(problem, predicted.schedule),
         "busy_s": dict(measured.busy_s),
         "samples": measured.num_samples,
+        "outputs_compared": measured.num_outputs,
         "depth": measured.depth,
         "stages": measured.num_stages,
         "bit_equal": measured.bit_equal,

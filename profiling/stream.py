@@ -43,16 +43,18 @@ class Stream:
     """What a stream of samples has shown.
 
     `run.step_s` are the seconds between one output and the next of a full pipeline, `run.timeline`
-    shows a few samples of it, and `run.outputs_match` is about every sample: each output is that of
-    its own input, none is missing. `latency_s` is what each sample took from its inputs to its
-    outputs. `busy_s` is what each device computes for one sample, `bottleneck` the one that
-    computes longest. `bit_equal` says that no bit of any output differs from the unplaced model's;
-    `distinct_outputs` counts the outputs that can be told apart, of `distinct_inputs` that take
-    turns. `cancelled` tells that fewer samples came than were asked for.
+    shows a few samples of it. `run.outputs_match` is about all `num_outputs` samples that came out:
+    each output is that of its own input, none is missing. `num_samples` of them are measured, those
+    that fill and drain the pipeline are not. `latency_s` is what each measured sample took from its
+    inputs to its outputs. `busy_s` is what each device computes for one sample, `bottleneck` the
+    one that computes longest. `bit_equal` says that no bit of any output differs from the unplaced
+    model's; `distinct_outputs` counts the outputs that can be told apart, of `distinct_inputs` that
+    take turns. `cancelled` tells that fewer samples came than were asked for.
     """
 
     run: Run
     num_samples: int
+    num_outputs: int
     samples_per_s: float
     latency_s: tuple[float, ...]
     busy_s: Mapping[str, float]
@@ -80,11 +82,12 @@ def stream(
     timeout_s: float = 60.0,
     baselines: bool = True,
 ) -> Stream:
-    """Send `warmup` + `samples` samples of a few seeded inputs (or the given one) through.
+    """Send samples through, of a few seeded inputs or the given one, and measure `samples` of them.
 
-    `depth` samples are in flight at most; by default one more than there are stages, or as many as
-    memory holds. Once `stop` returns True no sample begins, and those in flight come out. Raises
-    ValueError for inputs, memory or a profile that do not fit, RuntimeError for a sample that hangs
+    At least `warmup` samples go before those. `depth` samples are in flight at most; by default one
+    more than there are stages, or as many as memory holds. Once `stop` returns True no sample
+    begins, and those in flight come out. Raises ValueError for inputs, memory or a profile that do
+    not fit and for a stop before the pipeline was full, RuntimeError for a sample that hangs
     or a runtime that fails; an exception from `emit` ends the stream.
     """
     if samples < 1 or (depth is not None and depth < 1):
@@ -109,8 +112,8 @@ def stream(
         flow.run()
     finally:
         release(made.programs, [flow.lanes])
-    if not flow.done_s:
-        raise ValueError("The stream was stopped before its first sample; there is nothing to say.")
+    if not flow.measured:
+        raise ValueError("The stream was stopped while it filled; there is nothing to say.")
     for event in _span_events(made, flow):
         emit(event)
     alone_s, all_cores_s = baselines_of(problem, compiled, made.feeds[0], timeout_s, baselines)
@@ -126,7 +129,7 @@ def _result(
     all_cores_s: float | None,
     random_ops: Sequence[str],
 ) -> Stream:
-    steps_s = intervals_s(flow.fed_s, flow.done_s, flow.num_warmup, made.depth)
+    steps_s = intervals_s(flow.fed_s, flow.done_s, flow.num_before, made.depth)
     program = made.programs[0]
     busy_s = {d.name: 0.0 for d in problem.machine.devices}
     busy_s |= {name: statistics.median(s) for name, s in flow.lanes.busy_s.items() if s}
@@ -147,9 +150,10 @@ def _result(
     )
     return Stream(
         run=run,
-        num_samples=max(0, len(flow.done_s) - flow.num_warmup),
+        num_samples=len(flow.measured),
+        num_outputs=len(flow.done_s),
         samples_per_s=len(steps_s) / sum(steps_s),
-        latency_s=tuple(b - a for a, b in zip(flow.fed_s, flow.done_s, strict=True)),
+        latency_s=tuple(flow.done_s[i] - flow.fed_s[i] for i in flow.measured),
         busy_s=busy_s,
         bottleneck=max(busy_s, key=lambda name: busy_s[name]),
         bit_equal=outputs.bit_equal,
@@ -172,10 +176,10 @@ def _bytes_sent(problem: Problem, schedule: Schedule) -> int:
 
 
 def _span_events(made: Opened, flow: Flow) -> Iterator[dict[str, Any]]:
-    """The spans of the samples that were watched; warm-up samples have negative numbers."""
+    """The spans of the samples that were watched."""
     spans = _timeline(made, flow.lanes.ran, {}).spans
     for ran, span in zip(_by_start(flow.lanes.ran), spans, strict=True):
-        yield {"event": "span", "step": ran.sample - flow.num_warmup, **span.to_json()}
+        yield {"event": "span", "step": ran.sample - flow.num_before, **span.to_json()}
 
 
 def _by_start(ran: Sequence[Ran]) -> list[Ran]:
@@ -208,6 +212,7 @@ def _emulated(problem: Problem, schedule: Schedule, samples: int, emit: Emit) ->
     return Stream(
         run=replace(one, step_s=(sample_s,) * samples),
         num_samples=samples,
+        num_outputs=0,
         samples_per_s=1.0 / sample_s if sample_s else 0.0,
         latency_s=(one.timeline.step_s,) * samples,
         busy_s={d.name: loads[d.name] for d in problem.machine.devices},

@@ -70,7 +70,11 @@ def _num_inputs(depth: int) -> int:
 
 
 class Flow:
-    """The source and the sink of a pipeline: feeds samples in order, fetches outputs in order."""
+    """The source and the sink of a pipeline: feeds samples in order, fetches outputs in order.
+
+    Before the measured samples come as many as fill the pipeline (`num_before`, the warm-up at
+    least), behind them as many as keep it full until the last of those is out.
+    """
 
     def __init__(
         self,
@@ -84,20 +88,23 @@ class Flow:
         timeout_s: float,
     ) -> None:
         self._made, self._outputs, self._emit, self._stop = made, outputs, emit, stop
-        self._total, self._timeout_s = warmup + samples, timeout_s
-        self.num_warmup = warmup
-        # The first samples of the full pipeline, or the first of all where it never fills.
-        shown = min(max(warmup, made.depth), max(0, self._total - NUM_SHOWN))
+        self.num_before, self._samples = max(warmup, made.depth), samples
+        self._total, self._timeout_s = self.num_before + samples + made.depth, timeout_s
         programs = made.programs
         self.lanes = StreamLanes(
             lanes,
             made.stage_of,
             made.depth,
             lambda segment, slot: programs[slot].run(segment),
-            watched=range(shown, shown + NUM_SHOWN),
+            watched=range(self.num_before, self.num_before + NUM_SHOWN),
         )
         self.fed_s: list[float] = []
         self.done_s: list[float] = []
+
+    @property
+    def measured(self) -> range:
+        """The measured samples that have come out."""
+        return range(self.num_before, min(len(self.done_s), self.num_before + self._samples))
 
     @property
     def cancelled(self) -> bool:
@@ -125,14 +132,12 @@ class Flow:
         program = self._made.programs[sample % self._made.depth]
         self.done_s.append(self._completed_s(sample, program))
         self._outputs.keep(sample % len(self._made.feeds), program.outputs())
-        index = sample - self.num_warmup
-        if index >= 0:
-            before_s = self.done_s[-2] if sample else self.fed_s[0]
+        if sample in self.measured:
             self._emit(
                 {
                     "event": "step",
-                    "index": index,
-                    "seconds": self.done_s[-1] - before_s,
+                    "index": sample - self.num_before,
+                    "seconds": self.done_s[-1] - self.done_s[-2],
                     "latency_s": self.done_s[-1] - self.fed_s[sample],
                 }
             )
@@ -151,17 +156,17 @@ class Flow:
 
 
 def intervals_s(
-    fed_s: Sequence[float], done_s: Sequence[float], warmup: int, depth: int
+    fed_s: Sequence[float], done_s: Sequence[float], before: int, depth: int
 ) -> tuple[float, ...]:
     """Seconds between outputs while the pipeline was full, of all samples where it never was.
 
-    Not counted are the samples of the warm-up, the first `depth` (the pipeline fills) and the last
+    Not counted are the first samples, as many as `before` (the pipeline fills), and the last
     `depth` (it drains: devices that are through no longer slow the others down).
 
-    >>> intervals_s([0.0] * 7, [4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.5], 0, 2)
+    >>> intervals_s([0.0] * 7, [4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.5], 2, 2)
     (1.0, 1.0, 1.0)
     """
-    full = done_s[max(warmup, depth) - 1 : len(done_s) - depth]
+    full = done_s[before - 1 : len(done_s) - depth]
     if len(full) < 2:
         full = [*fed_s[:1], *done_s]
     return tuple(b - a for a, b in itertools.pairwise(full))

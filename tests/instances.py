@@ -140,3 +140,49 @@ def random_devices(problem: Problem, seed: int) -> list[int]:
         rng.choice([int(d) for d in np.flatnonzero(problem.allowed[u])])
         for u in range(problem.num_units)
     ]
+
+
+# Arabnejad and Barbosa 2014, figure 1 and table 1: times of 10 tasks on 3 processors, edges' costs.
+PEFT_TIMES = (
+    (22, 21, 36),
+    (22, 18, 18),
+    (32, 27, 43),
+    (7, 10, 4),
+    (29, 27, 35),
+    (26, 17, 24),
+    (14, 25, 30),
+    (29, 23, 36),
+    (15, 21, 8),
+    (13, 16, 33),
+)
+PEFT_EDGES = (
+    (1, 2, 17),
+    (1, 3, 31),
+    (1, 4, 29),
+    (1, 5, 13),
+    (1, 6, 7),
+    (2, 8, 3),
+    (2, 9, 30),
+    (3, 7, 16),
+    (4, 8, 11),
+    (4, 9, 7),
+    (5, 9, 57),
+    (6, 8, 5),
+    (7, 10, 9),
+    (8, 10, 42),
+    (9, 10, 7),
+)
+
+
+def peft_file() -> dict:
+    """The example of the PEFT paper as a problem file."""
+    content = canonical_file()
+    return content | {
+        "ops": [
+            {"name": f"n{i}", "times_s": list(map(float, times))}
+            for i, times in enumerate(PEFT_TIMES, 1)
+        ],
+        "tensors": [
+            {"producer": f"n{a}", "consumers": [f"n{b}"], "bytes": c} for a, b, c in PEFT_EDGES
+        ],
+    }

@@ -138,7 +138,7 @@ class _Proof:
         search = BranchSearch(self.units, self.device_of_unit, self.load_s)
         end_s = (1.0 - BRANCH_SHARE) * self.clock.left_s()
         nodes, more = 0, True
-        while more and not search.complete and nodes < MOST_NODES and self.clock.left_s() > end_s:
+        while more and not search.complete and nodes < MOST_NODES and self.clock.left_s() >= end_s:
             search.go_on(NODES)
             nodes += NODES
             if search.best_s < self.load_s:

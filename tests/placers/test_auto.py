@@ -1,6 +1,8 @@
 """The automatic placer: never worse than what it tried, bounded, and honest about it."""
 
 import re
+import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,6 +15,7 @@ from placement.placers._base import Placer
 from placement.placers._candidates import best_of, final_s
 from placement.placers.auto import quick_placers
 from placement.segments import make_schedule
+from profiling.lock import measuring
 from tests.instances import random_devices, random_problem
 from tests.workloads import diamond, problem_from_workload, random_workload
 
@@ -129,3 +132,26 @@ def test_numbers_in_words():
     problem = random_problem(1, num_ops=5)
     one = problem.placement_of([0] * 5)
     assert num_moved(one, problem.placement_of([0, 1, 0, 1, 0])) == 2
+
+
+def test_it_waits_while_something_is_measured(tmp_path, monkeypatch):
+    """What computes on all cores takes the lock that a measurement holds."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    held, told = threading.Event(), []
+
+    def measure() -> None:
+        with measuring("a measurement"):
+            held.set()
+            while not any(event["event"] == "waiting" for event in told):
+                time.sleep(0.01)
+
+    other = threading.Thread(target=measure)
+    other.start()
+    assert held.wait(10)
+    problem = random_problem(1, num_ops=12)
+    place(problem, "auto", settings={"max_iterations": 20}, emit=told.append)
+    other.join(10)
+    waited = [i for i, event in enumerate(told) if event["event"] == "waiting"]
+    assert "a measurement" in told[waited[0]]["holder"]
+    assert all(event.get("best") is None for event in told[: waited[0]])
+    assert place(problem, "heft", emit=told.append).violations == ()

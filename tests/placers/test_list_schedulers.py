@@ -25,7 +25,7 @@ from placement.placers.m_sct import children_of, edges_of, favourites_by_program
 from placement.placers.m_topo import fill, loads_and_caps
 from placement.placers.peft import cost_table
 from placement.segments import make_schedule
-from tests.instances import CANONICAL_EDGES, canonical_file, random_problem
+from tests.instances import CANONICAL_EDGES, canonical_file, peft_file, random_problem
 
 LISTS = ("heft", "cpop", "peft", "etf", "m_etf", "m_sct", "m_topo")
 SIMPLE = ("single", "round_robin", "manual")
@@ -383,3 +383,14 @@ def test_an_attempt_that_ignores_memory_is_repaired():
     first = [int(problem.allowed[u].argmax()) for u in range(problem.num_units)]
     placement = within_memory(problem, lambda scale: problem.placement_of(first))
     assert violations(problem, make_schedule(problem, placement)) == ()
+
+
+def test_peft_on_the_example_of_its_paper():
+    """Ranks, makespans (122 against HEFT's 133) and processors of Arabnejad and Barbosa 2014."""
+    problem = problem_from_json(peft_file(), "peft")
+    ranks = cost_table(flatten(problem)).mean(axis=1)
+    assert [round(r) for r in ranks] == [73, 41, 37, 44, 31, 42, 17, 21, 16, 0]
+    placed = place(problem, "peft")
+    assert placed.value == 122.0
+    assert placed.placement.ops_per_device() == {"P1": 5, "P2": 3, "P3": 2}
+    assert place(problem, "heft").value == 133.0

@@ -54,17 +54,18 @@ def test_a_thousand_samples_come_out_right_and_in_order(live):
     found = stream(problem, schedule, model=model, samples=1000, emit=events.append)
     assert found.run.outputs_match and found.bit_equal and found.run.max_abs_diff == 0.0
     assert found.distinct_outputs == found.distinct_inputs >= 3
-    assert found.num_samples == 1000 and len(found.latency_s) == 1003 and not found.cancelled
+    assert found.num_samples == 1000 == len(found.latency_s) == len(found.run.step_s)
+    assert found.num_outputs == 1000 + 2 * found.depth and not found.cancelled
     steps = [e for e in events if e["event"] == "step"]
     assert [e["index"] for e in steps] == list(range(1000))
-    assert [e["latency_s"] for e in steps] == list(found.latency_s[3:])
+    assert [e["latency_s"] for e in steps] == list(found.latency_s)
     assert found.num_stages == 3 and found.depth == 4, "sin to mul to cos crosses twice"
     assert found.samples_per_s > 0 and found.bottleneck in LANES
     assert set(found.busy_s) == set(LANES) and min(found.busy_s.values()) > 0
     assert all(seconds > 0 for seconds in found.run.baseline_s.values())
     assert found.run.transfer_bytes == 2 * 4 * 8 * 4
     spans = [e for e in events if e["event"] == "span"]
-    assert len(spans) == 4 * 4 and {e["step"] for e in spans} == {1, 2, 3, 4}
+    assert len(spans) == 4 * 4 and {e["step"] for e in spans} == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
@@ -95,20 +96,21 @@ def test_random_schedules_of_a_chain(tmp_path, seed):
     assert found.depth == (depth or max(stage_of) + 2)
 
 
-@pytest.mark.parametrize("asked", [0, 1, 2, 7, 50])
+@pytest.mark.parametrize("asked", [0, 3, 5, 6, 9, 50])
 def test_cancelled_in_the_middle_what_is_in_flight_comes_out(live, asked):
     model, problem, schedule = live
     stops, events = itertools.count(), []
     call = {"warmup": 0, "emit": events.append, "baselines": False}
-    if asked == 0:
-        with pytest.raises(ValueError, match="stopped before its first sample"):
-            stream(problem, schedule, model=model, stop=lambda: True, **call)
+    call["stop"] = lambda: next(stops) == asked
+    if asked < 4:
+        with pytest.raises(ValueError, match="stopped while it filled"):
+            stream(problem, schedule, model=model, **call)
         return
-    stop = lambda: next(stops) == asked  # noqa: E731
-    found = stream(problem, schedule, model=model, samples=10_000, stop=stop, **call)
-    assert found.cancelled and found.num_samples == asked == len(found.latency_s)
+    found = stream(problem, schedule, model=model, samples=10_000, **call)
+    assert found.cancelled and found.num_outputs == asked
+    assert found.num_samples == asked - found.depth == len(found.latency_s)
     steps = [e["index"] for e in events if e["event"] == "step"]
-    assert found.bit_equal and steps == list(range(asked))
+    assert found.bit_equal and steps == list(range(asked - found.depth))
     assert not [t.name for t in threading.enumerate() if t.name.endswith("pipeline")]
 
 
@@ -296,7 +298,7 @@ def test_every_slot_of_the_null_backend_starts_afresh(live):
 
 def test_a_pipeline_is_measured_while_it_is_full():
     done_s = [4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 9.5]
-    assert intervals_s([0.0] * 7, done_s, 0, 2) == (1.0,) * 3
+    assert intervals_s([0.0] * 7, done_s, 2, 2) == (1.0,) * 3
     assert intervals_s([0.0] * 7, done_s, 4, 2) == (1.0,)
-    assert intervals_s([0.0] * 2, [4.0, 5.0], 0, 3) == (4.0, 1.0), "it never filled"
-    assert intervals_s([1.0], [4.0], 0, 1) == (3.0,)
+    assert intervals_s([0.0] * 2, [4.0, 5.0], 3, 3) == (4.0, 1.0), "it never filled"
+    assert intervals_s([1.0], [4.0], 1, 1) == (3.0,)

@@ -113,8 +113,6 @@ def test_replicas_take_idle_accelerators_only():
 
 @pytest.mark.parametrize("name", ["annealing_split", "cp_sat", "pipedream"])
 def test_methods_that_add_transfers_refuse_overlap(name):
-    given = replace(
-        problem_from_workload(workload(1), "w"), objective="throughput", overlap=True
-    )
+    given = replace(problem_from_workload(workload(1), "w"), objective="throughput", overlap=True)
     with pytest.raises(ValueError, match="overlap"):
         placer_class(name)().place(given)

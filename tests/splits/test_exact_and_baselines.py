@@ -1,0 +1,159 @@
+"""Placers of workload files: exact answers, baselines on every file, and what cannot be met."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from placement.contiguity import contiguity
+from placement.loaders.workload import problem_from_workload
+from placement.pipeline import place
+from placement.placers import names, placer_class
+from placement.splits.instance import from_problem
+from placement.splits.problem_bound import lower_bound_s
+from tests.splits import force
+from tests.splits.test_ideals import OPTIMA_MS
+from tests.splits.test_split_placers import problem, workload
+from tests.workloads import node, shared_problem
+from tests.workloads import workload as small
+
+CONTIGUOUS = ("linear_dp", "pipedream")
+BASELINES = ("greedy_fill", "kahip", "linear_dp", "metis", "pipedream")
+LATENCY_FILES = (
+    "layer_bert24_inference",
+    "layer_gnmt_inference",
+    "op_bert3_inference",
+    "op_resnet50_inference",
+)
+CALL_PLACERS = tuple(
+    name for name in names() if "call" in placer_class(name).executions and name != "expert"
+)
+
+
+def optimum_s(given):
+    """Of a small problem by brute force, in its objective."""
+    instance = from_problem(given)
+    if given.objective == "latency":
+        return force.best_latency_s(instance)
+    return force.loads_s(instance, force.splits(instance)).max(axis=1).min()
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("objective", ["throughput", "latency"])
+def test_cp_sat_equals_brute_force(training, objective):
+    proven = 0
+    for seed in range(6):
+        given = problem(seed, objective, training=training, limit=24.0)
+        placed = place(given, "cp_sat", settings={"max_iterations": 20_000})
+        assert placed.violations == (), seed
+        optimum = optimum_s(given)
+        assert placed.lower_bound <= optimum * (1 + 1e-9), seed
+        assert placed.value >= optimum * (1 - 1e-9), seed
+        if objective == "throughput" or placed.proven_optimal:
+            assert placed.value == pytest.approx(optimum, rel=1e-9), seed
+        proven += placed.proven_optimal
+    assert proven >= (6 if objective == "throughput" else 1)
+
+
+@pytest.mark.parametrize("name", ["layer_bert24_inference", "layer_bert24_training"])
+def test_cp_sat_proves_bert(name):
+    given = replace(shared_problem("throughput", name), objective="throughput")
+    placed = place(given, "cp_sat", settings={"max_iterations": 400_000})
+    assert placed.violations == ()
+    assert placed.proven_optimal
+    assert placed.account == "proven optimal"
+    assert placed.lower_bound == pytest.approx(placed.value, rel=1e-6)
+
+
+def test_cp_sat_ends_when_told_and_keeps_what_it_has():
+    given = problem(1, "throughput")
+    heard = []
+    placement = placer_class("cp_sat")().place(given, lambda p: bool(heard.append(p)))
+    assert len(heard) >= 1
+    assert set(placement.device_of) == {op.name for op in given.graph.ops}
+
+
+@pytest.mark.parametrize("name", BASELINES)
+@pytest.mark.parametrize("file", OPTIMA_MS)
+def test_baselines_are_feasible_and_not_below_the_optimum(name, file):
+    given = replace(shared_problem("throughput", file), objective="throughput")
+    placed = place(given, name)
+    assert placed.violations == ()
+    assert placed.value >= lower_bound_s(given) * (1 - 1e-9)
+    if name in CONTIGUOUS:
+        assert contiguity(given, given.kernel_devices(placed.placement)) == ()
+        assert placed.value >= OPTIMA_MS[file] * 1e-3 * (1 - 1e-5)
+
+
+@pytest.mark.parametrize("name", [n for n in BASELINES if n != "pipedream"])
+@pytest.mark.parametrize("file", LATENCY_FILES)
+def test_baselines_for_latency(name, file):
+    given = shared_problem("latency", file)
+    placed = place(given, name)
+    assert placed.violations == ()
+    assert placed.value >= lower_bound_s(given) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_baselines_keep_pins_and_memory(name):
+    for seed in range(6):
+        given = problem(seed, "throughput", limit=24.0)
+        ops = [op.name for op in given.graph.ops]
+        pinned = replace(given, pins=((ops[0], "acc:1"),))
+        placed = place(pinned, name)
+        assert placed.violations == (), seed
+        assert placed.placement.device_of[ops[0]] == "acc:1", seed
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_pipedream_cuts_a_chain_as_well_as_can_be(training):
+    """On a chain without colour classes the chain of layers is the graph."""
+    for seed in range(6):
+        content = workload(seed, num_accelerators=3)
+        for row in content["nodes"]:
+            del row["colorClass"]
+        content["edges"] = [e for e in content["edges"] if e["destId"] == e["sourceId"] + 1]
+        given = replace(problem_from_workload(content, "chain"), objective="throughput")
+        assert place(given, "pipedream").value == pytest.approx(place(given, "ideals_dp").value)
+
+
+@pytest.mark.parametrize("name", ["metis", "kahip"])
+def test_a_missing_partitioner_says_what_to_install(name, monkeypatch):
+    library = placer_class(name).needs[0]
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    with pytest.raises(ValueError, match=f"needs: pip install {library}"):
+        placer_class(name)().place(problem(1, "throughput"))
+
+
+@pytest.mark.parametrize("name", CALL_PLACERS)
+def test_a_group_larger_than_any_accelerator_is_told_with_figures(name):
+    nodes = [node(i, 10, 1, 7.0, colorClass=1) for i in (1, 2)]
+    nodes = [*nodes, node(3, 10, 1, 1.0)]
+    edges = [{"sourceId": i, "destId": i + 1, "cost": 1.0} for i in (1, 2)]
+    content = small(nodes, edges, maxSizePerFPGA=10.0, maxCPUs=0)
+    for objective in placer_class(name).objectives:
+        given = replace(problem_from_workload(content, "w"), objective=objective)
+        with pytest.raises(ValueError, match=r"14 bytes|lacks \d+ bytes"):
+            place(given, name)
+
+
+@pytest.mark.parametrize("name", CALL_PLACERS)
+def test_too_little_memory_in_all_is_told_with_figures(name):
+    nodes = [node(i, 10, 1, 6.0) for i in (1, 2, 3, 4)]
+    edges = [{"sourceId": i, "destId": i + 1, "cost": 1.0} for i in (1, 2, 3)]
+    content = small(nodes, edges, maxSizePerFPGA=10.0, maxCPUs=0)
+    for objective in placer_class(name).objectives:
+        given = replace(problem_from_workload(content, "w"), objective=objective)
+        with pytest.raises(ValueError, match=r"24 bytes|lacks \d+ bytes"):
+            place(given, name)
+
+
+def test_speeds_decide_how_many_devices_get_a_part():
+    """Two fast accelerators and a CPU a hundred times slower: it gets nothing."""
+    nodes = [node(i, 100, 1) for i in range(1, 9)]
+    edges = [{"sourceId": i, "destId": i + 1, "cost": 0.01} for i in range(1, 8)]
+    given = replace(problem_from_workload(small(nodes, edges), "w"), objective="throughput")
+    for name in ("metis", "kahip"):
+        placed = place(given, name)
+        counts = np.array(sorted(placed.placement.ops_per_device().values()))
+        assert counts.tolist() == [4, 4], name

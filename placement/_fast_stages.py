@@ -1,5 +1,4 @@
-"""Calls as few as data allow: each device runs all that it can before another one goes on
-(compiled)."""
+"""Calls as few as data allow: each device runs all it can before the next goes on (compiled)."""
 
 import numpy as np
 

@@ -274,7 +274,7 @@ def stream(
 ) -> tuple[Simulated, Stream]:
     """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
 
-    `depth` samples are in flight at most, by default one more than the pipeline has stages.
+    `depth` samples are in flight at most, by default a few more than the pipeline has stages.
     """
     if samples < 1 or warmup < 0:
         raise ValueError(

@@ -1,8 +1,8 @@
 """Run a throughput schedule live: a pipeline of devices through which samples stream.
 
 Every sample in flight has buffers of its own, so a device can go on with the next sample while
-another one still reads the last. As many samples are in flight as there are stages, and one more,
-so that the fastest need not wait for outputs to be fetched.
+another one still reads the last. As many samples are in flight as there are stages, and a few more,
+so that a device that is late now and then does not hold up the others.
 """
 
 import statistics
@@ -28,7 +28,7 @@ from profiling.execute import (
     require_memory,
     silent,
 )
-from profiling.stream_flow import Flow, Opened, intervals_s, opened
+from profiling.stream_flow import SPARE, Flow, Opened, intervals_s, opened
 from profiling.stream_lanes import Ran
 from profiling.stream_outputs import Outputs
 
@@ -84,8 +84,8 @@ def stream(
 ) -> Stream:
     """Send samples through, of a few seeded inputs or the given one, and measure `samples` of them.
 
-    At least `warmup` samples go before those. `depth` samples are in flight at most; by default one
-    more than there are stages, or as many as memory holds. Once `stop` returns True no sample
+    At least `warmup` samples go before those. `depth` samples are in flight at most; by default a
+    few more than there are stages, or as many as memory holds. Once `stop` returns True no sample
     begins, and those in flight come out. Raises ValueError for inputs, memory or a profile that do
     not fit and for a stop before the pipeline was full, RuntimeError for a sample that hangs
     or a runtime that fails; an exception from `emit` ends the stream.
@@ -218,7 +218,7 @@ def _emulated(problem: Problem, schedule: Schedule, samples: int, emit: Emit) ->
         busy_s={d.name: loads[d.name] for d in problem.machine.devices},
         bottleneck=max(loads, key=lambda name: loads[name]),
         bit_equal=None,
-        depth=num_stages + 1,
+        depth=num_stages + SPARE,
         num_stages=num_stages,
         distinct_inputs=0,
         distinct_outputs=0,

@@ -17,6 +17,8 @@ from profiling.stream_outputs import Outputs
 
 # Samples whose spans are shown, and the most that are in flight unless asked for.
 NUM_SHOWN, MOST_IN_FLIGHT = 4, 64
+# Samples in flight beyond one for each stage: a device that is late does not hold up the others.
+SPARE = 3
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def opened(
     wanted = depth
     if wanted is None:
         _, stage_of = in_stages(problem, schedule)
-        wanted = min(max(stage_of, default=0) + 2, MOST_IN_FLIGHT)
+        wanted = min(max(stage_of, default=0) + 1 + SPARE, MOST_IN_FLIGHT)
     while True:
         staged, stage_of = in_stages(problem, schedule, wanted)
         first = compiled.feeds(seed, given)

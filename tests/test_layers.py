@@ -34,6 +34,7 @@ ROWS = {
     "placement.placers": 2,
     "placement.exporters": 2,
     "placement.splits": 2,
+    "placement.bounds": 2,
     "placement.hints": 2,
     "profiling.execute": 2,
     "profiling.stream": 2,

@@ -6,7 +6,7 @@ is taken.
 """
 
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -48,8 +48,8 @@ def library(name: str) -> ModuleType:
         ) from None
 
 
-def partitioned(problem: Problem, partition: Partition, report: Report) -> Placement:
-    """The best placement whose parts come from a partitioner; ValueError if memory is too small."""
+def partitioned(problem: Problem, partitions: Sequence[Partition], report: Report) -> Placement:
+    """The best placement whose parts come from partitioners; ValueError if memory is too small."""
     require_room_for_weights(problem)
     graph, speed = unit_graph(problem), speeds(problem)
     fastest = np.argsort(-speed, kind="stable")
@@ -58,19 +58,20 @@ def partitioned(problem: Problem, partition: Partition, report: Report) -> Place
     for num in range(1, problem.num_devices + 1):
         used = fastest[:num]
         shares = speed[used] / speed[used].sum()
-        if num > 1 and shares[-1] * problem.num_units < 1.0:
-            # Too slow for a fair share of even one unit, and so are all that follow.
+        if num > 1 and shares[-1] * graph.weight.sum() < graph.weight.max():
+            # The largest unit exceeds a fair share: more devices would not lower the largest load.
             break
-        part = np.zeros(problem.num_units, dtype=np.int64)
+        parts = [np.zeros(problem.num_units, dtype=np.int64)]
         if num > 1 and problem.num_units > 1:
-            part = partition(graph, shares.tolist())
-        try:
-            placement = by_the_rules(problem, used[part])
-        except ValueError as error:
-            refusal = refusal or error
-            continue
-        found.append((final_s(problem, placement), num, placement))
-        if not report(Progress(min(found)[0], step=num, of=problem.num_devices)):
+            parts = [partition(graph, shares.tolist()) for partition in partitions]
+        for part in parts:
+            try:
+                placement = by_the_rules(problem, used[part])
+            except ValueError as error:
+                refusal = refusal or error
+                continue
+            found.append((final_s(problem, placement), len(found), placement))
+        if found and not report(Progress(min(found)[0], step=num, of=problem.num_devices)):
             break
     if not found:
         assert refusal is not None

@@ -152,7 +152,8 @@ class _Proof:
     def _note(self) -> str:
         if self._proven():
             return "proven optimal"
-        return f"at most {100.0 * (self.load_s / max(self.bound_s, TINY_S) - 1.0):.2g} % above the best"
+        above = self.load_s / max(self.bound_s, TINY_S) - 1.0
+        return f"at most {100.0 * above:.2g} % above the best"
 
 
 PLACER = CpSat

@@ -46,7 +46,7 @@ class Kahip(Placer):
             )
             return np.array(part, dtype=np.int64)
 
-        return partitioned(problem, partition, report)
+        return partitioned(problem, [partition], report)
 
 
 PLACER = Kahip

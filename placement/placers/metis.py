@@ -1,11 +1,12 @@
 """METIS: multilevel graph partitioning, parts balanced by the devices' speeds.
 
 Karypis and Kumar, "A fast and high quality multilevel scheme for partitioning irregular graphs",
-SIAM J. Sci. Comput. 1998. A baseline: it balances work and cuts few transfers, but knows nothing of
-the order of execution.
+SIAM J. Sci. Comput. 1998; by repeated bisection and for all parts at once, whichever is better. A
+baseline: it balances work and cuts few transfers, but knows nothing of the order of execution.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,18 +28,19 @@ class Metis(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         pymetis = library("pymetis")
 
-        def partition(graph: UnitGraph, shares: list[float]) -> Ints:
+        def partition(recursive: bool, graph: UnitGraph, shares: list[float]) -> Ints:
             _, part = pymetis.part_graph(
                 len(shares),
                 pymetis.CSRAdjacency(_ints(graph.ptr), _ints(graph.neighbour)),
                 vweights=_ints(graph.weight),
                 eweights=_ints(graph.edge_weight),
                 tpwgts=shares,
+                recursive=recursive,
                 options=pymetis.Options(seed=self.seed),
             )
             return np.array(part, dtype=np.int64)
 
-        return partitioned(problem, partition, report)
+        return partitioned(problem, [partial(partition, True), partial(partition, False)], report)
 
 
 def _ints(values: Ints) -> list[int]:

@@ -9,9 +9,10 @@ from placement.splits.instance import Bools
 
 
 class Tree(NamedTuple):
-    """Where a search stands: depth (1,), choices by depth (U,), loads and bytes by depth (U + 1, D).
+    """Where a search stands: depth (1,), choices by depth (U,), loads and bytes there (U + 1, D).
 
-    `held` (T, D) and `seen` (T,) count the units of each net that have a device.
+    `opened` (U + 1,) counts accelerators in use; `held` (T, D) and `seen` (T,) the units of each
+    net that have a device.
     """
 
     depth: Ints
@@ -65,18 +66,14 @@ def branch(
                 held[unit_nets[p], choice[i]] -= 1
                 seen[unit_nets[p]] -= 1
         d = choice[i] + 1
-        last = num_devices - 1
         while d < num_devices:
             unopened = alike and tree.opened[i] < d < num_accelerators
-            if (
-                not unopened
-                and allowed[u, d]
-                and held_bytes[i, d] + size_bytes[u] <= limit_bytes[d]
-            ):
-                if load_s[i, d] + work_s[u, d] < best_s:
-                    break
+            room = held_bytes[i, d] + size_bytes[u] <= limit_bytes[d]
+            better = load_s[i, d] + work_s[u, d] < best_s
+            if not unopened and allowed[u, d] and room and better:
+                break
             d += 1
-        if d > last:
+        if d == num_devices:
             choice[i] = -1
             depth[0] -= 1
             continue

@@ -32,8 +32,8 @@ def throughput_intervals(
 ) -> tuple[Floats, Ints]:
     """Least maximal load of the first i units by (i, accelerators, CPUs), and where parts begin.
 
-    Loads are at most `cap_s`. The second array holds the last part's begin, plus U + 1 times its
-    replicas less one on accelerators, minus 1 less the begin on a CPU.
+    Loads are at most `cap_s`. The second array holds the last part's begin: plus U + 1
+    times its replicas less one on accelerators, subtracted from -1 on a CPU.
     A part without a device of its own may be on up to `most_replicas` accelerators, which share its
     load; with `overlap` that is the larger of compute and transfers.
     `unit_nets[unit_ptr[u]:unit_ptr[u + 1]]` are the nets of unit u, `net_size` their units.

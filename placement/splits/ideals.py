@@ -217,7 +217,7 @@ def _traced(table: IdealTable, best: Floats) -> Chain:
 def _step_back(
     table: IdealTable, best: Floats, j: int, a: int, c: int, value: float
 ) -> tuple[int, int]:
-    """The ideal before j in a chain of loads up to `value`, and the part's accelerators (0: CPU)."""
+    """The ideal before j in a chain of loads up to `value`, and its accelerators (0: on a CPU)."""
     for replicas in (*range(1, min(a, table.most_replicas) + 1), 0):
         if replicas == 0 and c == 0:
             continue

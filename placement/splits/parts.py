@@ -9,7 +9,7 @@ from placement.splits.contract import Units
 
 
 class Part(NamedTuple):
-    """Units that one device holds, or that each of some accelerators holds, which share the load."""
+    """Units that a device holds, or that each of some accelerators holds, which share the load."""
 
     on_cpu: bool
     units: Ints

@@ -1,5 +1,6 @@
 """Every placer there is, against definitions: valid, deterministic, never better than optimal."""
 
+import importlib.util
 import itertools
 import os
 import subprocess
@@ -28,8 +29,13 @@ from tests.checker import timeline_faults
 from tests.instances import canonical_file, random_problem
 from tests.workloads import problem_from_workload, random_workload
 
-# These need a file or rules about the very problem; they have tests of their own.
-PLACERS = tuple(name for name in names() if name != "expert")
+def missing(name):
+    """Libraries that a placer needs and that have no package for every computer."""
+    return [need for need in placer_class(name).needs if importlib.util.find_spec(need) is None]
+
+
+# One that needs a file has tests of its own.
+PLACERS = tuple(name for name in names() if name != "expert" and not missing(name))
 SEEDS = range(12)
 KINDS = [
     (name, execution, objective)
@@ -48,6 +54,13 @@ def instance(seed, execution, objective, **more):
     else:
         problem = random_problem(seed, execution=execution, **more)
     return replace(problem, objective=objective)
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_a_placer_needs_is_installed(name):
+    if missing(name):
+        pytest.skip(f"{name} is not tested: {', '.join(missing(name))} is not installed")
+    assert placer_class(name).summary
 
 
 def best_by_force(problem):

@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks._figures import Figure, ratio_of, table, time_of
 from benchmarks._graphs import layered, net
-from placement._evaluator import Evaluator, values_s
 from placement.core.graph import Ints
 from placement.core.problem import Problem
+from placement.engine.evaluator import Evaluator, values_s
 from placement.order import by_priority
 from placement.pbqp import solve_packed
 from placement.placers import placer_class

@@ -12,6 +12,7 @@ from typing import Any
 VERBS = (
     "compare",
     "export",
+    "hints",
     "inspect",
     "load",
     "machine",
@@ -23,6 +24,7 @@ VERBS = (
     "samples",
     "simulate",
     "stored_profile",
+    "stream",
 )
 
 

@@ -150,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_mend(sub)
     sub.add_argument("--steps", type=int, default=20)
     sub.add_argument("--warmup", type=int, default=3)
+    sub.add_argument("--depth", type=int, help="samples in flight of a throughput run")
     sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
     sub.add_argument(

@@ -9,11 +9,11 @@ import heapq
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement._fast_pbqp_core import Core, solve_core
 from placement._fast_pbqp_net import Net, add_edge, build, strides, unlink
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 
 @jit

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 # A rest of this share of what was subtracted is the error of subtracting.
 _ROUNDING = 1e-14

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement._condensed import condense, ready_to_run
-from placement._flat import Flat
 from placement._tasks import Tasks, lower
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.engine.condensed import condense, ready_to_run
+from placement.engine.flat import Flat
 
 if TYPE_CHECKING:
     from placement.segments import Cut
@@ -31,7 +31,7 @@ def fewest_calls(flat: Flat, cut: Cut) -> Cut:
 
     The segments run in an order of their own: how long one sample takes is no matter.
     """
-    from placement._fast_stages import longest_calls
+    from placement.engine._fast_stages import longest_calls
 
     found = []
     for first in range(flat.call_s.size):
@@ -73,7 +73,7 @@ def in_stages(
 
 
 def _largest_load_s(flat: Flat, cut: Cut) -> float:
-    from placement._fast_loads import find_loads
+    from placement.engine._fast_loads import find_loads
 
     condensed = condense(flat, cut.device_of_kernel, cut.segment_of, cut.order.size)
     loads_s, links_s = find_loads(condensed.flat, ready_to_run(condensed, cut.order))

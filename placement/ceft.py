@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._flat import Flat, flatten
 from placement.core.costs import Floats
 from placement.core.problem import Problem
+from placement.engine.flat import Flat, flatten
 
 
 @dataclass(frozen=True, eq=False)

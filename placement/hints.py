@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from placement._evaluator import Evaluator
     from placement.core.graph import Ints
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+    from placement.engine.evaluator import Evaluator
 
 # Moves to look at, by visits of kernels and tensors: a fraction of a second.
 MOST_VISITS = 60_000_000
@@ -67,8 +67,8 @@ def moved(placement: Placement, ops: Sequence[str], device: str) -> Placement:
 
 def _ranked(problem: Problem, placement: Placement) -> list[tuple[list[int], int, str]]:
     """Moves (units, device, label) that shorten the unmerged schedule, the best first."""
-    from placement._evaluator import Evaluator
     from placement.core.placement import Placement
+    from placement.engine.evaluator import Evaluator
     from placement.placers._chain import start_of
 
     start = start_of(problem, Placement(placement.graph, placement.machine, placement.device_of))

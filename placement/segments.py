@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._condensed import Condensed, condense, ready_to_run
-from placement._flat import Flat, flatten
-from placement._run_state import RunState
 from placement._stages import fewest_calls
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
+from placement.engine.condensed import Condensed, condense, ready_to_run
+from placement.engine.flat import Flat, flatten
+from placement.engine.run_state import RunState
 from placement.order import kernel_order
 
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
@@ -66,7 +66,7 @@ def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tu
 
 def cut_value_s(problem: Problem, cut: Cut) -> float:
     """Seconds of the objective of a placement that is cut into segments."""
-    from placement._fast_loads import find_loads
+    from placement.engine._fast_loads import find_loads
 
     condensed, state, step_s = _simulated(flatten(problem), cut)
     if problem.objective == "latency":
@@ -87,7 +87,7 @@ def cut_at_crossings(
 
 
 def _cut(flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
-    from placement._fast_cut import cut
+    from placement.engine._fast_cut import cut
 
     position = np.empty(order.size, dtype=np.int64)
     position[order] = np.arange(order.size)
@@ -120,7 +120,7 @@ def merge_neighbours(flat: Flat, cut: Cut) -> Cut:
     Pairs whose merging delays nothing by the slack of one simulation are tried together, halved
     when together they are too many.
     """
-    from placement._fast_merge import harmless_pairs
+    from placement.engine._fast_merge import harmless_pairs
 
     visits = flat.consumers.size + cut.segment_of.size
     budget = max(1, min(MAX_MERGE_SIMULATIONS, MAX_MERGE_VISITS // max(1, visits)))
@@ -163,7 +163,7 @@ def _first_kernels(cut: Cut) -> list[int]:
 
 
 def _simulated(flat: Flat, cut: Cut) -> tuple[Condensed, RunState, float]:
-    from placement._fast_run import run_whole
+    from placement.engine._fast_run import run_whole
 
     condensed = condense(flat, cut.device_of_kernel, cut.segment_of, cut.order.size)
     state = ready_to_run(condensed, cut.order)
@@ -172,7 +172,7 @@ def _simulated(flat: Flat, cut: Cut) -> tuple[Condensed, RunState, float]:
 
 def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) -> Cut | None:
     """The cut with the pairs merged, or None if the segments would wait in a cycle."""
-    from placement._fast_merge import merged_order
+    from placement.engine._fast_merge import merged_order
 
     into = np.arange(cut.order.size)
     for a, b in sorted(pairs, key=lambda pair: pair[1]):

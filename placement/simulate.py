@@ -7,15 +7,15 @@ for each direction, independent of compute; a tensor crosses once per destinatio
 
 import numpy as np
 
-from placement._condensed import as_calls, condense, ready_to_run
-from placement._flat import Flat, flatten
 from placement._memory import peak_bytes
-from placement._run_state import RunState
 from placement._tasks import Tasks, Times, lower
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
+from placement.engine.condensed import as_calls, condense, ready_to_run
+from placement.engine.flat import Flat, flatten
+from placement.engine.run_state import RunState
 
 
 def simulate(problem: Problem, schedule: Schedule) -> Timeline:
@@ -90,7 +90,7 @@ def times_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> Times:
 
 def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
     """A run of the schedule's segments, its seconds, and the numbers of the tensors that leave."""
-    from placement._fast_run import run_whole
+    from placement.engine._fast_run import run_whole
 
     flat = flatten(problem)
     num_segments = len(schedule.segments)
@@ -113,7 +113,7 @@ def _running_order(flat: Flat, device: Ints) -> Ints:
     makers = np.repeat(flat.producer, np.diff(flat.consumer_ptr))
     if (makers < flat.consumers).all():
         return np.arange(num_segments)
-    from placement._fast_merge import merged_order
+    from placement.engine._fast_merge import merged_order
 
     own = np.arange(num_segments)
     order: Ints = merged_order(flat, device, own, own, num_segments)

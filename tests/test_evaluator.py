@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement._evaluator import Evaluator, values_s
-from placement._fast_loads import find_loads
-from placement._fast_moves import try_group, try_move
-from placement._run_state import STRIDE
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
 from placement.core.violations import sequential_peak_bytes
+from placement.engine._fast_loads import find_loads
+from placement.engine._fast_moves import try_group, try_move
+from placement.engine.evaluator import Evaluator, values_s
+from placement.engine.run_state import STRIDE
 from placement.order import by_priority
 from placement.segments import make_schedule
 from placement.simulate import simulate, step_time_s

@@ -4,11 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from placement._evaluator import can_overflow
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.violations import violations
+from placement.engine.evaluator import can_overflow
 from placement.placers._feasible import missing_bytes
 from placement.segments import cut_value_s, cuts_of, make_schedule
 from placement.simulate import step_time_s

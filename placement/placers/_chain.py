@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._evaluator import Evaluator, can_overflow
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.evaluator import Evaluator, can_overflow
 from placement.order import by_priority, kernel_order, upward_ranks
 from placement.placers._coarsen import Blocks
 
@@ -58,7 +58,7 @@ class Chain:
         cold: float = 0.0,
         kick: int = 0,
     ) -> None:
-        from placement._fast_random import seeded
+        from placement.engine._fast_random import seeded
 
         self.problem, self.hot, self.cold, self.kick = problem, hot, cold, kick
         self.num_moves = 0
@@ -83,7 +83,7 @@ class Chain:
 
     def _begin(self, devices: Ints, order: Ints) -> None:
         """Make a placement in an order the base."""
-        from placement._fast_anneal import energy
+        from placement.engine._fast_anneal import energy
 
         own = self._own = Evaluator(self.problem, order)
         self._devices = devices.copy()
@@ -108,7 +108,7 @@ class Chain:
 
     def advance(self, num_moves: int, since: float, until: float) -> None:
         """Make this many moves, from one share of the whole search to another."""
-        from placement._fast_anneal import search
+        from placement.engine._fast_anneal import search
 
         own, begun_s = self._own, time.perf_counter()
         heat = (self._temperature_s(since), self._temperature_s(until))

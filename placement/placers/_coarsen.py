@@ -53,7 +53,7 @@ def unit_edges(problem: Problem) -> tuple[Ints, Ints, Floats]:
 
 def levels(problem: Problem) -> list[Ints]:
     """Clusters of units, finest first: each level says the cluster of every unit (U,)."""
-    from placement._fast_coarsen import find_chains, match
+    from placement.placers._fast_coarsen import find_chains, match
 
     source, target, weight = unit_edges(problem)
     work_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1)

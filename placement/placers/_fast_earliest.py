@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._fast_jit import jit
 from placement._fast_order import num_waited_for, pop, push
-from placement._flat import Flat
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
 from placement.placers._fast_lanes import Lanes, has_room, inputs_ready, put, roomiest
 
 # Looks at out-of-date pairs that a run may spend per kernel before it takes the best of a few.

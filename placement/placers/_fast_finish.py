@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._fast_jit import jit
-from placement._flat import Flat
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
 from placement.placers._fast_gaps import find_gap
 from placement.placers._fast_lanes import (
     Lanes,

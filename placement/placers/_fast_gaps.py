@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 WIDTH = 128
 # A sum may round to the end of a gap that is this share of the clock's time too short.

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._fast_jit import jit
-from placement._flat import Flat
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
 from placement.placers._fast_gaps import Gaps, find_gap, idle, take_gap
 
 

@@ -5,9 +5,9 @@ Means are over devices; see `placement.placers._lists.mean_costs`.
 
 import numpy as np
 
-from placement._fast_jit import jit
-from placement._flat import Flat
 from placement.core.costs import Floats
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
 
 
 @jit

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement._flat import Flat
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.flat import Flat
 from placement.order import by_priority
 
 if TYPE_CHECKING:

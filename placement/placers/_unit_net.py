@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._flat import Flat, flatten
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
+from placement.engine.flat import Flat, flatten
 from placement.pbqp import Packed
 
 

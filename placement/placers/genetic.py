@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from placement._evaluator import values_s
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.evaluator import values_s
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._candidates import best_of, names_of, starts
 from placement.placers._chain import start_of

@@ -8,9 +8,9 @@ its last reader is scheduled.
 
 from dataclasses import dataclass
 
-from placement._flat import flatten
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.flat import flatten
 from placement.placers._base import Placer, Progress, Report, quiet
 from placement.placers._earliest import earliest_start, no_children, static_ranks
 from placement.placers._feasible import within_memory

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement._flat import Flat, flatten
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.flat import Flat, flatten
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._earliest import Children, earliest_start, static_ranks
 from placement.placers._feasible import within_memory

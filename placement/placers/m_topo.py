@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._flat import flatten
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.engine.flat import flatten
 from placement.placers._base import Placer, Progress, Report, quiet
 from placement.placers._feasible import within_memory
 from placement.placers._lists import lanes_for

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._evaluator import Evaluator
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
+from placement.engine.evaluator import Evaluator
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._feasible import require_memory
 from placement.segments import make_schedule

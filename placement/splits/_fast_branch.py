@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 from placement.splits.instance import Bools
 
 

@@ -6,8 +6,8 @@ multiplier 48271; products stay below 2^47. The state is an array of one number.
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 MODULUS = 2147483647
 

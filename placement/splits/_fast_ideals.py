@@ -6,9 +6,9 @@ a positive 64-bit integer in compiled and in plain code alike.
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 WORD = 62
 SLACK = 1e-12

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 from placement.splits._fast_chance import below, seeded, uniform
 from placement.splits._fast_sample import call_times, move, sample_s
 from placement.splits.instance import Bools

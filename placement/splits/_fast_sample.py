@@ -5,9 +5,9 @@ Slot s holds the units of one call, call s % q of accelerator s // q; slot -1 is
 
 import numpy as np
 
-from placement._fast_jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
 
 
 @jit

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement._flat import flatten
 from placement._tasks import host_of
 from placement.core.problem import Problem
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
+from placement.engine.flat import flatten
 from placement.pipeline import place
 from placement.placers import placer_class
 from placement.placers._earliest import no_children, static_ranks

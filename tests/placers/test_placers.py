@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement._flat import flatten
 from placement.bounds import lower_bound
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
@@ -18,6 +17,7 @@ from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
+from placement.engine.flat import flatten
 from placement.pipeline import place, simulate
 from placement.placers import names, placer_class
 from placement.placers._base import build, describe
@@ -28,6 +28,7 @@ from placement.segments import make_schedule
 from tests.checker import timeline_faults
 from tests.instances import canonical_file, random_problem
 from tests.workloads import problem_from_workload, random_workload
+
 
 def missing(name):
     """Libraries that a placer needs and that have no package for every computer."""

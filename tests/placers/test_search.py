@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement._evaluator import Evaluator
+from placement.engine.evaluator import Evaluator
 from placement.placers._base import quiet
 from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks, levels, scopes, unit_edges

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement._fast_loads import find_loads
-from placement._fast_moves import begin
-from placement._flat import flatten
-from placement._run_state import run_state
 from placement._stages import in_stages, stages_of
 from placement._tasks import lower
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
+from placement.engine._fast_loads import find_loads
+from placement.engine._fast_moves import begin
+from placement.engine.flat import flatten
+from placement.engine.run_state import run_state
 from placement.segments import cut_at_crossings, make_schedule
 from placement.throughput import bottleneck, loads_s, seconds_per_sample
 from tests.instances import random_devices, random_problem

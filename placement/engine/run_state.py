@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._flat import Flat
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine.flat import Flat
 
 Uses = NDArray[np.int32]
 Flags = NDArray[np.bool_]

@@ -6,14 +6,14 @@ what they read where these now send to other devices. The run goes on from the c
 
 import numpy as np
 
-from placement._fast_jit import inner, jit
-from placement._fast_links import find_first_use, find_first_uses
-from placement._fast_loads import find_loads
-from placement._fast_run import by_events, run
-from placement._flat import Flat
-from placement._run_state import STRIDE, UNUSED, RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inner, jit
+from placement.engine._fast_links import find_first_use, find_first_uses
+from placement.engine._fast_loads import find_loads
+from placement.engine._fast_run import by_events, run
+from placement.engine.flat import Flat
+from placement.engine.run_state import STRIDE, UNUSED, RunState
 
 
 @jit

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from placement._fast_jit import jit
-from placement._flat import Flat
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
 
 
 @jit

@@ -6,13 +6,13 @@ at the same time elsewhere, and the run follows the clock instead of the order.
 
 import numpy as np
 
-from placement._fast_checkpoints import kept, restored
-from placement._fast_jit import inlined, inner
-from placement._fast_links import crosses, details_of, send, send_inputs, ways_of
-from placement._flat import Flat
-from placement._run_state import STRIDE, Flags, Parts, RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_checkpoints import kept, restored
+from placement.engine._fast_jit import inlined, inner
+from placement.engine._fast_links import crosses, details_of, send, send_inputs, ways_of
+from placement.engine.flat import Flat
+from placement.engine.run_state import STRIDE, Flags, Parts, RunState
 
 
 @inlined

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement._flat import Flat
-from placement._run_state import RunState, run_state
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.engine.flat import Flat
+from placement.engine.run_state import RunState, run_state
 
 
 class Condensed(NamedTuple):
@@ -84,7 +84,7 @@ def as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
 
 def ready_to_run(condensed: Condensed, order: Ints) -> RunState:
     """The state of a run of segments in an order, with all details kept."""
-    from placement._fast_links import find_first_uses
+    from placement.engine._fast_links import find_first_uses
 
     state = run_state(condensed.flat, order, detail=True)
     state.device[:] = condensed.device

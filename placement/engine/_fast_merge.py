@@ -7,12 +7,12 @@ import heapq
 
 import numpy as np
 
-from placement._fast_jit import inner, jit
-from placement._fast_links import crosses
-from placement._flat import Flat
-from placement._run_state import UNUSED, RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inner, jit
+from placement.engine._fast_links import crosses
+from placement.engine.flat import Flat
+from placement.engine.run_state import UNUSED, RunState
 
 
 @inner

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from placement._fast_by_events import run_by_events
-from placement._fast_in_order import run_in_order
-from placement._fast_jit import inner, jit
-from placement._flat import Flat
-from placement._run_state import RunState
+from placement.engine._fast_by_events import run_by_events
+from placement.engine._fast_in_order import run_in_order
+from placement.engine._fast_jit import inner, jit
+from placement.engine.flat import Flat
+from placement.engine.run_state import RunState
 
 
 @inner

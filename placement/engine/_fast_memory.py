@@ -6,12 +6,12 @@ that makes it to the last one that reads it, on each device that has a copy.
 
 import numpy as np
 
-from placement._fast_cut import cut
-from placement._fast_jit import jit
-from placement._flat import Flat
-from placement._run_state import UNUSED, RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_cut import cut
+from placement.engine._fast_jit import jit
+from placement.engine.flat import Flat
+from placement.engine.run_state import UNUSED, RunState
 
 
 @jit

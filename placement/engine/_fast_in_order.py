@@ -6,11 +6,11 @@ arrived, so a kernel's times follow from those before it in the order.
 
 import numpy as np
 
-from placement._fast_checkpoints import kept, restored
-from placement._fast_jit import inner
-from placement._fast_links import crosses, details_of, send, send_inputs, ways_of
-from placement._flat import Flat
-from placement._run_state import STRIDE, RunState
+from placement.engine._fast_checkpoints import kept, restored
+from placement.engine._fast_jit import inner
+from placement.engine._fast_links import crosses, details_of, send, send_inputs, ways_of
+from placement.engine.flat import Flat
+from placement.engine.run_state import STRIDE, RunState
 
 
 @inner

@@ -20,7 +20,7 @@ _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pla
 
 
 def _cache_folder() -> Path:
-    here = Path(__file__).parent
+    here = Path(__file__).parents[1]
     content = hashlib.sha256()
     for path in sorted(here.rglob("_fast_*.py")):
         content.update(path.relative_to(here).as_posix().encode() + path.read_bytes())

@@ -7,11 +7,11 @@ device runs, the order on the link is known when the sender ends.
 
 import numpy as np
 
-from placement._fast_jit import inlined, inner, jit
-from placement._flat import Flat
-from placement._run_state import UNUSED, Flags, Parts, RunState, Uses
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inlined, inner, jit
+from placement.engine.flat import Flat
+from placement.engine.run_state import UNUSED, Flags, Parts, RunState, Uses
 
 
 @jit

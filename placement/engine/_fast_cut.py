@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from placement._fast_jit import jit
-from placement._fast_links import crosses, find_first_uses
-from placement._flat import Flat
-from placement._run_state import UNUSED
 from placement.core.graph import Ints
+from placement.engine._fast_jit import jit
+from placement.engine._fast_links import crosses, find_first_uses
+from placement.engine.flat import Flat
+from placement.engine.run_state import UNUSED
 
 
 @jit

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from placement._flat import Flat, flatten
-from placement._run_state import RunState, run_state
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
+from placement.engine.flat import Flat, flatten
+from placement.engine.run_state import RunState, run_state
 
 
 class Evaluator:
@@ -23,7 +23,7 @@ class Evaluator:
     SMOOTH, SHARP = 16.0, 1e3
 
     def __init__(self, problem: Problem, order: Ints, flat: Flat | None = None) -> None:
-        from placement._fast_links import find_tails
+        from placement.engine._fast_links import find_tails
 
         self.problem = problem
         self.flat = flatten(problem) if flat is None else flat
@@ -34,8 +34,8 @@ class Evaluator:
 
     def value_s(self, device_of_unit: Ints) -> float:
         """Seconds of one placement, which becomes the base of moves."""
-        from placement._fast_loads import find_loads
-        from placement._fast_moves import begin
+        from placement.engine._fast_loads import find_loads
+        from placement.engine._fast_moves import begin
 
         units = self._devices = np.array(device_of_unit, dtype=np.int64)
         value_s = float(begin(self.flat, self.state, units))
@@ -46,7 +46,7 @@ class Evaluator:
 
     def after_move_s(self, units: Ints, dest: int, limit_s: float = np.inf) -> float:
         """Seconds with these units moved, infinite if that is above the limit; the base stays."""
-        from placement._fast_moves import try_group
+        from placement.engine._fast_moves import try_group
 
         if not self.throughput:
             return float(try_group(self.flat, self.state, units, dest, limit_s, False))
@@ -59,7 +59,7 @@ class Evaluator:
 
     def critical_units(self) -> Ints:
         """Units of the base's critical path, the last first; none for throughput."""
-        from placement._fast_anneal import trace_critical
+        from placement.engine._fast_anneal import trace_critical
 
         found = np.zeros(self.state.order.size, dtype=np.int64)
         if self.throughput:
@@ -68,7 +68,7 @@ class Evaluator:
 
     def peak_bytes(self) -> Floats:
         """Most bytes on each device (D,) under the base placement."""
-        from placement._fast_memory import find_peaks
+        from placement.engine._fast_memory import find_peaks
 
         found: Floats = find_peaks(self.flat, self.state, self.problem.costs.workspace_bytes)
         return found
@@ -80,7 +80,7 @@ class Evaluator:
 
 def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
     """Seconds of each placement (N, U) in one order, over all cores."""
-    from placement._fast_moves import begin_each
+    from placement.engine._fast_moves import begin_each
 
     flat, placements = flatten(problem), np.array(placements, dtype=np.int64)
     num_threads = max(1, min(len(placements), os.cpu_count() or 1))

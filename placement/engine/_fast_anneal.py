@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 
-from placement._fast_jit import inner, jit
-from placement._fast_links import crosses
-from placement._fast_loads import pipeline_s
-from placement._fast_memory import find_peaks
-from placement._fast_moves import checkpoint_before, relocate
-from placement._fast_random import next_below, next_share
-from placement._fast_run import run
-from placement._flat import Flat
-from placement._run_state import Parts, RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inner, jit
+from placement.engine._fast_links import crosses
+from placement.engine._fast_loads import pipeline_s
+from placement.engine._fast_memory import find_peaks
+from placement.engine._fast_moves import checkpoint_before, relocate
+from placement.engine._fast_random import next_below, next_share
+from placement.engine._fast_run import run
+from placement.engine.flat import Flat
+from placement.engine.run_state import Parts, RunState
 
 # The critical path is traced anew after this many accepted moves.
 TRACE_EVERY = 16

@@ -6,10 +6,10 @@ the kernel that runs or -1 (D), the position of the next one (D), the last trans
 (D * D), then the number of host devices that are busy.
 """
 
-from placement._fast_jit import inner
-from placement._run_state import RunState
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inner
+from placement.engine.run_state import RunState
 
 
 @inner

@@ -6,8 +6,8 @@ multiplier 48271; what searches need is cheap and repeatable, not unpredictable.
 
 import numpy as np
 
-from placement._fast_jit import inlined
 from placement.core.graph import Ints
+from placement.engine._fast_jit import inlined
 
 MODULUS = 2147483647
 

@@ -1,0 +1,1 @@
+"""The compiled simulator: placements as integers in, seconds out."""

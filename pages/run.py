@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import frame, results, running, units, words
+from pages.ui import frame, results, running, streamed, tasks, units, words
 from pages.ui.studio import studio
 
 frame.around()
@@ -10,11 +10,13 @@ now = studio()
 running.controls(now)
 shown = running.chosen_run(now)
 if shown is None and not running.is_live(now):
+    per = "sample" if now.settings.objective == "throughput" else "step"
     st.info(
         f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
-        f" {units.seconds(now.simulated.value, now.problem.unit)} per step ({now.costs});"
+        f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs});"
         " press Run to measure it.",
         icon=":material/play_circle:",
     )
 elif shown is not None:
-    results.show(now, shown)
+    streams = shown.result is not None and tasks.is_stream(shown.result)
+    (streamed if streams else results).show(now, shown)

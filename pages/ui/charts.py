@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -22,8 +23,9 @@ def gantt(
     spans: Sequence[Span],
     device_colours: Mapping[str, str],
     critical: Iterable[Span] = (),
+    began: str = "the step",
 ) -> go.Figure:
-    """One bar per span, rows by device and then by link, in milliseconds from the step's start.
+    """One bar per span, rows by device and then by link, in milliseconds since `began` began.
 
     Spans on the critical path carry a red outline. `customdata` holds what hovering
     shows, and the plain name last.
@@ -69,7 +71,7 @@ def gantt(
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
         bargap=0.25,
-        xaxis={"title": "milliseconds since the step began", "rangemode": "tozero"},
+        xaxis={"title": f"milliseconds since {began} began", "rangemode": "tozero"},
         yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
     )
     return figure
@@ -81,10 +83,13 @@ def rows_of(spans: Sequence[Span], device_colours: Mapping[str, str]) -> list[st
     return [*device_colours, *links]
 
 
-def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.Figure:
+def step_times(
+    step_s: Sequence[float], predicted_s: float | None = None, per: str = "step"
+) -> go.Figure:
     """Measured seconds of each step in the order they ran, in ms, with the prediction as a line.
 
-    Of a long run only the last steps are drawn.
+    Of a long run only the last steps are drawn. Of a pipeline they are those between two outputs,
+    `per` "output".
     """
     first = max(0, len(step_s) - MOST_STEPS)
     figure = go.Figure()
@@ -94,7 +99,7 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
         mode="lines+markers",
         name="measured",
         line={"color": BEST_COLOUR},
-        hovertemplate="step %{x}: %{y:.2f} ms<extra></extra>",
+        hovertemplate=f"{per} %{{x}}: %{{y:.2f}} ms<extra></extra>",
     )
     if predicted_s is not None:
         figure.add_hline(
@@ -107,7 +112,7 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
         showlegend=False,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
-        xaxis={"title": "step", "tickformat": "d"},
+        xaxis={"title": per, "tickformat": "d"},
         yaxis={"title": "ms", "rangemode": "tozero"},
     )
     return figure
@@ -115,23 +120,66 @@ def step_times(step_s: Sequence[float], predicted_s: float | None = None) -> go.
 
 def bars_s(labels: Sequence[str], values_s: Sequence[float], highlight: int = 0) -> go.Figure:
     """Step times side by side in ms; one of them stands out."""
+    values = [v * 1e3 for v in values_s]
+    return _bars(labels, values, highlight, "ms", "milliseconds per step")
+
+
+def bars_per_s(labels: Sequence[str], rates: Sequence[float], highlight: int = 0) -> go.Figure:
+    """Samples per second side by side; one of them stands out."""
+    return _bars(labels, rates, highlight, "samples/s", "samples per second")
+
+
+def busy_shares(
+    labels: Sequence[str],
+    measured: Sequence[float | None],
+    predicted: Sequence[float | None],
+    highlight: int = 0,
+) -> go.Figure:
+    """Shares of the time (0 to 1) that devices and links are busy, in percent; None: not known."""
+    colours = [BEST_COLOUR if i == highlight else LINK_COLOUR for i in range(len(labels))]
+    figure = go.Figure()
+    for name, shares, opacity in (("measured", measured, 1.0), ("predicted", predicted, 0.4)):
+        percents = [None if s is None else 100.0 * s for s in shares]
+        figure.add_bar(
+            orientation="h",
+            y=list(labels),
+            x=percents,
+            name=name,
+            opacity=opacity,
+            marker={"color": colours},
+            text=["" if p is None else f"{p:.0f} % {name}" for p in percents],
+            textposition="auto",
+            hovertemplate=f"%{{y}}: %{{x:.1f}} % {name}<extra></extra>",
+        )
+    figure.update_layout(barmode="group", showlegend=False)
+    return _lying(figure, 52 * len(labels), {"title": "% of the time", "range": [0, 105]})
+
+
+def _bars(
+    labels: Sequence[str], values: Sequence[float], highlight: int, unit: str, title: str
+) -> go.Figure:
     colours = [BEST_COLOUR if i == highlight else LINK_COLOUR for i in range(len(labels))]
     figure = go.Figure(
         go.Bar(
             orientation="h",
             y=list(labels),
-            x=[v * 1e3 for v in values_s],
+            x=list(values),
             marker={"color": colours},
-            text=[f"{v * 1e3:.3g} ms" for v in values_s],
+            text=[f"{v:.3g} {unit}" for v in values],
             textposition="auto",
-            hovertemplate="%{y}: %{x:.3f} ms<extra></extra>",
+            hovertemplate=f"%{{y}}: %{{x:.3f}} {unit}<extra></extra>",
         )
     )
+    return _lying(figure, 34 * len(labels), {"title": title, "rangemode": "tozero"})
+
+
+def _lying(figure: go.Figure, bars_height: int, xaxis: Mapping[str, Any]) -> go.Figure:
+    """Lying bars, the first at the top."""
     figure.update_layout(
-        height=60 + 34 * max(1, len(labels)),
+        height=60 + bars_height,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": FONT_SIZE},
-        xaxis={"title": "milliseconds per step", "rangemode": "tozero"},
+        xaxis=xaxis,
         yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
     )
     return figure

@@ -66,7 +66,8 @@ class Job:
         """Share done, 0 to 1, and a few words on what is being done."""
         num_steps, of_steps = len(self.all("step")), int(self.about.get("steps") or 0)
         if num_steps and of_steps:
-            return min(1.0, num_steps / of_steps), f"Step {num_steps} of {of_steps}"
+            one = "Sample" if self.about.get("objective") == "throughput" else "Step"
+            return min(1.0, num_steps / of_steps), f"{one} {num_steps} of {of_steps}"
         latest = self.last("progress") or {}
         step, of = latest.get("step") or 0, latest.get("of") or 0
         if "seconds" in latest and not of:

@@ -13,13 +13,16 @@ from placement.core.timeline import Span, Timeline, timeline_from_json
 from placement.mend import mended
 
 MOST_ROWS = 200
+DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
 
 
 def show(now: Studio, job: jobs.Job) -> None:
     """Everything a run said, the most asked first."""
     result = job.result
     assert result is not None
-    _badges(now, job, result)
+    about = job.about
+    steps = f"{len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
+    badges(now, job, result, steps)
     _numbers(result)
     _baselines(result)
     _timelines(result)
@@ -27,15 +30,16 @@ def show(now: Studio, job: jobs.Job) -> None:
     with path:
         _critical(result)
     with checks:
-        _checks(result)
+        devices(result)
 
 
-def _badges(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> None:
+def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str) -> None:
+    """What was run, and what to know before believing the numbers."""
     about = job.about
     st.caption(
         words.plain(
             f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
-            f" {len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
+            f" {how_long}"
         )
     )
     if result.get("emulated"):
@@ -78,25 +82,31 @@ def _numbers(result: Mapping[str, Any]) -> None:
         delta_color="off",
         delta_arrow="off",
     )
+    outputs(cells[2], result, difference(result))
+    cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
+    if result["outputs_match"] is False:
+        st.error(DIFFER)
+
+
+def outputs(cell: Any, result: Mapping[str, Any], more: str) -> None:
+    """Whether the outputs are those of the unplaced model, as one metric."""
     same = result["outputs_match"]
-    cells[2].metric(
+    cell.metric(
         "Outputs",
         "not checked" if same is None else "match" if same else "differ",
-        _difference(result),
+        more,
         delta_color="off",
         delta_arrow="off",
         help="Compared with the same model run whole, without any placement.",
     )
-    cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
-    if same is False:
-        st.error("The outputs differ from those of the unplaced model; do not trust this run.")
 
 
-def _difference(result: Mapping[str, Any]) -> str:
+def difference(result: Mapping[str, Any]) -> str:
+    """How far the outputs are off, or why nobody compared them."""
     if result.get("skipped_outputs_reason"):
         return words.plain(str(result["skipped_outputs_reason"]))
-    difference = result.get("max_abs_diff")
-    return "" if difference is None else f"largest difference {difference:.2g}"
+    largest = result.get("max_abs_diff")
+    return "" if largest is None else f"largest difference {largest:.2g}"
 
 
 def _baselines(result: Mapping[str, Any]) -> None:
@@ -150,18 +160,27 @@ def _timelines(result: Mapping[str, Any]) -> None:
     words_of = "Emulated" if result.get("emulated") else "Measured"
     first, second, steps = st.tabs([f"{words_of} step", "Predicted step", "All steps"])
     with first:
-        _gantt(measured, names, _spans(result["critical_path"]), "measured")
+        gantt(measured, names, _spans(result["critical_path"]), "measured")
     with second:
-        _gantt(predicted, names, (), "predicted")
+        gantt(predicted, names, (), "predicted")
     with steps:
         chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
         st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
-def _gantt(timeline: Timeline, names: Sequence[str], path: Sequence[Span], key: str) -> None:
+def gantt(
+    timeline: Timeline,
+    names: Sequence[str],
+    path: Sequence[Span],
+    key: str,
+    began: str = "the step",
+) -> None:
+    """Draw a timeline with the devices in the colours that they have everywhere."""
     colours = {name: device_colour(i) for i, name in enumerate(names)}
     st.plotly_chart(
-        charts.gantt(timeline.spans, colours, path), key=f"gantt-{key}", config=charts.CONFIG
+        charts.gantt(timeline.spans, colours, path, began),
+        key=f"gantt-{key}",
+        config=charts.CONFIG,
     )
 
 
@@ -194,7 +213,8 @@ def _critical(result: Mapping[str, Any]) -> None:
     )
 
 
-def _checks(result: Mapping[str, Any]) -> None:
+def devices(result: Mapping[str, Any], per: str = "step") -> None:
+    """Which device did the work, against the one asked for, and what it took."""
     st.subheader("Devices")
     requested, actual = result.get("requested_devices", {}), result.get("actual_devices", {})
     busy, peak = result.get("busy_s", {}), result.get("peak_bytes", {})
@@ -212,7 +232,8 @@ def _checks(result: Mapping[str, Any]) -> None:
     )
     for fallback in result.get("fallbacks", ()):
         st.warning(f"Fell back: {words.plain(str(fallback))}")
-    st.caption(f"Sent between devices: {units.num_bytes(result.get('transfer_bytes', 0))} per step")
+    sent = units.num_bytes(result.get("transfer_bytes", 0))
+    st.caption(f"Sent between devices: {sent} per {per}")
 
 
 def _ran_on(requested: object, actual: object) -> str:

@@ -1,6 +1,7 @@
 """Start a live run and watch its steps; older runs stay and can be looked at again."""
 
 import time
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -8,29 +9,65 @@ from pages.ui import charts, choices, commands, jobs, tasks, units, words, worki
 from pages.ui.studio import Studio, studio
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How many steps or samples to run is asked for in the words of the goal."""
+
+    label: str
+    key: str
+    number: int
+    help: str
+    warmup_label: str
+    warmup_key: str
+    warmup_help: str
+
+
+COUNTS = {
+    "latency": Counts(
+        "Steps",
+        "steps",
+        20,
+        words.STEP,
+        "Warm-up steps",
+        "warmup",
+        "Steps before the measured ones, because the first are slower.",
+    ),
+    "throughput": Counts(
+        "Samples",
+        "samples",
+        200,
+        words.SAMPLE,
+        "Warm-up samples",
+        "warmup-samples",
+        "Samples before the measured ones; always enough to fill the pipeline.",
+    ),
+}
+
+
 def controls(now: Studio) -> None:
     locked = not choices.may_write()
     reason = why_not(now)
     busy = is_live(now)
     steps, warmup, seed, go = st.columns([0.25, 0.25, 0.25, 0.25], vertical_alignment="bottom")
+    asked = COUNTS[now.settings.objective]
     num_steps = steps.number_input(
-        "Steps",
+        asked.label,
         min_value=1,
         max_value=100_000,
-        value=choices.remembered("steps", 20),
-        key="steps",
-        on_change=choices.remember("steps", "steps"),
-        help=words.STEP,
+        value=choices.remembered(asked.key, asked.number),
+        key=asked.key,
+        on_change=choices.remember(asked.key, asked.key),
+        help=asked.help,
         disabled=locked,
     )
     num_warmup = warmup.number_input(
-        "Warm-up steps",
+        asked.warmup_label,
         min_value=0,
         max_value=10_000,
-        value=choices.remembered("warmup", 3),
-        key="warmup",
-        on_change=choices.remember("warmup", "warmup"),
-        help="Steps before the measured ones, because the first are slower.",
+        value=choices.remembered(asked.warmup_key, 3),
+        key=asked.warmup_key,
+        on_change=choices.remember(asked.warmup_key, asked.warmup_key),
+        help=asked.warmup_help,
         disabled=locked,
     )
     number = seed.number_input(
@@ -64,8 +101,6 @@ def is_live(now: Studio) -> bool:
 
 def why_not(now: Studio) -> str:
     """Why the current placement cannot be run here; empty where it can."""
-    if now.settings.objective != "latency":
-        return "A live run measures the shortest step; choose that goal on the Place page."
     if now.machine.emulated:
         return ""
     if now.model.executable is None:
@@ -79,10 +114,11 @@ def why_not(now: Studio) -> str:
 
 
 def live_chart(job: jobs.Job) -> None:
-    """The steps measured so far."""
+    """The steps, or the times between outputs, measured so far."""
     step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
     if step_s:
-        chart = charts.step_times(step_s, job.about.get("predicted_s"))
+        per = "output" if job.about.get("objective") == "throughput" else "step"
+        chart = charts.step_times(step_s, job.about.get("predicted_s"), per)
         st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 
 
@@ -116,10 +152,9 @@ def chosen_run(now: Studio) -> jobs.Job | None:
 
 def _label(job: jobs.Job) -> str:
     assert job.result is not None
-    median = units.seconds(job.result["step_s"]["median"])
     age = units.age(time.time() - job.started_at)
-    about = job.about
-    return f"{about.get('placement')}: {median} per step, {about.get('model')}, {age}"
+    about, measured = job.about, tasks.in_short(job.result)
+    return f"{about.get('placement')}: {measured}, {about.get('model')}, {age}"
 
 
 def _pick(key: str, drawn: str) -> None:

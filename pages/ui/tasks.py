@@ -49,6 +49,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
         "machine": now.machine.name,
         "steps": steps,
         "warmup": warmup,
+        "objective": now.settings.objective,
         "predicted_s": now.simulated.value,
     }
     return _start(now, commands.run(now.project, path, steps, warmup, seed), about)
@@ -86,7 +87,22 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
     if job.verb == "profile":
         number = len(job.result["devices"])
         return f"Measured {job.result['num_kernels']} kernels on {number} devices."
-    return f"Run finished: median {units.seconds(job.result['step_s']['median'])} per step."
+    if is_stream(job.result):
+        pace = f"{job.result['bottleneck']} sets the pace"
+        return f"Run finished: {in_short(job.result)}, {pace}."
+    return f"Run finished: median {in_short(job.result)}."
+
+
+def is_stream(result: Mapping[str, Any]) -> bool:
+    """Whether a run was a pipeline of samples, not steps one after the other."""
+    return "samples_per_s" in result
+
+
+def in_short(result: Mapping[str, Any]) -> str:
+    """What a run measured, in the goal that it was made for."""
+    if is_stream(result):
+        return units.rate(result["samples_per_s"])
+    return f"{units.seconds(result['step_s']['median'])} per step"
 
 
 def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:

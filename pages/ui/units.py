@@ -22,6 +22,14 @@ def seconds(value: float | None, unit: str = "s") -> str:
     return "0 s" if value == 0 else f"{value / 1e-6:.2g} µs"
 
 
+def rate(samples_per_s: float | None) -> str:
+    """A throughput, with three digits."""
+    if samples_per_s is None:
+        return "unknown"
+    digits = ".3g" if abs(samples_per_s) < 100 else ".0f"
+    return f"{samples_per_s:{digits}} samples/s"
+
+
 def num_bytes(value: float | None) -> str:
     if value is None:
         return "no limit"

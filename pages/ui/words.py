@@ -20,6 +20,30 @@ AUTO = (
     " computer, so it waits while something is being measured."
 )
 STEP = "A step is one pass through the model, from its inputs being there to its last output."
+SAMPLE = (
+    "A sample is one input on its way through the model. The next one begins before the last one is"
+    " out, so that all devices work at the same time, as in an assembly line: a pipeline."
+)
+THROUGHPUT = (
+    "Outputs per second while the pipeline is full; samples that fill and empty it do not count."
+)
+BETWEEN = (
+    "How long after one output the next one comes. In a full pipeline this is the time that the"
+    " busiest device needs for one sample."
+)
+LATENCY = (
+    "How long one sample takes from its inputs to its outputs. In a full pipeline it waits for"
+    " those ahead of it, so this is longer than the shortest step."
+)
+PACE = (
+    "The share of the time that a device spends on samples. The busiest one is the bottleneck: it"
+    " sets the pace, and only less work for it makes the pipeline faster. A prediction counts"
+    " sending and receiving too."
+)
+STAGES = (
+    "A stage is the work that a device does on one sample before another device goes on with it."
+    " Each stage works on another sample."
+)
 BOUND = "No placement at all can be faster than this, whatever method finds it."
 OPTIMUM = (
     "All values are predicted. The optimum is the best that any placement could reach; nobody knows"

@@ -186,7 +186,7 @@ def test_the_goal_is_kept_in_the_project():
     assert project.settings.objective == "throughput"
     assert metric(app, "Predicted per sample").value
     checked(app.switch_page("pages/run.py").run())
-    assert "choose that goal on the Place page" in texts(app)
+    assert "--objective throughput" in app.code[-1].value
 
 
 def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from placement.core.graph import Ints
     from placement.core.placement import Placement
     from placement.core.problem import Problem
-    from placement.engine.evaluator import Evaluator
 
 # Moves to look at, by visits of kernels and tensors: a fraction of a second.
 MOST_VISITS = 60_000_000
@@ -23,6 +23,7 @@ SPARE = 8
 FEW = 18
 # What saves less than this share of the step is noise.
 LEAST_SHARE = 1e-4
+MOST_CALLS_MOVES = 150
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,12 @@ def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint,
 
     now_s = final_s(problem, placement)
     found: list[Hint] = []
-    for units, dest, label in _ranked(problem, placement)[: most + SPARE]:
+    if problem.execution == "call":
+        # Calls have a cost model of their own, by which each move is valued.
+        ranked = _all_moves(problem, placement)
+    else:
+        ranked = _ranked(problem, placement)[: most + SPARE]
+    for units, dest, label in ranked:
         ops = tuple(problem.graph.ops[i].name for u in units for i in problem.ops_of_unit[u])
         device = problem.machine.devices[dest].name
         value_s = final_s(problem, moved(placement, ops, device))
@@ -65,6 +71,21 @@ def moved(placement: Placement, ops: Sequence[str], device: str) -> Placement:
     return Placement(placement.graph, placement.machine, device_of)
 
 
+def _all_moves(problem: Problem, placement: Placement) -> list[tuple[list[int], int, str]]:
+    """The first moves (units, device, label) of scopes and units, as many as are soon valued."""
+    from placement.placers._chain import start_of
+
+    devices = start_of(problem, placement).devices
+    nothing = np.zeros(0, dtype=np.int64)
+    moves = (
+        (units.tolist(), dest, label)
+        for units, label in _movable(problem, nothing)
+        for dest in range(problem.num_devices)
+        if (devices[units] != dest).any() and problem.allowed[units, dest].all()
+    )
+    return list(islice(moves, MOST_CALLS_MOVES))
+
+
 def _ranked(problem: Problem, placement: Placement) -> list[tuple[list[int], int, str]]:
     """Moves (units, device, label) that shorten the unmerged schedule, the best first."""
     from placement.core.placement import Placement
@@ -77,7 +98,7 @@ def _ranked(problem: Problem, placement: Placement) -> list[tuple[list[int], int
     visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
     left = max(20, MOST_VISITS // max(1, visits))
     ranked: list[tuple[float, int, list[int], int, str]] = []
-    for units, label in _movable(problem, evaluator):
+    for units, label in _movable(problem, evaluator.critical_units()):
         for dest in range(problem.num_devices):
             kept = start.devices[units]
             if (kept == dest).all() or not problem.allowed[units, dest].all():
@@ -92,15 +113,18 @@ def _ranked(problem: Problem, placement: Placement) -> list[tuple[list[int], int
     return [move[2:] for move in sorted(ranked, key=lambda move: move[:2])]
 
 
-def _movable(problem: Problem, evaluator: Evaluator) -> Iterator[tuple[Ints, str]]:
-    """Single units, those on the critical path first, and the blocks of scopes."""
+def _movable(problem: Problem, critical: Ints) -> Iterator[tuple[Ints, str]]:
+    """Units on the critical path, blocks of scopes, then the other units."""
     from placement.placers._coarsen import scopes
 
-    critical = dict.fromkeys(evaluator.critical_units().tolist())
-    rest = [u for u in range(problem.num_units) if u not in critical]
+    def single(units: Iterable[int]) -> Iterator[tuple[Ints, str]]:
+        for unit in units:
+            ops = problem.ops_of_unit[unit]
+            if ops:
+                yield np.array([unit]), problem.graph.ops[ops[-1]].name
+
+    first = list(dict.fromkeys(critical.tolist()))
+    yield from single(first)
     for path, units in scopes(problem).items():
         yield units, path
-    for unit in [*critical, *rest]:
-        ops = problem.ops_of_unit[unit]
-        if ops:
-            yield np.array([unit]), problem.graph.ops[ops[-1]].name
+    yield from single(sorted(set(range(problem.num_units)) - set(first)))

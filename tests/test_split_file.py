@@ -97,7 +97,7 @@ def test_the_command_line_writes_and_reads_splits_and_prints_milliseconds(tmp_pa
     simulated = json.loads(done.stdout)
     assert (simulated["value"], simulated["unit"]) == (pytest.approx(10.0), "ms")
     assert simulated["critical_path"][-1]["end_s"] == pytest.approx(0.010)
-    done = command("compare", workload, "--placers", "manual,round_robin", "--json")
+    done = command("compare", workload, "--placers", "manual,single", "--json")
     assert {row["unit"] for row in json.loads(done.stdout)} == {"ms"}
     assert json.loads(done.stdout)[0]["value"] == pytest.approx(10.0)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
@@ -171,6 +172,12 @@ def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     return _counts(weights + peaks)
 
 
+def _host(problem: Problem) -> tuple[int, NDArray[np.bool_]]:
+    """The first device that computes in host memory, or -1, and which devices do (D,)."""
+    on_host = np.array([d.on_host for d in problem.machine.devices])
+    return (int(on_host.argmax()) if on_host.any() else -1), on_host
+
+
 def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
     """Bytes of tensors on each device during each segment, (D, segments)."""
     arrays, num_devices = problem.kernels.arrays, problem.num_devices
@@ -182,11 +189,16 @@ def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
     # The sender keeps a value until the last reader elsewhere has it.
     last = first.copy()
     np.maximum.at(last, tensor, read)
-    holder = np.concatenate([tensor, made]) * num_devices
-    holder += np.concatenate([runs.device[arrays.consumers], runs.device[arrays.producer[made]]])
+    # An output that is made elsewhere is held by the host too, to the end.
+    host, on_host = _host(problem)
+    maker = runs.device[arrays.producer[made]]
+    returned = made[arrays.is_output[made] & ~on_host[maker]] if host >= 0 else made[:0]
+    holder = np.concatenate([tensor, made, returned]) * num_devices
+    host_of = np.full(len(returned), host)
+    holder += np.concatenate([runs.device[arrays.consumers], maker, host_of])
     holders, which = np.unique(holder, return_inverse=True)
     until = np.zeros(len(holders), dtype=np.int64)
-    np.maximum.at(until, which, np.concatenate([read, last[made]]))
+    np.maximum.at(until, which, np.concatenate([read, last[made], last[returned]]))
     held, device = holders // num_devices, holders % num_devices
     changes = np.zeros((num_devices, num_segments + 1))
     ends = np.where(arrays.is_output[held], num_segments, until + 1)

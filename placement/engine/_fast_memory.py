@@ -39,6 +39,8 @@ def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
             until[device[r]] = max(until[device[r]], segment_of[r])
         if p >= 0:
             until[device[p]] = max(until[device[p]], made, until.max())
+            if is_output[t] and flat.host >= 0 and not flat.on_host[device[p]]:
+                until[flat.host] = max(until[flat.host], made)
         for d in range(num_devices):
             if until[d] >= 0 and (p >= 0 or first[t * num_devices + d] != UNUSED):
                 changes[d, made] += tensor_bytes[t]

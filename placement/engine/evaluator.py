@@ -16,11 +16,8 @@ class Evaluator:
     """The simulator for searches: units on devices in, seconds of the objective out.
 
     Placements are cut at every crossing and not merged, so a value is never below that of the final
-    schedule. `value_s` makes its placement the base from which moves are tried. Throughput is
-    stated as a power mean of the loads where `smooth` is set: a largest load alone has no slope.
+    schedule. `value_s` makes its placement the base from which moves are tried.
     """
-
-    SMOOTH, SHARP = 16.0, 1e3
 
     def __init__(self, problem: Problem, order: Ints, flat: Flat | None = None) -> None:
         from placement.engine._fast_links import find_tails
@@ -44,15 +41,26 @@ class Evaluator:
             return float(max(loads_s.max(), links_s.max()))
         return value_s
 
+    def energy_s(self) -> float:
+        """What a search minimises at the base: the seconds of a step, or a power mean of all loads,
+        because the largest alone has no slope."""
+        from placement.engine._fast_anneal import energy
+
+        return float(energy(self.flat, self.state, 0, True, np.inf, self.throughput))
+
     def after_move_s(self, units: Ints, dest: int, limit_s: float = np.inf) -> float:
-        """Seconds with these units moved, infinite if that is above the limit; the base stays."""
+        """Seconds with these units moved; the base stays.
+
+        Units that may not run there stay where they are. Latency may answer infinite as soon as it
+        is sure to be above the limit.
+        """
         from placement.engine._fast_moves import try_group
 
         if not self.throughput:
             return float(try_group(self.flat, self.state, units, dest, limit_s, False))
         base = self._devices
         devices = base.copy()
-        devices[units] = dest
+        devices[units[self.flat.allowed[units, dest]]] = dest
         value_s = self.value_s(devices)
         self.value_s(base)
         return value_s

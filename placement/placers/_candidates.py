@@ -20,18 +20,18 @@ def final_s(problem: Problem, placement: Placement) -> float:
     if problem.execution == "call":
         schedule = make_schedule(problem, placement)
         broken = violations(problem, schedule, placement.calls)
-        return math.inf if broken else _objective_s(problem, schedule)
+        return math.inf if broken else _objective_s(problem, schedule, placement)
     if missing_bytes(problem, placement).any():
         return math.inf
     if can_overflow(problem):
-        return _objective_s(problem, make_schedule(problem, placement))
+        return _objective_s(problem, make_schedule(problem, placement), placement)
     # Where memory cannot run short no schedule needs to be spelled out.
     return cut_value_s(problem, cuts_of(problem, placement)[1])
 
 
-def _objective_s(problem: Problem, schedule: Schedule) -> float:
+def _objective_s(problem: Problem, schedule: Schedule, placement: Placement) -> float:
     if problem.objective == "throughput":
-        return seconds_per_sample(problem, schedule)
+        return seconds_per_sample(problem, schedule, placement.replicas)
     return step_time_s(problem, schedule)
 
 
@@ -74,5 +74,8 @@ def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
 
 
 def names_of(text: str) -> list[str]:
-    """Placer names in a setting, separated by commas."""
-    return [name for name in (part.strip() for part in text.split(",")) if name]
+    """Placer names in a setting, separated by commas; a ValueError if there is none."""
+    found = [name for name in (part.strip() for part in text.split(",")) if name]
+    if not found:
+        raise ValueError(f"The setting start is {text!r}; name at least one placer to start from.")
+    return found

@@ -16,6 +16,7 @@ from placement.placers._coarsen import Blocks
 # Moves between two looks at the clock, by seconds that they may take.
 LOOK_EVERY_S = 0.02
 MOST_MOVES_AT_ONCE = 20_000
+LOOK_EVERY_MOVES = 500
 AGAIN = 1 << 30
 
 
@@ -83,12 +84,10 @@ class Chain:
 
     def _begin(self, devices: Ints, order: Ints) -> None:
         """Make a placement in an order the base."""
-        from placement.engine._fast_anneal import energy
-
         own = self._own = Evaluator(self.problem, order)
         self._devices = devices.copy()
         own.value_s(self._devices)
-        value_s = float(energy(own.flat, own.state, 0, True, math.inf, own.throughput))
+        value_s = own.energy_s()
         if value_s < self.best_s and (not self._watch_memory or own.fits()):
             self.best_s, self.best_order = value_s, own.state.order
             self.best = self._devices.copy()
@@ -127,6 +126,24 @@ class Chain:
         if self._values[1] < self.best_s:
             self.best_s, self.best_order = float(self._values[1]), own.state.order
 
+    def advance_by(
+        self, num_moves: int, since: float, until: float, deadline_s: float = math.inf
+    ) -> None:
+        """The same, with a look at the clock now and then where there is a deadline."""
+        at_once = num_moves if math.isinf(deadline_s) else LOOK_EVERY_MOVES
+        for first in range(0, num_moves, max(1, at_once)):
+            if time.perf_counter() >= deadline_s:
+                return
+            number = min(at_once, num_moves - first)
+            per_move = (until - since) / num_moves
+            self.advance(number, since + first * per_move, since + (first + number) * per_move)
+
+    def value_s(self) -> float:
+        """Seconds of the objective of the best placement, where `best_s` is what was minimised."""
+        if not self._own.throughput or math.isinf(self.best_s):
+            return self.best_s
+        return Evaluator(self.problem, self.best_order, self._own.flat).value_s(self.best)
+
     def advance_until(self, begun_s: float, limit_s: float, share: float) -> None:
         """Make moves until the clock has reached a share of the search's time."""
         while (now := (time.perf_counter() - begun_s) / limit_s) < share:
@@ -152,7 +169,8 @@ class Chain:
         for key in keys:
             order = np.array(by_priority(self.problem.kernels, key), dtype=np.int64)
             found = Evaluator(self.problem, order, self._own.flat)
-            if found.value_s(self._devices) < self._values[0] * (1 - 1e-12):
+            found.value_s(self._devices)
+            if found.energy_s() < self._values[0] * (1 - 1e-12):
                 self._begin(self._devices, order)
 
     def _kicked(self) -> None:

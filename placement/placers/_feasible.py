@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from placement._tasks import host_of
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
@@ -121,6 +122,10 @@ def _bytes_at_most(problem: Problem, device: Ints) -> Floats:
     there[readers, device[arrays.consumers]] = True
     made = np.flatnonzero(arrays.producer >= 0)
     there[made, device[arrays.producer[made]]] = True
+    host = host_of(problem)
+    if host >= 0:
+        # Outputs return there, wherever they are made.
+        there[made[arrays.is_output[made]], host] = True
     total += arrays.tensor_bytes @ there
     scratch = np.zeros(num_devices)
     np.maximum.at(scratch, device, problem.costs.workspace_bytes)

@@ -1,6 +1,7 @@
 """Improving placements by chains of moves, side by side on all cores."""
 
 import math
+import os
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,13 @@ DEFAULT_VISITS = 40_000_000
 MOVES_PER_CHOICE = 100
 # Turns of a search: after each one other orders are tried, and whoever waits is told.
 NUM_TURNS = 16
+
+
+def num_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def default_moves(problem: Problem) -> int:
@@ -53,12 +61,12 @@ def improve(
                     chain.advance_until(begun_s, limit_s, until)
                 else:
                     moves = round(until * num_moves) - round(since * num_moves)
-                    chain.advance(moves, since, until)
+                    chain.advance_by(moves, since, until, begun_s + limit_s)
                 if until < 1:
                     chain.turn()
 
             list(pool.map(work, chains))
-            best_s = min((chain.best_s for chain in chains), default=math.inf)
+            best_s = min((chain.value_s() for chain in chains), default=math.inf)
             going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
             if not going_on or time.perf_counter() - begun_s > limit_s:
                 return

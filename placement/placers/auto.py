@@ -5,12 +5,12 @@ is cheap on a graph of this size is tried first, and the best is improved by ann
 search side by side.
 """
 
+import importlib.util
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from placement.bounds import lower_bound
 from placement.core.placement import Placement
@@ -20,15 +20,14 @@ from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._candidates import final_s
 from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
-from placement.placers._improve import improve
+from placement.placers._improve import improve, num_cores
 
 # The share of the time limit for cheap placers, of which these many are tried in any case.
 FIRST_SHARE, AT_LEAST = 0.4, 2
 # Time kept for turning the search's ends into schedules, by how long one took before.
 LAST_TIMES = 2.5
-# With more kernels only the few best candidates are turned into merged schedules.
-COMPARE_ALL_UP_TO = 5_000
-FEW = 2
+# The best few ends of a search are turned into merged schedules; with more kernels the best alone.
+COMPARE_FEW_UP_TO, FEW = 5_000, 2
 # Annealing starts warm, because it starts from something good.
 HOT, COLD, KICK = 0.02, 1e-5, 3
 
@@ -70,26 +69,27 @@ class Auto(Placer):
         begun_s = time.perf_counter()
         limit_s = math.inf if self.time_limit_s is None else self.time_limit_s
         watch = _Watch(report, lower_bound(problem))
-        found = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
-        first = best = min(found, key=lambda f: f.value_s)
+        found, refusal = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
         spent_s = time.perf_counter() - begun_s
-        left_s = limit_s - spent_s - LAST_TIMES * max(f.compare_s for f in found)
-        if watch.going_on and best.value_s > watch.bound_s * (1 + 1e-9) and left_s > 0:
+        left_s = limit_s - spent_s - LAST_TIMES * max((f.compare_s for f in found), default=0.0)
+        improved: list[_Found] = []
+        if watch.can_improve and left_s > 0:
             search = self._split if problem.execution == "call" else self._search
             improved = search(problem, found, watch, left_s)
-            best = min([best, *improved], key=lambda f: f.value_s)
-        if math.isinf(best.value_s):
-            raise ValueError(
+        best = min([*found, *improved], key=lambda f: f.value_s, default=None)
+        if best is None or math.isinf(best.value_s):
+            raise refusal or ValueError(
                 "No placement within all limits was found; give the devices more memory, remove"
                 " pins or search longer."
             )
-        watch.conclude(first, best)
+        watch.conclude(min(found, key=lambda f: f.value_s, default=best), best)
         return best.placement
 
     def _first(
         self, problem: Problem, watch: "_Watch", clock: Callable[[], float], limit_s: float
-    ) -> list[_Found]:
-        """What the cheap placers find within their share of the time."""
+    ) -> tuple[list[_Found], ValueError | None]:
+        """What the cheap placers find within their share of the time, and why the first of those
+        that find nothing does not."""
         from placement.placers import placer_class
 
         found: list[_Found] = []
@@ -100,28 +100,33 @@ class Auto(Placer):
             late = len(found) >= AT_LEAST and before_s + slowest_s > FIRST_SHARE * limit_s
             if found and (late or not watch.going_on):
                 break
+            kind = placer_class(name)
+            known = problem.objective in kind.objectives
             try:
-                placement = placer_class(name)(seed=self.seed).place(_known_to(name, problem))
+                # Any placement may be a start, but a bound is of the problem it was proven for.
+                asked = problem if known else replace(problem, objective=kind.objectives[0])
+                placement = kind(seed=self.seed).place(asked, watch.bound if known else quiet)
             except ValueError as error:
                 refusal = refusal or error
                 continue
             found.append(_compared(name, problem, placement))
             watch.hear(found[-1].value_s, name)
             slowest_s = max(slowest_s, clock() - before_s)
-        if not found:
-            assert refusal is not None
-            raise refusal
-        return found
+        if not found and problem.execution != "call":
+            raise refusal or ValueError("No cheap placer works for this problem; choose another.")
+        return found, refusal
 
     def _search(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
     ) -> list[_Found]:
         """Annealing and local search from the best placements, side by side."""
         begun_s = time.perf_counter()
-        ranked = sorted(found, key=lambda f: f.value_s)[: max(1, (os.cpu_count() or 2) // 2)]
+        # Without a time limit the answer must not depend on the computer.
+        num_chains = 2 if math.isinf(left_s) or self.max_iterations else max(2, num_cores())
+        ranked = sorted(found, key=lambda f: f.value_s)[: num_chains // 2]
         moved_together = blocks(problem)
         chains = []
-        for i in range(max(2, os.cpu_count() or 2)):
+        for i in range(num_chains):
             start = start_of(problem, ranked[i // 2 % len(ranked)].placement)
             settings = {"kick": KICK} if i % 2 else {"hot": HOT, "cold": COLD}
             chains.append(Chain(problem, start, moved_together, seed=self.seed + i, **settings))
@@ -135,20 +140,22 @@ class Auto(Placer):
             time_limit_s=None if math.isinf(left_s) else max(0.0, left_s),
         )
         chains.sort(key=lambda chain: chain.best_s)
-        few = chains if len(problem.kernels.ops) <= COMPARE_ALL_UP_TO else chains[:1]
+        few = chains[: FEW if len(problem.kernels.ops) <= COMPARE_FEW_UP_TO else 1]
         return [_compared("search", problem, chain.placement) for chain in few]
 
     def _split(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
     ) -> list[_Found]:
-        """The exact and the annealing methods of workloads."""
+        """Annealing of splits and calls, which proves bounds too."""
         from placement.placers import placer_class
 
         kind = placer_class("annealing_split")
-        limit = {} if math.isinf(left_s) else {"time_limit_s": left_s}
-        placer = kind(seed=self.seed, **limit)
-        if self.max_iterations:
-            placer = replace(placer, max_iterations=self.max_iterations)  # type: ignore[call-arg]
+        settings: dict[str, Any] = {"max_iterations": self.max_iterations}
+        if not math.isinf(left_s):
+            settings |= {"time_limit_s": left_s}
+            if not self.max_iterations:
+                settings |= {"chains": max(2, num_cores())}
+        placer = kind(seed=self.seed, **settings)
         try:
             end = placer.place(problem, watch.pass_on)
         except ValueError:
@@ -165,20 +172,15 @@ def quick_placers(problem: Problem) -> list[str]:
         name
         for name in names()
         for kind in [placer_class(name)]
-        if size <= kind.quick_up_to and problem.execution in kind.executions
+        if size <= kind.quick_up_to
+        and problem.execution in kind.executions
+        and (problem.execution != "call" or problem.objective in kind.objectives)
+        and all(importlib.util.find_spec(need) for need in kind.needs)
     ]
     first = ("heft", "single", "greedy_fill", "linear_dp")
     return sorted(
         quick, key=lambda name: (first.index(name) if name in first else len(first), name)
     )
-
-
-def _known_to(name: str, problem: Problem) -> Problem:
-    """The problem with an objective that the placer knows: any placement may be a start."""
-    from placement.placers import placer_class
-
-    known = problem.objective in placer_class(name).objectives
-    return problem if known else replace(problem, objective="latency")
 
 
 class _Watch:
@@ -189,11 +191,21 @@ class _Watch:
         self.best_s, self.going_on = math.inf, True
         self._leader = ""
 
+    @property
+    def can_improve(self) -> bool:
+        """Whether nobody said stop and the bound is not met."""
+        return self.going_on and self.best_s > self.bound_s * (1 + 1e-9)
+
     def hear(self, value_s: float, name: str) -> bool:
         """A value that was found; whether to go on."""
         if value_s < self.best_s * (1 - 1e-12):
             self.best_s, self._leader = value_s, name
         return self._tell(f"{self._leader} {in_words(self.best_s)}")
+
+    def bound(self, progress: Progress) -> bool:
+        """Progress of a method whose values are heard of at its end; only its bound counts."""
+        self.bound_s = max(self.bound_s, progress.bound_s)
+        return self.going_on
 
     def pass_on(self, progress: Progress) -> bool:
         """Progress of a search, which may have bounds of its own."""
@@ -214,7 +226,7 @@ class _Watch:
         note = f"{account}, {gap_in_words(self.best_s, self.bound_s)}"
         going_on = self._report(Progress(best_s=self.best_s, bound_s=self.bound_s, note=note))
         self.going_on = self.going_on and going_on
-        return self.going_on and self.best_s > self.bound_s * (1 + 1e-9)
+        return self.can_improve
 
 
 PLACER = Auto

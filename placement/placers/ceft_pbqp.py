@@ -38,7 +38,7 @@ class CeftPbqp(Placer):
     summary = "Critical path on its best devices, the rest by a quadratic program (PBQP)"
     paper = "Huang, Fu, Hsu: placement on heterogeneous devices by CEFT and PBQP, SAMOS 2019"
     objectives = ("latency", "throughput")
-    quick_up_to = 5_000
+    quick_up_to = 3_000
 
     critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
     reach: int = setting(6, "Rivals of each kernel: how many that start after it, at most")

@@ -48,14 +48,17 @@ class Genetic(Placer):
                 f"A population of {self.population} with a mutation of {self.mutation} cannot"
                 " evolve; use 4 or more placements and a share from 0 to 1."
             )
+        begun_s = time.perf_counter()
         begun = starts(problem, names_of(self.start))
         first = [start_of(problem, placement) for placement in begun]
         rng = np.random.default_rng(self.seed)
         coarse_first = [*reversed(levels(problem)), np.arange(problem.num_units)]
-        clock = _Clock(self.time_limit_s, len(coarse_first))
+        clock = _Clock(begun_s, self.time_limit_s, len(coarse_first))
         found = np.stack([start.devices for start in first])
         best_s = math.inf
         for level, cluster in enumerate(coarse_first):
+            if level and clock.is_over(level):
+                continue
             generation = _Generation(problem, cluster, first[0].order, rng, self.mutation)
             found = generation.populated(found, self.population)
             value_s = generation.values_s(found)
@@ -85,8 +88,8 @@ class Genetic(Placer):
 class _Clock:
     """Shares a time limit among the levels."""
 
-    def __init__(self, limit_s: float | None, num_levels: int) -> None:
-        self._begun_s, self._limit_s = time.perf_counter(), limit_s
+    def __init__(self, begun_s: float, limit_s: float | None, num_levels: int) -> None:
+        self._begun_s, self._limit_s = begun_s, limit_s
         self._num_levels = num_levels
 
     def is_over(self, level: int) -> bool:

@@ -19,6 +19,7 @@ class IdealsDp(Placer):
     objectives = ("throughput",)
     executions = ("call",)
     exact = True
+    quick_up_to = 1_000
 
     max_ideals: int = setting(
         100_000, "Graphs with more downward-closed sets are linearised and solved nearly as well"

@@ -33,7 +33,7 @@ class MSct(Placer):
     summary = "Earliest task first that keeps favourite readers close, by a linear program (Baechi)"
     paper = "Hanen, Munier: Small communication delays, 1995; Jeon et al.: Baechi, SoCC 2020"
     needs = ("highspy",)
-    quick_up_to = 20_000
+    quick_up_to = 2_000
 
     max_lp_edges: int = setting(
         20_000, "Edges up to which a linear program chooses favourite children, else a greedy rule"

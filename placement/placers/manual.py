@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import EXECUTIONS, Problem
 from placement.placers._base import Placer, Report, quiet, setting
 from placement.placers._feasible import require_memory
 
@@ -15,6 +15,7 @@ from placement.placers._feasible import require_memory
 class Manual(Placer):
     summary = "By hand: rules such as Conv=cpu:1 or inception_3a/*=cpu:0, the rest on one device"
     objectives = ("latency", "throughput")
+    executions = EXECUTIONS
 
     rules: str = setting(
         "",

@@ -27,6 +27,8 @@ def scheduled(problem, seed):
 def slow_peaks(problem, schedule):
     """Count what each device holds during each segment."""
     at, peaks = schedule.segment_of, []
+    on_host = {d.name: d.on_host for d in problem.machine.devices}
+    host = next((name for name, here in on_host.items() if here), None)
     for device in problem.machine.devices:
         own = {k for s in schedule.segments if s.device == device.name for k in s.kernels}
         weights = sum(op.param_bytes for op in problem.kernels.ops if op.name in own)
@@ -37,8 +39,11 @@ def slow_peaks(problem, schedule):
                 made = -1 if tensor.producer is None else at[tensor.producer]
                 readers = [at[c] for c in tensor.consumers]
                 here = [at[c] for c in tensor.consumers if c in own]
+                returned = tensor.is_output and device.name == host and made >= 0
                 if tensor.producer in own:
                     last = max([made, *readers])
+                elif returned and not on_host[schedule.segments[made].device]:
+                    last = made
                 elif here:
                     last = max(here)
                 else:

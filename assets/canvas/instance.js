@@ -4,7 +4,7 @@ const home = (globalThis.__placementCanvas ??= {});
 home.views ??= new Map();
 home.waiters ??= new Set();
 home.saved ??= new Map();
-home.canvases = new Map();
+home.alive = new Set();
 
 // Streamlit replaces a component that throws with an error box; ours goes on and says so instead.
 function guarded(action) {
@@ -67,7 +67,7 @@ class Canvas {
     this.theme = readTheme(this.chrome.root);
     this.chrome.root.style.height = `${data.height}px`;
     this.chrome.root.classList.toggle("dark", this.theme.dark);
-    home.canvases.set(data.key, this);
+    home.alive.add(this);
     this.refresh();
   }
 
@@ -181,7 +181,7 @@ class Canvas {
     this.sizes.disconnect();
     home.waiters.delete(this.wake);
     this.gestures.finish();
-    if (home.canvases.get(this.data?.key) === this) home.canvases.delete(this.data.key);
+    home.alive.delete(this);
     this.net?.destroy();
     this.net = null;
     this.chrome.root.remove();

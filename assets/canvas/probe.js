@@ -1,7 +1,9 @@
 // A window for tests and benchmarks: reads what is on the screen, changes nothing.
 
 home.probe = (key = "canvas") => {
-  const canvas = home.canvases.get(key);
+  // Streamlit draws now and then into an element that it throws away: that is not on the screen.
+  const shown = [...home.alive].filter((c) => c.data.key === key && c.parent.isConnected);
+  const canvas = shown[shown.length - 1];
   if (!canvas?.net) return null;
   const { model } = canvas;
   const frame = canvas.chrome.stage.getBoundingClientRect();

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
 PATIENCE_MS = 180_000
@@ -10,19 +10,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def drawn(page: Page) -> dict:
-    """What the canvas shows, once it shows a graph and nothing is under way.
-
-    Known fault, not understood yet: rarely the very first page of a cold server stays empty until
-    it is loaded again. It is loaded again once here, and the output says so. Compiling what places
-    the model for a first look takes long too, but only once on a computer.
-    """
-    try:
-        page.wait_for_function(
-            f"() => {{ const p = {PROBE}; return p && p.drawn; }}", timeout=120_000
-        )
-    except TimeoutError:
-        print("The page stayed empty for 120 s and was loaded again.")
-        page.reload()
+    """What the canvas shows, once it shows a graph and nothing is under way."""
     return until(page, "p.drawn && p.nodes.length")
 
 

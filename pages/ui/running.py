@@ -165,5 +165,17 @@ def _pick(key: str, drawn: str) -> None:
 
 def _start(steps: int, warmup: int, seed: int) -> None:
     now = studio()
+    asked = COUNTS[now.settings.objective]
     if choices.renew_claim(now.project):
-        tasks.start_run(now, steps, warmup, seed)
+        tasks.start_run(
+            now,
+            _typed(asked.key, steps),
+            _typed(asked.warmup_key, warmup),
+            _typed("run-seed", seed),
+        )
+
+
+def _typed(key: str, drawn: int) -> int:
+    """A number as it stands in its field: a click may come before the page was drawn with it."""
+    value = choices.changed(key, drawn)
+    return drawn if value is None else int(value)

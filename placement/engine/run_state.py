@@ -16,7 +16,7 @@ Parts = tuple[Any, ...]
 # Largest position: of a tensor that no kernel of a device reads.
 UNUSED = np.iinfo(np.int32).max
 # Kernels between two checkpoints: restoring costs little, and few kernels run again in vain.
-STRIDE = 32
+STRIDE = 8
 
 
 class RunState(NamedTuple):

@@ -126,11 +126,12 @@ def test_a_move_tried_or_kept_is_worth_what_a_new_run_says(problem, seed):
 
 
 def test_a_device_that_waited_for_what_moves_away_could_have_gone_on():
-    """On d0 a chain, on d1 a reader of its 40th op and then a long op that needs nothing."""
+    """On d0 a chain, on d1 a reader of a late op and then a long op that needs nothing."""
+    at = STRIDE + STRIDE // 4
     chain = [f"chain{i}" for i in range(2 * STRIDE)]
-    ops = (*chain[:40], "reader", "long", *chain[40:])
+    ops = (*chain[:at], "reader", "long", *chain[at:])
     tensors = (
-        Tensor("read", chain[39], ("reader",), 1),
+        Tensor("read", chain[at - 1], ("reader",), 1),
         *(Tensor(f"t{i}", a, (b,), 1) for i, (a, b) in enumerate(itertools.pairwise(chain))),
     )
     small = random_problem(0, num_ops=len(ops), num_devices=2, contention=0.25)
@@ -149,10 +150,10 @@ def test_a_device_that_waited_for_what_moves_away_could_have_gone_on():
     own = Evaluator(problem, order)
     own.value_s(on_d1)
     moved = on_d1.copy()
-    moved[40] = 0
+    moved[at] = 0
     expected_s = fully_s(problem, moved, order)
     assert expected_s < own.value_s(on_d1) - STRIDE
-    assert own.after_move_s(np.array([40]), 0) == pytest.approx(expected_s, abs=CLOSE)
+    assert own.after_move_s(np.array([at]), 0) == pytest.approx(expected_s, abs=CLOSE)
 
 
 @settings(max_examples=100, deadline=None)

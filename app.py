@@ -7,7 +7,24 @@ import streamlit as st
 from pages.ui import canvas, frame
 from pages.ui.messages import plain_errors
 
-ASSETS = Path(__file__).parent / "assets"
+ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
+FIRST = "model"
+# In the order of work; a page that is not named here comes after them.
+ICONS = {
+    "model": ":material/hub:",
+    "devices": ":material/memory:",
+    "place": ":material/alt_route:",
+    "run": ":material/play_circle:",
+    "timeline": ":material/view_timeline:",
+    "compare": ":material/compare_arrows:",
+    "what_if": ":material/tune:",
+}
+
+
+def place_in_menu(page: Path) -> tuple[int, str]:
+    order = list(ICONS)
+    return order.index(page.stem) if page.stem in ICONS else len(order), page.stem
+
 
 st.set_page_config(
     page_title="Placement Studio",
@@ -17,10 +34,13 @@ st.set_page_config(
 )
 page = st.navigation(
     [
-        st.Page("pages/model.py", title="Model", icon=":material/hub:", default=True),
-        st.Page("pages/devices.py", title="Devices", icon=":material/memory:"),
-        st.Page("pages/place.py", title="Place", icon=":material/alt_route:"),
-        st.Page("pages/run.py", title="Run", icon=":material/play_circle:"),
+        st.Page(
+            file,
+            title=file.stem.replace("_", " ").capitalize(),
+            icon=ICONS.get(file.stem),
+            default=file.stem == FIRST,
+        )
+        for file in sorted(PAGES.glob("*.py"), key=place_in_menu)
     ],
     position="top",
 )

@@ -2,6 +2,8 @@
 
     python -m benchmarks.exact [--folder DIR] [--time-limit S] [--only NAMES] [--files NAMES]
 
+Without `--time-limit` a search has 20 s for throughput and 10 s for latency.
+
 All placers for workloads on all files below the folder (`throughput/` and `latency/`), one after
 another, beside reference values: the authors' optimum among contiguous splits, what a prototype
 found for this project, and the expert's split. Times are in the files' unit, milliseconds.
@@ -19,6 +21,7 @@ from placement.placers import names, placer_class
 
 FOLDER = Path(__file__).parents[2] / "shared" / "workloads"
 COLUMNS = ("file", "placer", "value", "bound", "gap", "seconds")
+TIME_LIMIT_S = {"throughput": 20.0, "latency": 10.0}
 REFERENCES = ("contiguous optimum", "found before", "expert")
 # Contiguous optimum (throughput), best known before, human expert, by kind and file.
 REFERENCE = {
@@ -53,7 +56,8 @@ def rows(options: argparse.Namespace) -> Iterator[str]:
             problem = replace(problem, objective=kind)
             for name in placers(problem):
                 if not only or name in only:
-                    yield row(problem, f"{kind}/{path.stem}", name, options.time_limit)
+                    time_limit_s = options.time_limit or TIME_LIMIT_S[kind]
+                    yield row(problem, f"{kind}/{path.stem}", name, time_limit_s)
 
 
 def placers(problem: Problem) -> list[str]:
@@ -87,7 +91,7 @@ def row(problem: Problem, file: str, name: str, time_limit_s: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--folder", default=str(FOLDER), help="Folder of the workload files")
-    parser.add_argument("--time-limit", type=float, default=20.0, help="Seconds for each search")
+    parser.add_argument("--time-limit", type=float, help="Seconds for each search")
     parser.add_argument("--only", default="", help="Placers, separated by commas; empty: all")
     parser.add_argument("--files", default="", help="Names of files; empty: all")
     for line in rows(parser.parse_args()):

@@ -4,7 +4,9 @@ Arguments that begin with "_" are left out of Streamlit's cache key; the fingerp
 stand for them.
 """
 
+import dataclasses
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -117,6 +119,19 @@ _next_number = itertools.count()
 
 def _number(posed: Problem) -> int:
     return _numbers.setdefault(posed, next(_next_number))
+
+
+def pinned(posed: Problem, pins: Mapping[str, str]) -> Problem:
+    """The problem with ops pinned; itself where none are."""
+    fixed = tuple(pins.items())
+    return _pinned(posed, _number(posed), hash(fixed), fixed) if fixed else posed
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _pinned(
+    _problem: Problem, problem: int, content: int, _pins: tuple[tuple[str, str], ...]
+) -> Problem:
+    return dataclasses.replace(_problem, pins=_pins)
 
 
 # Most of it is compiling; what is compiled is kept on disk.

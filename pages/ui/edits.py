@@ -1,20 +1,23 @@
 """Edits of a placement by hand: whole units move, every step can be undone and redone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from placement.core.problem import Problem
 
 MAX_STEPS = 500
+# (op, device before, device after); in pins an empty device stands for "not pinned".
+Changes = tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One step: the (op, device before, device after) of every op that moved."""
+    """One step: what became of every op that moved, and of every op that was pinned or let go."""
 
     label: str
-    changes: tuple[tuple[str, str, str], ...]
+    changes: Changes = ()
+    pins: Changes = ()
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,36 @@ class History:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            key: [{"label": e.label, "changes": [list(c) for c in e.changes]} for e in edits]
+            key: [
+                {
+                    "label": e.label,
+                    "changes": [list(c) for c in e.changes],
+                    "pins": [list(p) for p in e.pins],
+                }
+                for e in edits
+            ]
             for key, edits in (("done", self.done), ("undone", self.undone))
         }
+
+
+@dataclass(frozen=True)
+class State:
+    """What steps change: the device of every op, and the device of every op that is pinned."""
+
+    device_of: Mapping[str, str]
+    pins: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """What becomes of ops that somebody wants elsewhere: who moves and who has to stay.
+
+    `pinned` ops stay because of a pin, `unfit` ones because the device cannot run them.
+    """
+
+    changes: Changes
+    pinned: tuple[str, ...] = ()
+    unfit: tuple[str, ...] = ()
 
 
 def history_from_json(content: Any) -> History:
@@ -40,65 +70,112 @@ def history_from_json(content: Any) -> History:
     try:
         done, undone = (
             tuple(
-                Edit(str(e["label"]), tuple((str(o), str(b), str(a)) for o, b, a in e["changes"]))
+                Edit(str(e["label"]), _changes(e["changes"]), _changes(e.get("pins", ())))
                 for e in content[key]
             )
             for key in ("done", "undone")
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return History()
     return History(done, undone)
 
 
+def _changes(listed: Any) -> Changes:
+    return tuple((str(op), str(before), str(after)) for op, before, after in listed)
+
+
 def whole_units(problem: Problem, ops: Iterable[str]) -> tuple[int, ...]:
     """Indices of the named ops and of all ops that move together with them, in declared order."""
+    return tuple(sorted(i for unit in units_of(problem, ops) for i in problem.ops_of_unit[unit]))
+
+
+def units_of(problem: Problem, ops: Iterable[str]) -> list[int]:
+    """Units of the named ops, in order."""
     index = problem.graph.index
-    units = sorted({int(problem.unit_of_op[index[name]]) for name in ops if name in index})
-    return tuple(sorted(i for unit in units for i in problem.ops_of_unit[unit]))
+    return sorted({int(problem.unit_of_op[index[name]]) for name in ops if name in index})
 
 
-def assign(
-    problem: Problem, device_of: Mapping[str, str], ops: Iterable[str], device: str
-) -> Edit | None:
-    """The edit that puts ops and their units on a device; None where all are there already.
+def move(
+    problem: Problem,
+    state: State,
+    device_of_unit: Mapping[int, int],
+) -> Move:
+    """Put units on devices, as far as pins and support allow."""
+    changes, pinned, unfit = [], [], []
+    for unit, target in sorted(device_of_unit.items()):
+        names = [problem.graph.ops[i].name for i in problem.ops_of_unit[unit]]
+        device = problem.machine.devices[target].name
+        if all(state.device_of[name] == device for name in names):
+            continue
+        if any(state.pins.get(name, device) != device for name in names):
+            pinned += names
+        elif not problem.allowed[unit, target]:
+            unfit += names
+        else:
+            changes += [(n, state.device_of[n], device) for n in names]
+    order = problem.graph.index
+    moved = sorted((c for c in changes if c[1] != c[2]), key=lambda c: order[c[0]])
+    return Move(tuple(moved), tuple(pinned), tuple(unfit))
 
-    A ValueError names the op that may not run there, because of a pin or for want of a kernel.
-    """
+
+def assign(problem: Problem, state: State, ops: Iterable[str], device: str) -> Move:
+    """Put ops and their units on a device, as far as pins and support allow."""
     target = problem.machine.index[problem.machine.device(device).name]
-    moved = whole_units(problem, ops)
-    for i in moved:
-        if not problem.allowed[int(problem.unit_of_op[i]), target]:
-            name = problem.graph.ops[i].name
-            pinned = any(op == name for op, _ in problem.pins)
-            reason = "it is pinned elsewhere" if pinned else f"{device} cannot run it or its group"
-            raise ValueError(f"Op {name!r} stays where it is: {reason}.")
-    names = [problem.graph.ops[i].name for i in moved]
-    changes = tuple((n, device_of[n], device) for n in names if device_of[n] != device)
-    if not changes:
-        return None
-    what = names[0] if len(changes) == 1 else f"{len(changes)} ops"
-    return Edit(f"{what} to {device}", changes)
+    return move(problem, state, dict.fromkeys(units_of(problem, ops), target))
 
 
-def applied(device_of: Mapping[str, str], edit: Edit) -> dict[str, str]:
-    return {**device_of, **{op: after for op, _, after in edit.changes}}
+def label_of(move: Move, device: str) -> str:
+    """What a move is called in the list of changes."""
+    return f"{counted([op for op, _, _ in move.changes])} to {device}"
 
 
-def reverted(device_of: Mapping[str, str], edit: Edit) -> dict[str, str]:
-    return {**device_of, **{op: before for op, before, _ in edit.changes}}
+def counted(ops: Sequence[str]) -> str:
+    """One op by its name, several by their number."""
+    return ops[0] if len(ops) == 1 else f"{len(ops)} ops"
 
 
-def undo(device_of: Mapping[str, str], history: History) -> tuple[dict[str, str], History]:
-    """One step back; nothing changes where there is none."""
-    if not history.done:
-        return dict(device_of), history
-    *done, last = history.done
-    return reverted(device_of, last), History(tuple(done), (*history.undone, last))
+def why_they_stay(move: Move, device: str) -> str:
+    """A sentence for ops that did not move, and what to do about it; empty where all did."""
+    said = []
+    if move.pinned:
+        them, verb = _them(move.pinned), "is" if len(move.pinned) == 1 else "are"
+        said.append(
+            f"{_named(move.pinned)} {verb} pinned and stayed; to move {them}, select {them} and"
+            " unpin first (Del in the picture, or Unpin beside it)."
+        )
+    if move.unfit:
+        said.append(f"{_named(move.unfit)} stayed: {device} cannot run {_them(move.unfit)}.")
+    return " ".join(said)
 
 
-def redo(device_of: Mapping[str, str], history: History) -> tuple[dict[str, str], History]:
-    """One undone step again; nothing changes where there is none."""
-    if not history.undone:
-        return dict(device_of), history
-    *undone, last = history.undone
-    return applied(device_of, last), History((*history.done, last), tuple(undone))
+def _named(ops: Sequence[str]) -> str:
+    return f"Op {ops[0]!r}" if len(ops) == 1 else f"{len(ops)} ops"
+
+
+def _them(ops: Sequence[str]) -> str:
+    return "it" if len(ops) == 1 else "them"
+
+
+def applied(state: State, edit: Edit) -> State:
+    return State(_with(state.device_of, edit.changes, 2), _with(state.pins, edit.pins, 2))
+
+
+def reverted(state: State, edit: Edit) -> State:
+    return State(_with(state.device_of, edit.changes, 1), _with(state.pins, edit.pins, 1))
+
+
+def _with(devices: Mapping[str, str], changes: Changes, which: int) -> dict[str, str]:
+    after = {**devices, **{change[0]: change[which] for change in changes}}
+    return {op: device for op, device in after.items() if device}
+
+
+def travel(state: State, history: History, num_done: int) -> tuple[State, History]:
+    """Go back or forth until so many steps are done; as far as there are steps."""
+    done, undone = list(history.done), list(history.undone)
+    while len(done) > max(0, num_done):
+        undone.append(done.pop())
+        state = reverted(state, undone[-1])
+    while len(done) < num_done and undone:
+        done.append(undone.pop())
+        state = applied(state, done[-1])
+    return state, History(tuple(done), tuple(undone))

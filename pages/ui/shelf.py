@@ -97,11 +97,20 @@ class Shelf:
         self._save(items, name)
         return name
 
-    def edit(self, name: str, placement: Placement, history: History) -> None:
-        """Store the next state of a hand-made placement and how it came about."""
-        entry = self.named(name)
-        write_json(self._history_path(entry), history.to_json())
-        write_text(self.folder / entry.file, placement_to_text(placement))
+    def keep_history(self, name: str, history: History) -> None:
+        """Store how a placement came about by hand, and what can be done again."""
+        write_json(self._history_path(self.named(name)), history.to_json())
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Devices of the ops that were pinned, in every placement of this graph."""
+        content = read_json(self.folder / "pins.json")
+        if not isinstance(content, dict):
+            return {}
+        return {op: device for op, device in content.items() if isinstance(device, str)}
+
+    def keep_pins(self, pins: Mapping[str, str]) -> None:
+        write_json(self.folder / "pins.json", dict(pins))
 
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""

@@ -1,6 +1,6 @@
 """Everything a page draws from, derived from the project on disk through the caches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from placement.core.problem import Problem, in_unit
 from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.mend import mended
+from placement.pinning import whole
 from placement.pipeline import Simulated
 from placement.placers import placer_class
 from placement.placers._base import Placer
@@ -91,6 +92,25 @@ class Studio:
         return whole
 
     @cached_property
+    def pins(self) -> Mapping[str, str]:
+        """Ops that stay where they are, with those that move together with them, by device."""
+        return whole(self.problem, self.shelf.pins)
+
+    @cached_property
+    def state(self) -> edits.State:
+        """What edits by hand change."""
+        return edits.State(self.placement.device_of, self.pins)
+
+    @cached_property
+    def history(self) -> edits.History:
+        return self.shelf.history(self.named.name)
+
+    @cached_property
+    def pinned_problem(self) -> Problem:
+        """The problem with its pins, for whoever decides; a prediction does not depend on them."""
+        return cached.pinned(self.problem, self.pins)
+
+    @cached_property
     def simulated(self) -> Simulated:
         return cached.simulated(self.problem, self.placement)
 
@@ -152,36 +172,54 @@ def with_devices(placement: Placement, device_of: Mapping[str, str]) -> Placemen
     return Placement(placement.graph, placement.machine, device_of)
 
 
-def edit(now: Studio, ops: tuple[str, ...], device: str) -> str:
-    """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything."""
-    change = edits.assign(now.problem, now.placement.device_of, ops, device)
-    if change is None:
+def edit(now: Studio, ops: Sequence[str], device: str) -> str:
+    """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
+
+    A ValueError says why none of the ops may go there; those that may are moved without the others.
+    """
+    move = edits.assign(now.problem, now.state, ops, device)
+    stayed = edits.why_they_stay(move, device)
+    if not move.changes:
+        if stayed:
+            raise ValueError(stayed)
         return ""
+    told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
+    extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
+    also = f"{extra} more op{'s' if extra > 1 else ''} moved along (fused into one kernel)."
+    return " ".join(filter(None, (told, also if extra else "", stayed)))
+
+
+def do(now: Studio, step: edits.Edit) -> str:
+    """Make a step and remember it; what to tell where a placer's result was copied for it."""
     name, told = now.named.name, ""
-    if not now.named.by_hand:
+    history = now.shelf.history(name)
+    if step.changes and not now.named.by_hand:
         name = now.shelf.add("manual", now.placement, HAND, {"from": name})
         told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
-    moved = with_devices(now.placement, edits.applied(now.placement.device_of, change))
-    now.shelf.edit(name, moved, now.shelf.history(name).add(change))
-    now.project.change()
-    extra = len(change.changes) - len(set(ops) & {op for op, _, _ in change.changes})
-    if extra:
-        also = f"{extra} more op{'s' if extra > 1 else ''} moved along (fused into one kernel)."
-        told = f"{told} {also}".strip()
+    _store(now, name, edits.applied(now.state, step), history.add(step))
     return told
 
 
 def step_back(now: Studio) -> None:
-    _travel(now, edits.undo)
+    go_to(now, len(now.history.done) - 1)
 
 
 def step_forward(now: Studio) -> None:
-    _travel(now, edits.redo)
+    go_to(now, len(now.history.done) + 1)
 
 
-def _travel(now: Studio, move: Any) -> None:
-    history = now.shelf.history(now.named.name)
-    device_of, after = move(now.placement.device_of, history)
-    if after != history:
-        now.shelf.edit(now.named.name, with_devices(now.placement, device_of), after)
-        now.project.change()
+def go_to(now: Studio, num_done: int) -> None:
+    """Undo or redo until so many steps are done."""
+    state, history = edits.travel(now.state, now.history, num_done)
+    if history != now.history:
+        _store(now, now.named.name, state, history)
+
+
+def _store(now: Studio, name: str, state: edits.State, history: edits.History) -> None:
+    """Keep what has changed of the pins and of a placement, and how it came about."""
+    if state.pins != now.pins:
+        now.shelf.keep_pins(state.pins)
+    now.shelf.keep_history(name, history)
+    if state.device_of != now.placement.device_of:
+        now.shelf.replace(name, with_devices(now.placement, state.device_of))
+    now.project.change()

@@ -11,7 +11,7 @@ import pytest
 
 from pages.ui import owner, projects
 from pages.ui.atomic import read_json, write_json
-from pages.ui.edits import History, assign
+from pages.ui.edits import Edit, History, State, assign
 from pages.ui.shelf import HAND, Shelf
 from tests.pages.problems import MACHINE, diamond, everywhere
 
@@ -38,10 +38,10 @@ def test_everything_is_found_again_by_another_process():
     project.change(dims={"batch": 4}, lanes=2)
     problem = diamond()
     placed = everywhere(problem)
-    edit = assign(problem, placed.device_of, ["b_conv"], "cpu:1")
+    move = assign(problem, State(placed.device_of, {}), ["b_conv"], "cpu:1")
     name = shelf_of(project).add("manual", placed, HAND)
-    moved = everywhere(problem, b="cpu:1")
-    shelf_of(project).edit(name, moved, History().add(edit))
+    shelf_of(project).replace(name, everywhere(problem, b="cpu:1"))
+    shelf_of(project).keep_history(name, History().add(Edit("a move", move.changes)))
     script = """
 import sys
 from pages.ui import projects

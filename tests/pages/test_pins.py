@@ -1,0 +1,116 @@
+"""Pins of a project: kept on disk, shared by its placements, undone like any other step."""
+
+import json
+
+import pytest
+
+from pages.ui import pins, projects, studio
+from placement import pinning
+from placement.core.placement import Placement
+from tests.pages.problems import diamond
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a chain of ops of its own, placed on two devices."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    made = projects.create()
+    made.change(machine="null-2")
+    return made
+
+
+def now(project):
+    return studio.Studio(project, project.settings)
+
+
+def ops_on(project, device, number):
+    placed = now(project).placement.device_of
+    return [op for op, d in placed.items() if d == device][:number]
+
+
+def other(project, device):
+    return next(d.name for d in now(project).machine.devices if d.name != device)
+
+
+def test_pins_are_on_disk_and_undone_without_a_copy_of_the_placement(project):
+    made_by = now(project).named.made_by
+    first = next(iter(now(project).placement.device_of))
+    device = now(project).placement.device_of[first]
+    assert pins.pins_of(now(project)) == {}
+    assert pins.pin(now(project), [first]) == ""
+    assert pins.pins_of(now(project)) == {first: device}
+    content = json.loads((now(project).shelf.folder / "pins.json").read_text())
+    assert content == {first: device}
+    assert now(project).named.made_by == made_by
+    before = now(project).placement
+    studio.step_back(now(project))
+    assert pins.pins_of(now(project)) == {}
+    studio.step_forward(now(project))
+    assert pins.pins_of(now(project)) == {first: device}
+    pins.unpin(now(project), [first])
+    assert pins.pins_of(now(project)) == {} and now(project).placement == before
+
+
+def test_a_pinned_op_does_not_move_and_the_reason_says_what_to_do(project):
+    first = next(iter(now(project).placement.device_of))
+    elsewhere = other(project, now(project).placement.device_of[first])
+    pins.pin(now(project), [first])
+    with pytest.raises(ValueError, match="is pinned and stayed; to move it, select it and unpin"):
+        studio.edit(now(project), [first], elsewhere)
+    pins.unpin(now(project), [first])
+    studio.edit(now(project), [first], elsewhere)
+    assert now(project).placement.device_of[first] == elsewhere
+    assert [e.label for e in now(project).history.done] == [
+        f"pin {first}",
+        f"unpin {first}",
+        f"{first} to {elsewhere}",
+    ]
+
+
+def test_another_placement_shares_the_pins_and_tells_what_strays(project):
+    first = next(iter(now(project).placement.device_of))
+    device = now(project).placement.device_of[first]
+    studio.edit(now(project), [first], other(project, device))
+    pins.pin(now(project), [first])
+    now(project).shelf.choose(now(project).shelf.items[0].name)
+    assert now(project).placement.device_of[first] == device
+    assert pins.strays(now(project)) == (first,)
+    pins.return_strays(now(project))
+    assert pins.strays(now(project)) == () and now(project).named.by_hand
+    studio.step_back(now(project))
+    assert pins.strays(now(project)) == (first,)
+
+
+def test_pins_of_ops_that_turn_out_to_move_together_are_made_one():
+    problem = diamond()
+    given = {
+        "a_conv": "cpu:1",
+        "b_conv": "cpu:1",
+        "b_relu": "cpu:0",
+        "gone": "cpu:0",
+        "c_conv": "x",
+    }
+    assert pinning.whole(problem, given) == {
+        "a_conv": "cpu:1",
+        "a_relu": "cpu:1",
+        "b_conv": "cpu:0",
+        "b_relu": "cpu:0",
+    }
+
+
+def test_all_but_some_ops_are_held_where_a_placement_has_them():
+    problem = diamond()
+    split = {op.name: "cpu:0" for op in problem.graph.ops} | {"d_conv": "cpu:1", "d_relu": "cpu:1"}
+    placed = Placement(problem.graph.fingerprint, problem.machine.name, split)
+    assert pinning.all_but(problem, placed, ["b_relu", "nothing"]) == {
+        op: split[op] for op in split if op not in ("b_conv", "b_relu")
+    }
+
+
+@pytest.mark.parametrize("content", ["[", "[]", '{"a": 3}'])
+def test_a_damaged_pins_file_holds_nothing(project, content):
+    folder = now(project).shelf.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pins.json").write_text(content)
+    assert pins.pins_of(now(project)) == {}

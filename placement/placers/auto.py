@@ -146,16 +146,13 @@ class Auto(Placer):
     def _split(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
     ) -> list[_Found]:
-        """Annealing of splits and calls, which proves bounds too."""
+        """Annealing of splits or calls, and then a proof of how near to the best they are."""
         from placement.placers import placer_class
 
-        kind = placer_class("annealing_split")
         settings: dict[str, Any] = {"max_iterations": self.max_iterations}
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
-            if not self.max_iterations:
-                settings |= {"chains": max(2, num_cores())}
-        placer = kind(seed=self.seed, **settings)
+        placer = placer_class("cp_sat")(seed=self.seed, **settings)
         try:
             end = placer.place(problem, watch.pass_on)
         except ValueError:

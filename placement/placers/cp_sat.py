@@ -3,29 +3,37 @@
 The optima are those of Tarnawski et al., "Efficient algorithms for device placement of DNN graph
 operators", NeurIPS 2020, without contiguity. Annealing finds a split; crowds of large units, all
 splits one by one (small graphs) and configurations of devices then prove how near to the best it
-is. For latency the bound is that of the cheapest chain of calls (`splits/chain_bound.py`).
+is. For latency the bound is that of the cheapest chain of calls (`splits/chain_bound.py`), and on
+small graphs all splits into calls are tried.
 """
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers.annealing_split import AnnealingSplit, contiguous_start
+from placement.placers.annealing_split import contiguous_start
 from placement.splits.contract import Units
 from placement.splits.instance import SplitInstance, from_problem, require_sums
 from placement.splits.search import Budget
+
+if TYPE_CHECKING:
+    from placement.splits.branch_calls import CallBranchSearch
 
 # Shares of the time limit for the annealing and, after it, for trying all splits.
 SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
 # Nodes between two looks at the clock, and the most where there is no time limit.
 NODES, MOST_NODES = 200_000, 4_000_000
 # Steps of the annealing per unit and the most in all where there is no time limit.
-STEPS_PER_UNIT, MOST_STEPS = 20_000, 4_000_000
+STEPS_PER_UNIT = {"latency": 3_000, "throughput": 20_000}
+MOST_STEPS = {"latency": 2_000_000, "throughput": 4_000_000}
+# With more units than these, all splits into calls are too many to begin with.
+FEW_UNITS, CALL_NODES, MOST_CALL_NODES = 40, 20_000, 200_000
 PROVEN = 1.0 + 1e-9
 TINY_S = 1e-300
 
@@ -48,15 +56,36 @@ class CpSat(Placer):
         clock = _Clock(self.time_limit_s)
         instance = from_problem(problem)
         if problem.objective == "latency":
-            return self._place_calls(problem, report)
+            return self._place_calls(problem, instance, clock, report)
         require_sums(instance)
         return self._place_stages(problem, instance, clock, report)
 
-    def _place_calls(self, problem: Problem, report: Report) -> Placement:
-        search = AnnealingSplit(
-            seed=self.seed, time_limit_s=self.time_limit_s, max_iterations=self.max_iterations
+    def _place_calls(
+        self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
+    ) -> Placement:
+        from placement.splits.anneal_latency import best_calls
+        from placement.splits.branch_calls import CallBranchSearch
+        from placement.splits.contract import call_units
+        from placement.splits.feasible import no_split, require_room
+        from placement.splits.placing import placement_of_calls
+
+        units = call_units(instance)
+        require_room(units)
+        few = units.num_units <= FEW_UNITS and instance.num_accelerators > 0
+        proof = _CallProof(clock, report)
+        found = best_calls(
+            instance,
+            calls_each=1,
+            budget=self._budget(units, clock, "latency", SEARCH_SHARE if few else 1.0),
+            seed=self.seed,
+            tell=proof.hear,
         )
-        return search.place(problem, report)
+        slots = None if found is None else found.slot_of_class
+        if few and proof.open:
+            slots = proof.run(CallBranchSearch(instance, slots))
+        if slots is None:
+            raise no_split(units, "split into calls")
+        return placement_of_calls(problem, instance, slots, 1)
 
     def _place_stages(
         self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
@@ -71,7 +100,7 @@ class CpSat(Placer):
         found = best_split(
             units,
             contiguous_start(units, self.seed),
-            budget=self._budget(units, clock),
+            budget=self._budget(units, clock, "throughput", SEARCH_SHARE),
             seed=self.seed,
             tell=lambda best_s, bound_s, _: report(Progress(best_s, bound_s)),
         )
@@ -83,11 +112,11 @@ class CpSat(Placer):
         assert max_load_s(units, proof.device_of_unit) <= found.load_s * PROVEN
         return placement_of(problem, device_of_class)
 
-    def _budget(self, units: Units, clock: "_Clock") -> Budget:
+    def _budget(self, units: Units, clock: "_Clock", objective: str, share: float) -> Budget:
         if math.isinf(clock.left_s()):
-            steps = min(STEPS_PER_UNIT * units.num_units, MOST_STEPS)
+            steps = min(STEPS_PER_UNIT[objective] * units.num_units, MOST_STEPS[objective])
             return Budget(None, self.max_iterations or max(1, steps))
-        return Budget(SEARCH_SHARE * clock.left_s(), self.max_iterations)
+        return Budget(share * clock.left_s(), self.max_iterations)
 
 
 class _Clock:
@@ -99,6 +128,31 @@ class _Clock:
 
     def left_s(self) -> float:
         return self._end_s - self._now()
+
+
+class _CallProof:
+    """What is known of the best latency while the search goes on, and then all splits by calls."""
+
+    def __init__(self, clock: _Clock, report: Report) -> None:
+        self._clock, self._report = clock, report
+        self.bound_s, self.open = 0.0, True
+
+    def hear(self, best_s: float, bound_s: float, share: float = 0.0) -> bool:
+        """A value and a bound; whether there is still something to prove, and time for it."""
+        self.bound_s = max(self.bound_s, bound_s)
+        going_on = self._report(Progress(best_s, self.bound_s, note=_note(best_s, self.bound_s)))
+        proven = best_s <= self.bound_s * PROVEN
+        self.open = going_on and not proven and self._clock.left_s() > 0
+        return going_on
+
+    def run(self, search: "CallBranchSearch") -> Ints | None:
+        """Slots of classes of the best split, None where there is none (or none was found)."""
+        nodes, most = 0, MOST_CALL_NODES if math.isinf(self._clock.left_s()) else math.inf
+        while self.open and not search.complete and nodes < most:
+            search.go_on(CALL_NODES)
+            nodes += CALL_NODES
+            self.hear(search.best_s, search.bound_s)
+        return search.slot_of_class
 
 
 class _Proof:
@@ -117,7 +171,9 @@ class _Proof:
     def raise_to(self, bound_s: float) -> bool:
         """Hear of a bound; whether there is still something to prove, and time for it."""
         self.bound_s = max(self.bound_s, bound_s)
-        self._stopped |= not self._report(Progress(self.load_s, self.bound_s, note=self._note()))
+        self._stopped |= not self._report(
+            Progress(self.load_s, self.bound_s, note=_note(self.load_s, self.bound_s))
+        )
         return not (self._stopped or self._proven() or self.clock.left_s() <= 0)
 
     def run(self) -> None:
@@ -149,11 +205,11 @@ class _Proof:
     def _proven(self) -> bool:
         return self.load_s <= self.bound_s * PROVEN
 
-    def _note(self) -> str:
-        if self._proven():
-            return "proven optimal"
-        above = self.load_s / max(self.bound_s, TINY_S) - 1.0
-        return f"at most {100.0 * above:.2g} % above the best"
+
+def _note(value_s: float, bound_s: float) -> str:
+    if value_s <= bound_s * PROVEN:
+        return "proven optimal"
+    return f"at most {100.0 * (value_s / max(bound_s, TINY_S) - 1.0):.2g} % above the best"
 
 
 PLACER = CpSat

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from placement.splits.anneal_latency import CallSearch, best_calls, best_start
+from placement.splits.branch_calls import CallBranchSearch
 from placement.splits.chain_bound import latency_bound_s
 from placement.splits.latency_bound import interval_bound_s
 from placement.splits.search import Budget
@@ -67,6 +68,32 @@ def test_bounds_and_search_stand_on_their_sides_of_the_optimum(calls_each, most)
         met += np.isfinite(optimum) and value <= allowed
         solved += np.isfinite(optimum)
     assert met >= 0.95 * solved > 20
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_branch_and_bound_equals_brute_force(training):
+    solved = 0
+    for seed in range(300):
+        instance = random_instance(seed, training=training)
+        if not instance.num_accelerators:
+            continue
+        optimum = force.best_latency_s(instance)
+        search = CallBranchSearch(instance)
+        while not search.complete:
+            search.go_on(50)
+        assert search.best_s == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
+        assert search.bound_s <= optimum, seed
+        slots = search.slot_of_class
+        assert (slots is None) == np.isinf(optimum), seed
+        if slots is not None:
+            value = force.latency_s(instance, slots)
+            assert value == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
+            again = CallBranchSearch(instance, slots)
+            again.go_on(10**6)
+            assert again.complete, seed
+            assert again.best_s == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
+            solved += 1
+    assert solved > 200
 
 
 @pytest.mark.parametrize("name", GOALS_MS)

@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def verb(name: str, help: str) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = verbs.add_parser(name, help=help, description=help)
-        sub.set_defaults(verb=getattr(commands, name))
+        sub.set_defaults(verb=getattr(commands, name.replace("-", "_")))
         sub.add_argument(
             "--json", action="store_true", help="print one JSON value and nothing else"
         )
@@ -164,6 +164,17 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--time-limit", type=_seconds, metavar="S")
     sub.add_argument("--seed", type=_seed, default=0)
     sub.add_argument("--live", action="store_true", help="measure each placement too")
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
+
+    sub = verb("what-if", "predict a placement on a machine with faster, slower or smaller parts")
+    _add_problem(sub)
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME", help="place for the changed machine")
+    _add_mend(sub)
+    _add_conditions(sub)
+    _add_search(sub)
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
     sub = verb("export", "write a placed graph in another format")
     _add_input(sub)
@@ -201,6 +212,27 @@ def _add_mend(sub: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put ops that run as one kernel on the device most of them are on, instead of"
         " refusing a placement that splits them",
+    )
+
+
+def _add_conditions(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--speed",
+        action="append",
+        default=[],
+        metavar="DEVICE=F",
+        help="a device is F times as fast (0.5: half as fast)",
+    )
+    sub.add_argument("--bandwidth", type=float, default=1.0, metavar="F", help="the same of links")
+    sub.add_argument(
+        "--latency", type=float, default=1.0, metavar="F", help="the delay of links is F times"
+    )
+    sub.add_argument(
+        "--memory",
+        action="append",
+        default=[],
+        metavar="DEVICE=BYTES",
+        help="another memory limit, or none",
     )
 
 

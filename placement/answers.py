@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.core.problem import in_unit
+from placement.core.violations import violations
 from placement.critical import critical_path
+from placement.predicting import simulate
 from placement.throughput import bottleneck, loads_s
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def of_placed(placed: Placed) -> dict[str, Any]:
         "violations": list(placed.violations),
         "seconds": placed.seconds,
         "account": placed.account,
+        "problem": placed.problem,
         "ops_per_device": placed.placement.ops_per_device(),
         "num_segments": placed.num_segments,
     }
@@ -103,6 +106,14 @@ def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
         "peak_bytes": dict(simulated.peak_bytes),
         "num_segments": len(simulated.schedule.segments),
     }
+
+
+def of_prediction(problem: Problem, placement: Placement) -> dict[str, Any]:
+    """What a placement is predicted to do, and what it breaks."""
+    simulated = simulate(problem, placement)
+    answer = of_simulated(simulated, problem.costs.origin)
+    broken = violations(problem, simulated.schedule, placement.calls)
+    return answer | {"violations": list(broken)}
 
 
 def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> dict[str, Any]:

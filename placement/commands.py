@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
 
 MAX_JSON_BYTES = 512 * 2**20
+_SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
 
 
 def samples(options: Namespace) -> int:
@@ -100,13 +101,8 @@ def place(options: Namespace) -> int:
 
 
 def simulate(options: Namespace) -> int:
-    from placement.core.violations import violations
-
     _, problem = _problem(options)
-    placement = _whole(options, problem)
-    simulated = pipeline.simulate(problem, placement)
-    answer = answers.of_simulated(simulated, problem.costs.origin)
-    answer["violations"] = list(violations(problem, simulated.schedule, placement.calls))
+    answer = answers.of_prediction(problem, _whole(options, problem))
     _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
     return 1 if answer["violations"] else 0
 
@@ -163,9 +159,66 @@ def compare(options: Namespace) -> int:
         live=options.live,
         emit=_listener(options),
     )
-    _print(options, rows, (" ".join(f"{k}={v}" for k, v in row.items()) for row in rows))
-    failed = any(row["violations"] or row["outputs_match"] is False for row in rows)
+    answer: Any = {"rows": rows} if options.jsonl else rows
+    _print(options, answer, (_compared_line(row) for row in rows))
+    failed = any(r["violations"] or r["error"] or r["outputs_match"] is False for r in rows)
     return 1 if failed else 0
+
+
+def _compared_line(row: Mapping[str, Any]) -> str:
+    """A row for a person: what decides first, and nothing that is empty."""
+    if row["error"]:
+        return f"placer={row['placer']} error={row['error']}"
+    first = ("placer", "value", "unit", "lower_bound", "gap", "proven_optimal", "seconds")
+    last = ("measured_s", "outputs_match", "costs", "violations", "account")
+    shown = [key for key in (*first, *last) if row[key] not in (None, "", [])]
+    return " ".join(f"{key}={row[key]}" for key in shown)
+
+
+def what_if(options: Namespace) -> int:
+    _, problem = _problem(options)
+    conditions = _conditions(options)
+    changed = pipeline.what_if(problem, conditions)
+    if options.placer:
+        placed = pipeline.place(
+            changed,
+            options.placer,
+            settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
+            time_limit_s=options.time_limit,
+            seed=options.seed,
+            emit=_listener(options),
+        )
+        placement, answer = placed.placement, answers.of_placed(placed)
+        if options.jsonl:
+            answer["placement"] = placement.to_json()
+    else:
+        placement = _whole(options, problem)
+        answer = answers.of_prediction(changed, placement)
+    answer["what_if"] = conditions.to_json()
+    answer["unchanged"] = answers.of_prediction(problem, placement)
+    answer["simulated"] = True
+    short = {k: v for k, v in answer.items() if k not in ("critical_path", "unchanged")}
+    short["unchanged_value"] = answer["unchanged"]["value"]
+    _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
+    return 1 if answer["violations"] else 0
+
+
+def _conditions(options: Namespace) -> pipeline.Conditions:
+    speed = {d: _number(f, "--speed") for d, f in (_pair(s, *_SPEED) for s in options.speed)}
+    limits = (_pair(m, *_MEMORY) for m in options.memory)
+    return pipeline.Conditions(
+        speed,
+        options.bandwidth,
+        options.latency,
+        {d: None if b.lower() == "none" else int(_number(b, "--memory")) for d, b in limits},
+    )
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} {text!r} is not a number.") from None
 
 
 def export(options: Namespace) -> int:

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.comparing import compare
 from placement.events import Emit, silent, waiting
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
+from placement.what_if import Conditions, what_if
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from profiling.stream import Stream
 
 __all__ = [
+    "Conditions",
     "Emit",
     "Placed",
     "Simulated",
@@ -46,6 +49,7 @@ __all__ = [
     "simulate_schedule",
     "stored_profile",
     "stream",
+    "what_if",
 ]
 
 
@@ -310,57 +314,6 @@ def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] 
         require_present(model, problem.machine)
     elif inputs:
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
-
-
-def compare(
-    model: Model,
-    problem: Problem,
-    names: Sequence[str],
-    *,
-    time_limit_s: float | None = None,
-    seed: int = 0,
-    live: bool = False,
-    emit: Emit = silent,
-) -> list[dict[str, Any]]:
-    """One row per placer: predicted value and bound in the problem's unit, seconds, and the
-    measured median if `live`.
-
-    `violations` says what a placement breaks, `outputs_match` is None where nothing was compared.
-    """
-    from placement.core.problem import in_unit
-
-    if not names:
-        raise ValueError("There is no placer to compare; name at least one.")
-    rows = []
-    for name in names:
-        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed)
-        measured_s = outputs_match = None
-        if live:
-            measured_s, outputs_match = _live(model, problem, placed.placement, seed, emit)
-        rows.append(
-            {
-                "placer": name,
-                "value": in_unit(placed.value, placed.unit),
-                "unit": placed.unit,
-                "lower_bound": in_unit(placed.lower_bound, placed.unit),
-                "seconds": placed.seconds,
-                "measured_s": measured_s,
-                "violations": list(placed.violations),
-                "outputs_match": outputs_match,
-            }
-        )
-    return rows
-
-
-def _live(
-    model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
-) -> tuple[float, bool | None]:
-    """Measured seconds of the objective, and whether the outputs are right."""
-    if problem.objective == "throughput":
-        _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
-        return 1.0 / streamed.samples_per_s, streamed.run.outputs_match
-    _, measured = run(model, problem, placement, seed=seed, emit=emit)
-    return measured.median_s, measured.outputs_match
 
 
 def export(model: Model, placement: Placement, format: str, path: str) -> None:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Placed:
     """A placer's answer. `seconds` is the time inside `place()` alone.
 
-    `value` and `lower_bound` are in seconds; `unit` is the one to print them in.
+    `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
+    fingerprint of what was solved: results of different problems must not be mixed.
     """
 
     placer: str
@@ -42,6 +43,7 @@ class Placed:
     violations: tuple[str, ...]
     seconds: float
     account: str = ""
+    problem: str = ""
 
     @property
     def num_segments(self) -> int:
@@ -103,6 +105,7 @@ def place(
         violations=broken,
         seconds=seconds,
         account=heard.note,
+        problem=problem.fingerprint,
     )
 
 

@@ -125,6 +125,43 @@ def test_compare_gives_a_row_per_placer(canonical):
     assert [r["placer"] for r in rows] == ["single", "heft", "round_robin"]
     assert rows[0]["value"] == 127.0 and rows[1]["value"] == 80.0
     assert set(rows[0]) >= {"placer", "value", "unit", "lower_bound", "seconds", "measured_s"}
+    for row in rows:
+        assert row["gap"] == pytest.approx(row["value"] / row["lower_bound"] - 1)
+        assert row["proven_optimal"] is False and row["error"] == ""
+        assert row["problem"] == rows[0]["problem"]
+
+
+def test_compare_tells_every_row_as_soon_as_it_is_there(canonical):
+    done = call("compare", canonical, "--placers", "single,heft", "--jsonl")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [e["event"] for e in events]
+    told = [e for e in events if e["event"] == "row"]
+    assert [r["placer"] for r in told] == ["single", "heft"] and kinds[-1] == "result"
+    assert set(told[1]["placement"]["device_of"]) == {f"n{i}" for i in range(1, 11)}
+    assert kinds.index("row") < max(i for i, k in enumerate(kinds) if k == "progress")
+    steps = [(e["step"], e["of"]) for e in events if e["event"] == "progress"]
+    assert steps == sorted(steps) and steps[-1] == (1, 2)
+    assert events[-1]["rows"][1]["value"] == told[1]["value"] == 80.0
+
+
+def test_compare_refuses_a_placer_that_is_for_something_else(canonical):
+    for names, word in (("heft,nobody", "nobody"), ("heft,linear_dp", "linear_dp")):
+        assert word in refused("compare", canonical, "--placers", names)
+
+
+def test_what_if_predicts_a_machine_that_is_not_there(canonical, tmp_path):
+    """On P1 alone all ten tasks take 127 s; at half the speed twice as long."""
+    out = tmp_path / "p.json"
+    out.write_text(json.dumps({"device_of": {f"n{i}": "P1" for i in range(1, 11)}}))
+    slow = answer("what-if", canonical, "--placement", out, "--speed", "P1=0.5")
+    assert (slow["value"], slow["unchanged"]["value"], slow["simulated"]) == (254.0, 127.0, True)
+    placed = answer("what-if", canonical, "--placer", "single", "--speed", "P2=100")
+    assert placed["ops_per_device"] == {"P2": 10}
+    assert placed["what_if"]["speed"] == {"P2": 100.0}
+    full = answer("what-if", canonical, "--placement", out, "--memory", "P1=0")
+    assert full["violations"] == []
+    for wrong in (("--speed", "P9=2"), ("--speed", "P1=x"), ("--speed", "P1=0"), ("--speed", "P1")):
+        refused("what-if", canonical, "--placement", out, *wrong)
 
 
 def test_analytic_costs_on_a_machine_that_is_not_here():

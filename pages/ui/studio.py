@@ -164,6 +164,7 @@ def facts_of(placed: pl.Placed) -> dict[str, Any]:
         "proven_optimal": placed.proven_optimal,
         "seconds": placed.seconds,
         "account": placed.account,
+        "problem": placed.problem,
     }
 
 

@@ -5,6 +5,7 @@ problem joins them into *units*: the connected parts of the map, which move toge
 one device per unit; `kernel_devices` and `placement_of` translate between the two sides.
 """
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.costs import Costs
+from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine
 from placement.core.placement import Placement
@@ -90,6 +92,26 @@ class Problem:
                 f" (pins and supported devices leave none{group}); remove a pin or choose another"
                 " machine."
             )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that decides what a placement is worth and which ones are allowed.
+
+        Two values, or a value and a bound, may be held against each other only if it is the same.
+        """
+        costs, arrays = self.costs, hashlib.sha256()
+        for array in (costs.compute_s, costs.call_s, costs.latency_s, costs.s_per_byte):
+            arrays.update(np.ascontiguousarray(array).tobytes())
+        arrays.update(np.ascontiguousarray(costs.workspace_bytes).tobytes())
+        return fingerprint_of(
+            [
+                [self.graph.fingerprint, self.kernels.fingerprint, self.sources],
+                [[d.name, d.kind, d.memory_bytes] for d in self.machine.devices],
+                [arrays.hexdigest(), costs.contention],
+                [self.groups, sorted(self.pins), self.objective, self.execution],
+                [self.link_contention, self.memory_model, self.overlap],
+            ]
+        )
 
     @property
     def num_devices(self) -> int:

@@ -84,6 +84,7 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
         "executions": list(placer.executions),
         "all_cores": placer.all_cores,
         "exact": placer.exact,
+        "quick_up_to": placer.quick_up_to,
         "needs": list(placer.needs),
         "settings": {
             f.name: {

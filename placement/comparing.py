@@ -1,0 +1,135 @@
+"""The verb `compare`: several placers on one problem, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from placement.core.problem import in_unit
+from placement.events import Emit, silent
+from placement.placing import place
+
+if TYPE_CHECKING:
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.placing import Placed
+
+
+def compare(
+    model: Model,
+    problem: Problem,
+    names: Sequence[str],
+    *,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    live: bool = False,
+    emit: Emit = silent,
+) -> list[dict[str, Any]]:
+    """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
+    measured median if `live`.
+
+    `gap` is value / bound - 1, None without a bound; `violations` says what a placement breaks,
+    `outputs_match` is None where nothing was compared. A placer that finds nothing, or whose
+    library is missing, has an `error` and no value. `emit` hears every row with its placement as
+    soon as there is one, so that whoever stops the comparison keeps what was found.
+    """
+    if not names:
+        raise ValueError("There is no placer to compare; name at least one.")
+    _require_known(problem, names)
+    rows = []
+    for number, name in enumerate(names):
+        heard = _Numbered(emit, name, number, len(names))
+        heard({"event": "progress", "what": ""})
+        row = _row(model, problem, name, time_limit_s, seed, live, heard)
+        emit({"event": "row", **row})
+        rows.append({key: value for key, value in row.items() if key != "placement"})
+    if all(row["error"] for row in rows):
+        raise ValueError(rows[0]["error"])
+    return rows
+
+
+def _require_known(problem: Problem, names: Sequence[str]) -> None:
+    """ValueError for a name that no placer has, or whose placer is for other problems."""
+    from placement.placers import placer_class
+
+    for name in names:
+        kind = placer_class(name)
+        for what, value, known in (
+            ("the objective", problem.objective, kind.objectives),
+            ("problems of execution", problem.execution, kind.executions),
+        ):
+            if value not in known:
+                raise ValueError(
+                    f"Placer {name!r} does not work for {what} {value!r}, only for"
+                    f" {', '.join(known)}; leave it out."
+                )
+
+
+def _row(
+    model: Model,
+    problem: Problem,
+    name: str,
+    time_limit_s: float | None,
+    seed: int,
+    live: bool,
+    emit: Emit,
+) -> dict[str, Any]:
+    measured_s = outputs_match = None
+    try:
+        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit)
+        if live:
+            measured_s, outputs_match = _live(model, problem, placed.placement, seed, emit)
+    except ValueError as error:
+        return {
+            **dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s")),
+            "placer": name,
+            "unit": problem.unit,
+            "proven_optimal": False,
+            "violations": [],
+            "outputs_match": None,
+            "error": str(error),
+        }
+    return _answer(placed) | {
+        "measured_s": measured_s,
+        "outputs_match": outputs_match,
+        "error": "",
+    }
+
+
+def _answer(placed: Placed) -> dict[str, Any]:
+    from placement import answers
+
+    bound = in_unit(placed.lower_bound, placed.unit)
+    value = in_unit(placed.value, placed.unit)
+    return answers.of_placed(placed) | {
+        "gap": value / bound - 1.0 if bound > 0 else None,
+        "placement": placed.placement.to_json(),
+    }
+
+
+def _live(
+    model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
+) -> tuple[float, bool | None]:
+    """Measured seconds of the objective, and whether the outputs are right."""
+    from placement.pipeline import run, stream
+
+    if problem.objective == "throughput":
+        _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
+        return 1.0 / streamed.samples_per_s, streamed.run.outputs_match
+    _, measured = run(model, problem, placement, seed=seed, emit=emit)
+    return measured.median_s, measured.outputs_match
+
+
+class _Numbered:
+    """A listener to one placer of several: its progress counts as that of the whole comparison."""
+
+    def __init__(self, emit: Emit, name: str, number: int, of: int) -> None:
+        self._emit, self._name, self._number, self._of = emit, name, number, of
+
+    def __call__(self, event: dict[str, Any]) -> object:
+        if event["event"] != "progress":
+            return self._emit(event)
+        doing = str(event.get("what") or "")
+        what = f"{self._name} ({self._number + 1} of {self._of})" + (f", {doing}" if doing else "")
+        return self._emit({**event, "what": what, "step": self._number, "of": self._of})

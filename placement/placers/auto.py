@@ -73,9 +73,13 @@ class Auto(Placer):
         spent_s = time.perf_counter() - begun_s
         left_s = limit_s - spent_s - LAST_TIMES * max((f.compare_s for f in found), default=0.0)
         improved: list[_Found] = []
-        if watch.can_improve and left_s > 0:
+        if (watch.can_improve or not found) and left_s > 0:
             search = self._split if problem.execution == "call" else self._search
-            improved = search(problem, found, watch, left_s)
+            try:
+                improved = search(problem, found, watch, left_s)
+            except ValueError as error:
+                # It knows better than a cheap placer whether anything fits at all.
+                refusal = error
         best = min([*found, *improved], key=lambda f: f.value_s, default=None)
         if best is None or math.isinf(best.value_s):
             raise refusal or ValueError(
@@ -153,11 +157,7 @@ class Auto(Placer):
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
         placer = placer_class("cp_sat")(seed=self.seed, **settings)
-        try:
-            end = placer.place(problem, watch.pass_on)
-        except ValueError:
-            return []
-        return [_compared("search", problem, end)]
+        return [_compared("search", problem, placer.place(problem, watch.pass_on))]
 
 
 def quick_placers(problem: Problem) -> list[str]:

@@ -1,7 +1,6 @@
 """Manual: ops placed by written rules, the rest on one device; the start for placing by hand."""
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
 from placement.placers._base import Placer, Report, quiet, setting
 from placement.placers._feasible import require_memory
+from placement.rules import decide, parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,24 +19,25 @@ class Manual(Placer):
 
     rules: str = setting(
         "",
-        "Rules PATTERN=DEVICE separated by ';', a later rule wins; a pattern is an op name, an op"
-        " type or a scope, with * and ? as wildcards",
+        "Rules PATTERN=DEVICE separated by ';', the last one that matches an op wins; a pattern is"
+        " an op name, an op type or a scope, with * and ? as wildcards; type:, scope: or name: in"
+        " front looks at that alone, regex: searches names for a regular expression",
     )
     default: str = setting("", "Device of ops that no rule names; empty means the first device")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         machine = problem.machine
         default = machine.index[machine.device(self.default).name] if self.default else 0
-        chosen = np.full(problem.num_units, -1, dtype=np.int64)
-        for pattern, device in self._parsed(problem):
-            matched = False
-            for i, op in enumerate(problem.graph.ops):
-                path = f"{op.scope}/{op.name}" if op.scope else op.name
-                if any(fnmatchcase(text, pattern) for text in (op.name, op.kind, op.scope, path)):
-                    chosen[problem.unit_of_op[i]] = device
-                    matched = True
+        rules = parse(self.rules)
+        decided = decide(problem, rules)
+        for rule, matched in zip(rules, decided.num_matched, strict=True):
             if not matched:
-                raise ValueError(f"The rule pattern {pattern!r} matches no op, op type or scope.")
+                raise ValueError(
+                    f"The rule pattern {rule.pattern!r} matches no op, op type or scope."
+                )
+        chosen = np.full(problem.num_units, -1, dtype=np.int64)
+        for unit, device in decided.device_of_unit.items():
+            chosen[unit] = device
         for unit in range(problem.num_units):
             wanted = int(chosen[unit]) if chosen[unit] >= 0 else default
             if problem.allowed[unit, wanted]:
@@ -50,16 +51,6 @@ class Manual(Placer):
             else:
                 chosen[unit] = int(problem.allowed[unit].argmax())
         return require_memory(problem, problem.placement_of(chosen))
-
-    def _parsed(self, problem: Problem) -> list[tuple[str, int]]:
-        rules = []
-        for rule in filter(None, (part.strip() for part in self.rules.split(";"))):
-            pattern, sign, device = rule.rpartition("=")
-            if not sign or not pattern.strip():
-                raise ValueError(f"The rule {rule!r} is not of the form PATTERN=DEVICE.")
-            name = problem.machine.device(device.strip()).name
-            rules.append((pattern.strip(), problem.machine.index[name]))
-        return rules
 
 
 PLACER = Manual

@@ -52,12 +52,12 @@ class Rule:
     def matches(self, op: Op) -> bool:
         if self._regex is not None:
             return self._regex.search(op.name) is not None
-        for prefix, texts in ((TYPE, (op.kind,)), (NAME, (op.name,)), (SCOPE, _blocks(op))):
+        for prefix, texts in ((TYPE, (op.kind,)), (NAME, (op.name,)), (SCOPE, blocks_of(op))):
             if self.pattern.startswith(prefix):
                 wanted = self.pattern.removeprefix(prefix)
                 return any(fnmatchcase(text, wanted) for text in texts)
         path = f"{op.scope}/{op.name}" if op.scope else op.name
-        texts = (op.name, op.kind, path, *_blocks(op))
+        texts = (op.name, op.kind, path, *blocks_of(op))
         return any(fnmatchcase(text, self.pattern) for text in texts)
 
 
@@ -109,7 +109,7 @@ def decide(problem: Problem, rules: Sequence[Rule]) -> Decided:
     return Decided(device_of_unit, tuple(num_matched), tuple(num_won))
 
 
-def _blocks(op: Op) -> tuple[str, ...]:
+def blocks_of(op: Op) -> tuple[str, ...]:
     """The scope of an op and every scope around it, innermost first."""
     return tuple(_around(op.scope))
 

@@ -17,6 +17,7 @@ from pages.ui import (
     messages,
     naming,
     redraw,
+    ruling,
     studio,
     units,
     words,
@@ -38,6 +39,7 @@ def show(*, numbers: bool = True) -> None:
     with right:
         _side(not numbers)
         _hints()
+        ruling.show()
 
 
 @st.fragment(key="numbers")

@@ -1,0 +1,111 @@
+"""The rules of a project: kept in order on disk, applied to the placement on the screen at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pages.ui import edits, studio
+from pages.ui.atomic import read_json, write_json
+from pages.ui.studio import Studio
+from placement.rules import Rule, decide, parse, to_text
+
+MAX_RULES = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """A rule and what it does here; `trouble` says why it does nothing, empty where it does."""
+
+    rule: Rule
+    num_matched: int
+    num_won: int
+    trouble: str
+
+
+def rules_of(now: Studio) -> tuple[Rule, ...]:
+    """The project's rules, first to last; a later one wins over an earlier one."""
+    content = read_json(_path(now))
+    try:
+        return tuple(Rule(str(rule["pattern"]), str(rule["device"])) for rule in content)
+    except (KeyError, TypeError, ValueError):
+        return ()
+
+
+def add(now: Studio, text: str) -> None:
+    """Put rules PATTERN=DEVICE, separated by ';', at the end. A ValueError says what is wrong."""
+    new = parse(text)
+    if not new:
+        raise ValueError("There is no rule in this; write PATTERN=DEVICE, as Conv=cpu:0.")
+    for rule in new:
+        now.machine.device(rule.device)
+    keep(now, (*rules_of(now), *new))
+
+
+def keep(now: Studio, rules: Sequence[Rule]) -> None:
+    if len(rules) > MAX_RULES:
+        raise ValueError(f"A project holds {MAX_RULES} rules at most; remove some first.")
+    write_json(_path(now), [{"pattern": r.pattern, "device": r.device} for r in rules])
+    now.project.change()
+
+
+def moved(now: Studio, number: int, rule: Rule, by: int) -> None:
+    """Move a rule up (-1) or down (+1); nothing happens at the ends or where it is not any more."""
+    listed, to = list(rules_of(now)), number + by
+    if _is_there(listed, number, rule) and 0 <= to < len(listed):
+        listed[number], listed[to] = listed[to], listed[number]
+        keep(now, listed)
+
+
+def removed(now: Studio, number: int, rule: Rule) -> None:
+    listed = list(rules_of(now))
+    if _is_there(listed, number, rule):
+        keep(now, [*listed[:number], *listed[number + 1 :]])
+
+
+def _is_there(listed: Sequence[Rule], number: int, rule: Rule) -> bool:
+    """Whether a rule is still where it was drawn; a second quick click finds another one there."""
+    return number < len(listed) and listed[number] == rule
+
+
+def rows(now: Studio) -> tuple[Row, ...]:
+    """Every rule in order with the number of ops that it matches and that it decides here."""
+    rules = rules_of(now)
+    usable = [rule for rule in rules if rule.device in now.machine.index]
+    decided = decide(now.problem, usable)
+    counts = iter(zip(decided.num_matched, decided.num_won, strict=True))
+    listed = []
+    for rule in rules:
+        if rule.device not in now.machine.index:
+            trouble = f"this machine has no device {rule.device!r}"
+            listed.append(Row(rule, 0, 0, trouble))
+            continue
+        num_matched, num_won = next(counts)
+        trouble = "matches no op" if not num_matched else ""
+        if num_matched and not num_won:
+            trouble = "later rules take all of its ops"
+        listed.append(Row(rule, num_matched, num_won, trouble))
+    return tuple(listed)
+
+
+def apply(now: Studio) -> str:
+    """Apply all rules as one step that can be undone; what to tell.
+
+    Ops that no rule names stay, as do pinned ones and those that a device cannot run.
+    """
+    usable = [rule for rule in rules_of(now) if rule.device in now.machine.index]
+    move = edits.move(now.problem, now.state, decide(now.problem, usable).device_of_unit)
+    told = ""
+    if move.changes:
+        told = studio.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
+    number = len(move.changes)
+    done = f"The rules moved {number} op{'' if number == 1 else 's'}."
+    if not number:
+        done = "The rules moved nothing: every op that they name is where they want it or stays."
+    idle = [row.rule.text for row in rows(now) if row.trouble]
+    unused = f"Without effect: {', '.join(idle)}." if idle else ""
+    stayed = edits.why_they_stay(move, "the device")
+    return " ".join(filter(None, (done, told, stayed, unused)))
+
+
+def _path(now: Studio) -> Path:
+    return now.project.folder / "rules.json"

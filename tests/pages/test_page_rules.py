@@ -1,0 +1,87 @@
+"""The rules of a project: their order, what they do to a placement, and that it is one step."""
+
+import pytest
+
+from pages.ui import pins, projects, rules, studio
+from placement.rules import Rule
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    made = projects.create()
+    made.change(machine="null-2")
+    return made
+
+
+def now(project):
+    return studio.Studio(project, project.settings)
+
+
+def devices(project):
+    return [d.name for d in now(project).machine.devices]
+
+
+def convs(project):
+    return [op.name for op in now(project).model.graph.ops if op.kind == "Conv"]
+
+
+def test_rules_are_one_step_that_can_be_undone(project):
+    first, second = devices(project)[:2]
+    rules.add(now(project), f"*={first}; Conv={second}")
+    before = now(project).placement.device_of
+    assert "The rules moved" in rules.apply(now(project))
+    after = now(project).placement.device_of
+    assert {op for op, d in after.items() if d == second} == set(convs(project))
+    assert len(now(project).history.done) == 1
+    assert "moved nothing" in rules.apply(now(project))
+    studio.step_back(now(project))
+    assert now(project).placement.device_of == before
+
+
+def test_a_later_rule_wins_and_the_order_can_be_changed(project):
+    first, second = devices(project)[:2]
+    rules.add(now(project), f"Conv={second};type:Conv={first}")
+    assert [r.trouble for r in rules.rows(now(project))] == ["later rules take all of its ops", ""]
+    rules.moved(now(project), 1, Rule("type:Conv", first), -1)
+    assert [r.rule.device for r in rules.rows(now(project))] == [first, second]
+    rules.apply(now(project))
+    assert {now(project).placement.device_of[op] for op in convs(project)} == {second}
+    rules.moved(now(project), 0, Rule("type:Conv", first), -1)
+    rules.removed(now(project), 1, Rule("type:Conv", first))
+    assert len(rules.rules_of(now(project))) == 2, "what has moved on is left alone"
+    rules.removed(now(project), 0, Rule("type:Conv", first))
+    assert rules.rules_of(now(project)) == (Rule("Conv", second),)
+
+
+def test_rules_without_effect_are_reported_and_pinned_ops_stay(project):
+    first, second = devices(project)[:2]
+    rules.keep(now(project), [Rule("Nothing", first), Rule("Conv", "far:0"), Rule("Conv", second)])
+    assert [r.trouble for r in rules.rows(now(project))] == [
+        "matches no op",
+        "this machine has no device 'far:0'",
+        "",
+    ]
+    studio.edit(now(project), convs(project)[:2], first)
+    pins.pin(now(project), convs(project)[:2])
+    told = rules.apply(now(project))
+    assert f"Without effect: Nothing={first}, Conv=far:0." in told
+    assert "2 ops are pinned and stayed" in told
+    placed = now(project).placement.device_of
+    assert {placed[op] for op in convs(project)[:2]} == {first}
+    assert {placed[op] for op in convs(project)[2:]} == {second}
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '[{"pattern": "a"}]', "3"])
+def test_a_damaged_file_holds_no_rules(project, content):
+    (project.folder / "rules.json").write_text(content)
+    assert rules.rules_of(now(project)) == ()
+
+
+def test_what_is_no_rule_is_refused(project):
+    for text, said in (("", "no rule in this"), ("Conv", "PATTERN=DEVICE"), ("Conv=x", "'x'")):
+        with pytest.raises(ValueError, match=said):
+            rules.add(now(project), text)
+    with pytest.raises(ValueError, match="100 rules at most"):
+        rules.keep(now(project), [Rule("a", "b")] * 101)

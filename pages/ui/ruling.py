@@ -32,10 +32,8 @@ MOST_BLOCKS = 2000
 def show() -> None:
     """Draw the list and its form; ops are counted only while somebody has it open."""
     now = studio()
-    number = len(rules.rules_of(now))
-    box = st.expander(
-        f"Rules ({number})" if number else "Rules", key="rules-open", on_change="rerun"
-    )
+    # The label never changes: the box would close.
+    box = st.expander("Rules by op type, block or name", key="rules-open", on_change="rerun")
     if not box.open:
         return
     locked = not choices.may_write()
@@ -60,7 +58,7 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
     doing = row.trouble or f"{row.num_won} op{'' if row.num_won == 1 else 's'}"
     if not row.trouble and row.num_won < row.num_matched:
         doing += f" of {row.num_matched}, the others by later rules"
-    shown = words.plain(f"{number + 1}. {row.rule.pattern} → {row.rule.device}", 120)
+    shown = words.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)
     colour = "orange" if row.trouble else "gray"
     line.markdown(f"{shown}  \n:{colour}[:small[{words.plain(doing)}]]", width="stretch")
     for icon, say, by in (("arrow_upward", "up", -1), ("arrow_downward", "down", 1)):

@@ -11,11 +11,12 @@ running.controls(now)
 shown = running.chosen_run(now)
 if shown is None and not running.is_live(now):
     per = "sample" if now.settings.objective == "throughput" else "step"
+    can_run = not running.why_not(now)
     st.info(
         f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
-        f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs});"
-        " press Run to measure it.",
-        icon=":material/play_circle:",
+        f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"
+        + ("; press Run to measure it." if can_run else "."),
+        icon=":material/play_circle:" if can_run else ":material/info:",
     )
 elif shown is not None:
     streams = shown.result is not None and tasks.is_stream(shown.result)

@@ -68,6 +68,12 @@ def tables(now: Studio) -> None:
         st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
     with links:
         st.subheader("Links", help="How tensors get from one device to another, and how fast.")
+        if now.problem.execution == "call":
+            st.caption(
+                "This file states for each tensor how long an accelerator takes to read or write"
+                " it, so there are no links; a CPU pays nothing."
+            )
+            return
         measured = now.profile is not None
         rows = [
             {

@@ -174,14 +174,18 @@ def summary(now: Studio) -> None:
     cells = st.columns([0.1, 0.15, 0.19, 0.32, 0.24], vertical_alignment="center")
     cells[0].metric("Ops", f"{len(graph.ops):,}", help="Operators, as the model file lists them.")
     cells[1].metric("Weights", units.num_bytes(graph.param_bytes))
-    cells[2].metric(
-        "Arithmetic",
-        f"{units.count(graph.flops)}FLOP",
-        help="Per step; a multiplication and an addition count as two.",
-    )
+    if graph.flops:
+        cells[2].metric(
+            "Arithmetic",
+            f"{units.count(graph.flops)}FLOP",
+            help="Per step; a multiplication and an addition count as two.",
+        )
     with cells[3]:
-        _ends("In", graph.inputs)
-        _ends("Out", graph.outputs)
+        for word, tensors in (("In", graph.inputs), ("Out", graph.outputs)):
+            if tensors:
+                _ends(word, tensors)
+        if now.model.problem is not None:
+            st.caption("This file has a graph with its times, and nothing to execute.")
     with cells[4]:
         dimension_fields(now)
         with st.popover("Kinds of ops", width="stretch"):

@@ -144,8 +144,20 @@ def studio() -> Studio:
 
 
 def bound_of(now: Studio) -> float:
-    """Seconds that no placement can beat, in the objective."""
-    return cached.bound(now.problem)
+    """Seconds that no placement can beat, in the objective: the best bound that anybody proved.
+
+    Copies of stages have a bound of their own, which only their method knows.
+    """
+    if now.placement.replicas:
+        return _proven(now, now.named.facts)
+    return max(cached.bound(now.problem), *(_proven(now, i.facts) for i in now.shelf.items))
+
+
+def _proven(now: Studio, facts: Mapping[str, Any]) -> float:
+    """The bound, in seconds, that a method told about this very problem; 0 where it did not."""
+    if facts.get("problem") != now.problem.fingerprint:
+        return 0.0
+    return float(facts["lower_bound"]) / in_unit(1.0, str(facts["unit"]))
 
 
 def violations_of(now: Studio) -> tuple[str, ...]:

@@ -115,9 +115,13 @@ def numbers_of(now: Studio) -> None:
         delta_arrow="off",
         help=f"{words.STEP} {words.ESTIMATE if now.is_estimate else ''}",
     )
+    bound_s = studio.bound_of(now)
     cells[1].metric(
         "Fastest possible",
-        f"≥ {units.seconds(studio.bound_of(now), unit)}",
+        f"≥ {units.seconds(bound_s, unit)}",
+        _above(predicted.value, bound_s),
+        delta_color="off",
+        delta_arrow="off",
         help=words.BOUND,
     )
     cells[2].metric("Segments", len(predicted.schedule.segments), help=words.SEGMENT)
@@ -139,6 +143,14 @@ def numbers_of(now: Studio) -> None:
     )
     for broken in studio.violations_of(now):
         st.warning(words.plain(broken))
+
+
+def _above(value_s: float, bound_s: float) -> str:
+    """How far a placement is from what is known to be impossible."""
+    if value_s <= bound_s * (1 + 1e-9):
+        return "this is the best possible"
+    above = value_s / bound_s - 1 if bound_s > 0 else 0.0
+    return f"this is {above:.{1 if above > 0.01 else 2}%} above" if above else ""
 
 
 def _view(now: Studio) -> canvas.View:

@@ -62,8 +62,8 @@ class Chrome {
     help.title = HELP;
     this.foot.append(this.status, help, question);
     this.head = element("div", "head");
-    this.legend = element("div", "legend");
-    this.head.append(this.chips, this.legend, this.tools());
+    this.legend = new Legend(element("div", "legend"));
+    this.head.append(this.chips, this.legend.row, this.tools());
     this.root.append(this.head, this.stage, this.foot, this.live);
     this.shownDevices = "";
   }
@@ -130,8 +130,8 @@ class Chrome {
 
   // Chips are kept while the devices stay the same, so that one can be clicked or dropped on
   // while numbers change.
-  showDevices(devices, counts, readOnly) {
-    const key = JSON.stringify([devices, readOnly]);
+  showDevices({ devices, counts, hatched }, readOnly) {
+    const key = JSON.stringify([devices.map(({ name, label }) => [name, label]), readOnly]);
     if (key !== this.shownDevices) {
       this.shownDevices = key;
       this.chips.replaceChildren(...devices.map((device, i) => this.chip(device, i, readOnly)));
@@ -140,6 +140,12 @@ class Chrome {
       const text = String(counts[i] ?? 0);
       const number = chip.querySelector(".count");
       if (number.textContent !== text) number.textContent = text;
+      const { busy, memory } = devices[i];
+      const told = chip.querySelector(".facts");
+      const facts = busy ? [element("span", "word", "busy "), `${busy} · ${memory}`] : [];
+      told.replaceChildren(...facts);
+      told.title = `Predicted: computes for ${busy} of a step and holds at most ${memory}`;
+      paintSwatch(chip.firstChild, devices[i].colour, hatched ? devices[i].pattern : "");
     });
     this.undo.disabled = readOnly;
     this.redo.disabled = readOnly;
@@ -151,10 +157,10 @@ class Chrome {
     chip.dataset.device = String(i);
     chip.disabled = readOnly;
     const swatch = element("span", "swatch", i < 9 ? String(i + 1) : "");
-    swatch.style.background = device.colour;
     swatch.style.color = inkOn(device.colour);
     const count = element("span", "count");
     chip.append(swatch, element("span", "name", device.label), count, element("span", "unit", "ops"));
+    chip.append(element("span", "facts"));
     const keyed = i < 9 ? ` (key ${i + 1})` : "";
     chip.title = `${device.name}: click or drop here to put the selection on it${keyed}`;
     chip.addEventListener("click", (event) => {
@@ -163,15 +169,6 @@ class Chrome {
       this.root.focus({ preventScroll: true });
     });
     return chip;
-  }
-
-  // What the signs mean, as far as they are on the picture.
-  showLegend(model) {
-    const signs = [];
-    if (model.devices.length > 1) signs.push("┅ between devices");
-    if (/[12]/.test(model.marks)) signs.push("◆ critical path");
-    const text = signs.join("   ");
-    if (this.legend.textContent !== text) this.legend.textContent = text;
   }
 
   // A notice stays readable although repaints come meanwhile.

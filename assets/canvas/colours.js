@@ -30,8 +30,9 @@ function luminance(colour) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
+// Of a dark and a white ink the one with more contrast.
 function inkOn(colour) {
-  return luminance(colour) > 0.3 ? "#14181f" : "#ffffff";
+  return luminance(colour) > 0.19 ? "#14181f" : "#ffffff";
 }
 
 function readTheme(element) {
@@ -49,6 +50,8 @@ function readTheme(element) {
     line: blend(background, text, dark ? 0.45 : 0.38),
     faint: blend(background, text, dark ? 0.62 : 0.55),
     frame: blend(background, text, 0.22),
+    // The critical path, here as in the timelines.
+    critical: "#e5484d",
     neutral: blend(background, text, 0.08),
   };
 }
@@ -63,4 +66,25 @@ function deviceAt(character) {
 
 function deviceColour(devices, index) {
   return devices[index]?.colour ?? "#9aa0a8";
+}
+
+// The colour of a tone's character; scales turn round, so that much stands out from the ground.
+function toneColour(tones, theme, character) {
+  const index = character === "." || character === "*" ? -1 : CODE.indexOf(character);
+  if (index < 0 || !tones.keys[index]) return null;
+  const turned = tones.ends && !theme.dark;
+  return tones.keys[turned ? tones.keys.length - 1 - index : index][1];
+}
+
+// What a card shows: one colour, or bands of [colour, share]; null colours are nothing at all.
+function shadeOf({ model, theme }, i) {
+  if (model.tones) {
+    const code = model.tones.codes[i];
+    if (code !== "*") return { colour: toneColour(model.tones, theme, code), bands: null };
+    const bands = [...(model.tones.bands[i] ?? "")];
+    return { colour: null, bands: bands.map((c) => [toneColour(model.tones, theme, c), 1]) };
+  }
+  const paint = (device) => (device < 0 ? null : deviceColour(model.devices, device));
+  if (model.colours[i] !== "*") return { colour: paint(deviceAt(model.colours[i])), bands: null };
+  return { colour: null, bands: model.mixOf(i).map(([device, ops]) => [paint(device), ops]) };
 }

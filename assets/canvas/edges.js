@@ -103,7 +103,7 @@ function drawEdges(ctx, bundles, theme, scale) {
     [PLAIN]: theme.line,
     [MAYBE]: theme.faint,
     [CROSS]: theme.text,
-    [CRITICAL]: theme.text,
+    [CRITICAL]: theme.critical,
     [LIT]: theme.text,
   };
   // Thin lines stay visible when everything is in view.
@@ -164,7 +164,7 @@ function drawHeaders(ctx, canvas) {
     const bar = 44;
     const text = fitted(ctx, box.label, box.x + box.w - left - 56 - bar);
     ctx.fillText(text, left + 28, middle);
-    drawMix(ctx, model, model.mixOfBox(box.id), box.x + box.w - bar - 12, middle - 3, bar, 6, theme);
+    drawMix(ctx, canvas, model.mixOfBox(box.id), box.x + box.w - bar - 12, middle - 4, bar, 8);
   }
 }
 
@@ -189,18 +189,32 @@ function drawFold(ctx, x, y, closed, theme) {
   ctx.stroke();
 }
 
-function drawMix(ctx, model, mix, x, y, width, height, theme) {
+// Shares of the devices as one bar, on whatever ground.
+function drawMix(ctx, { model, theme, scale }, mix, x, y, width, height) {
   const total = mix.reduce((sum, [, ops]) => sum + ops, 0) || 1;
+  const bar = () => {
+    ctx.beginPath();
+    ctx.roundRect(x, y, width, height, height / 2);
+  };
   ctx.save();
-  ctx.beginPath();
-  ctx.roundRect(x, y, width, height, height / 2);
+  bar();
   ctx.clip();
   let left = x;
   for (const [device, ops] of mix) {
     const share = (width * ops) / total;
-    ctx.fillStyle = device < 0 ? theme.frame : deviceColour(model.devices, device);
-    ctx.fillRect(left, y, share + 0.5, height);
+    const colour = device < 0 ? theme.frame : deviceColour(model.devices, device);
+    ctx.beginPath();
+    ctx.rect(left, y, share + 0.5, height);
+    ctx.fillStyle = colour;
+    ctx.fill();
+    if (model.hatched && device >= 0) {
+      fillHatch(ctx, model.devices[device].pattern, alpha(inkOn(colour), 0.6), scale);
+    }
     left += share;
   }
   ctx.restore();
+  bar();
+  ctx.lineWidth = 1;
+  ctx.strokeStyle = theme.background;
+  ctx.stroke();
 }

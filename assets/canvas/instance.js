@@ -155,8 +155,8 @@ class Canvas {
   repaint() {
     const { model, chrome } = this;
     this.bundles = bundleEdges(model, this.hoveredNode);
-    chrome.showDevices(model.devices, model.counts, this.readOnly);
-    chrome.showLegend(model);
+    chrome.showDevices(model, this.readOnly);
+    chrome.legend.show(this);
     chrome.showStatus(this.statusText());
     this.net?.redraw();
   }

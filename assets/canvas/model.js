@@ -13,6 +13,8 @@ class Model {
     this.counts = [];
     this.selected = [];
     this.marks = "";
+    this.tones = null;
+    this.hatched = false;
   }
 
   setView(view) {
@@ -40,6 +42,8 @@ class Model {
     this.counts = data.counts.slice();
     this.selected = [...data.selected];
     this.marks = data.marks;
+    this.tones = data.tones ?? null;
+    this.hatched = Boolean(data.hatched);
     for (const entry of pending) {
       if (entry.kind === "select") this.select(entry.nodes);
       else if (entry.kind === "assign") this.assign(entry.nodes, entry.device);

@@ -1,4 +1,4 @@
-// One node: an op as a tinted card, a closed group as a larger card with its device mix as a bar.
+// One node: an op as a card, a closed group as a larger card with its device mix as a bar.
 
 const TEXT_SCALE = 0.38;
 const fittedTexts = new Map();
@@ -25,103 +25,128 @@ function fitted(ctx, text, width) {
 }
 
 function drawNode(ctx, canvas, i) {
-  const { model, theme } = canvas;
+  const { model, theme, scale } = canvas;
   const node = model.nodes[i];
   const { w, h } = node;
   const x = node.x - w / 2;
   const y = node.y - h / 2;
-  const scale = canvas.scale;
-  const mixed = model.colours[i] === "*";
-  const device = deviceAt(model.colours[i]);
-  const colour = device < 0 ? theme.faint : deviceColour(model.devices, device);
   const far = scale < TEXT_SCALE;
   const radius = node.closed ? 9 : 6;
-
-  if (node.closed && !far) {
-    // A second sheet behind says: there is more inside.
-    ctx.beginPath();
-    ctx.roundRect(x + 4, y + 4, w, h, radius);
-    ctx.fillStyle = theme.background;
-    ctx.fill();
-    ctx.lineWidth = 1;
-    ctx.strokeStyle = alpha(mixed ? theme.faint : colour, 0.7);
-    ctx.stroke();
-  }
-  ctx.beginPath();
-  ctx.roundRect(x, y, w, h, radius);
-  const tint = theme.dark ? 0.42 : 0.26;
-  if (far && !mixed) ctx.fillStyle = colour;
-  else if (mixed || device < 0) ctx.fillStyle = theme.neutral;
-  else ctx.fillStyle = blend(theme.background, colour, tint);
-  ctx.fill();
-  if (mixed && !far) {
-    ctx.save();
-    ctx.clip();
-    drawBands(ctx, canvas, model.mixOf(i), x, y, w, h, tint);
-    ctx.restore();
+  const shade = shadeOf(canvas, i);
+  const card = () => {
     ctx.beginPath();
     ctx.roundRect(x, y, w, h, radius);
+  };
+
+  if (node.closed && !far) drawSheet(ctx, theme, shade.colour, x, y, w, h, radius);
+  card();
+  const fill = cardFill(theme, model, shade, far);
+  ctx.fillStyle = fill;
+  ctx.fill();
+  if (shade.bands) {
+    ctx.save();
+    ctx.clip();
+    drawBands(ctx, theme, shade.bands, x, y, w, h, far ? 1 : tint(theme, model));
+    ctx.restore();
+  }
+  card();
+  const device = deviceAt(model.colours[i]);
+  if (model.hatched && device >= 0) {
+    const ink = far || model.tones ? alpha(inkOn(fill), 0.4) : hatchInk(theme, shade.colour);
+    fillHatch(ctx, model.devices[device].pattern, ink, scale);
   }
   ctx.lineWidth = i === canvas.hoveredNode ? 2.4 : 1.4;
-  ctx.strokeStyle = mixed || device < 0 ? theme.faint : colour;
+  ctx.strokeStyle = shade.colour && !model.tones ? shade.colour : theme.faint;
   ctx.stroke();
 
-  if (far) {
-    if (mixed) drawMix(ctx, model, model.mixOf(i), x + 3, y + 3, w - 6, h - 6, theme);
-  } else if (node.closed) {
-    drawGroupFace(ctx, canvas, i, x, y);
-  } else {
-    drawOpFace(ctx, theme, node, x, y, colour, device);
+  if (!far) {
+    const ink = model.tones && shade.colour ? inkOn(fill) : theme.text;
+    if (node.closed) drawGroupFace(ctx, canvas, i, x, y, ink);
+    else drawOpFace(ctx, canvas, i, x, y, ink);
   }
   drawStates(ctx, canvas, i, x, y, radius);
 }
 
-// The shares of a mixed group as tints across its card.
-function drawBands(ctx, { model, theme }, mix, x, y, w, h, tint) {
-  const total = mix.reduce((sum, [, ops]) => sum + ops, 0) || 1;
+// How much of a colour goes into the ground under text.
+function tint(theme, model) {
+  if (model.tones) return 0.5;
+  return theme.dark ? 0.42 : 0.26;
+}
+
+function cardFill(theme, model, { colour, bands }, far) {
+  if (!colour || bands) return theme.neutral;
+  return far || model.tones ? colour : blend(theme.background, colour, tint(theme, model));
+}
+
+// Lines of a hatch on a tinted card: there, but quieter than the words on top.
+function hatchInk(theme, colour) {
+  return alpha(blend(theme.background, colour ?? theme.faint, 0.8), 0.5);
+}
+
+// A second sheet behind says: there is more inside.
+function drawSheet(ctx, theme, colour, x, y, w, h, radius) {
+  ctx.beginPath();
+  ctx.roundRect(x + 4, y + 4, w, h, radius);
+  ctx.fillStyle = theme.background;
+  ctx.fill();
+  ctx.lineWidth = 1;
+  ctx.strokeStyle = alpha(colour ?? theme.faint, 0.7);
+  ctx.stroke();
+}
+
+// The shares of a mixed group across its card.
+function drawBands(ctx, theme, bands, x, y, w, h, strength) {
+  const total = bands.reduce((sum, [, part]) => sum + part, 0) || 1;
   let left = x;
-  for (const [device, ops] of mix) {
-    const share = (w * ops) / total;
-    ctx.fillStyle =
-      device < 0
-        ? theme.neutral
-        : blend(theme.background, deviceColour(model.devices, device), tint);
+  for (const [colour, part] of bands) {
+    const share = (w * part) / total;
+    ctx.fillStyle = colour ? blend(theme.background, colour, strength) : theme.neutral;
     ctx.fillRect(left, y, share + 0.5, h);
     left += share;
   }
 }
 
-function drawOpFace(ctx, theme, node, x, y, colour, device) {
-  if (device >= 0) {
-    ctx.beginPath();
-    ctx.roundRect(x, y, 6, node.h, [6, 0, 0, 6]);
-    ctx.fillStyle = colour;
-    ctx.fill();
-  }
+function drawOpFace(ctx, canvas, i, x, y, ink) {
+  const { model, theme } = canvas;
+  const node = model.nodes[i];
+  const device = deviceAt(model.colours[i]);
+  if (device >= 0) drawEdgeOfDevice(ctx, canvas, device, x, y, node.h);
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  ctx.fillStyle = theme.text;
+  ctx.fillStyle = ink;
   ctx.font = `600 12.5px ${theme.font}`;
   ctx.fillText(fitted(ctx, node.label, node.w - 20), x + 14, node.y - (node.sub ? 8 : 0));
   if (!node.sub) return;
-  ctx.fillStyle = alpha(theme.text, 0.75);
+  ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 10.5px ${theme.font}`;
   ctx.fillText(fitted(ctx, node.sub, node.w - 20), x + 14, node.y + 9);
 }
 
-function drawGroupFace(ctx, canvas, i, x, y) {
+// The left edge of an op's card; set apart by a thin line where the card has another meaning.
+function drawEdgeOfDevice(ctx, { model, theme }, device, x, y, h) {
+  ctx.beginPath();
+  ctx.roundRect(x, y, 7, h, [6, 0, 0, 6]);
+  ctx.fillStyle = deviceColour(model.devices, device);
+  ctx.fill();
+  if (!model.tones) return;
+  ctx.fillStyle = theme.background;
+  ctx.fillRect(x + 7, y, 1.5, h);
+}
+
+function drawGroupFace(ctx, canvas, i, x, y, ink) {
   const { model, theme } = canvas;
   const node = model.nodes[i];
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  ctx.fillStyle = theme.text;
+  ctx.fillStyle = ink;
   ctx.font = `600 13px ${theme.font}`;
   ctx.fillText(fitted(ctx, node.label, node.w - 44), x + 12, y + 15);
-  ctx.fillStyle = alpha(theme.text, 0.75);
+  ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 11px ${theme.font}`;
   ctx.fillText(fitted(ctx, node.sub, node.w - 24), x + 12, y + 32);
   drawFold(ctx, x + node.w - 15, y + 15, true, theme);
-  drawMix(ctx, model, model.mixOf(i), x + 12, y + node.h - 15, node.w - 24, 7, theme);
+  const top = y + node.h - 16;
+  drawMix(ctx, canvas, model.mixOf(i), x + 12, top, node.w - 24, 8);
 }
 
 // Selection ring (dashed where only a part is selected) and the critical path's diamond.
@@ -147,10 +172,10 @@ function drawStates(ctx, canvas, i, x, y, radius) {
     ctx.lineTo(x, y + size);
     ctx.lineTo(x - size, y);
     ctx.closePath();
-    ctx.fillStyle = model.marks[i] === "2" ? theme.text : theme.background;
+    ctx.fillStyle = model.marks[i] === "2" ? theme.critical : theme.background;
     ctx.fill();
     ctx.lineWidth = 1.6;
-    ctx.strokeStyle = theme.text;
+    ctx.strokeStyle = model.marks[i] === "2" ? theme.background : theme.critical;
     ctx.stroke();
   }
 }

@@ -35,6 +35,8 @@ home.probe = (key = "canvas") => {
       device: deviceAt(model.colours[i]),
       colour: deviceColour(model.devices, deviceAt(model.colours[i])),
       mix: model.mixOf(i),
+      tone: model.tones?.codes[i] ?? "",
+      fill: cardFill(canvas.theme, model, shadeOf(canvas, i), scale < TEXT_SCALE),
       selected: model.selected[i],
       mark: model.marks[i],
       w: node.w * scale,

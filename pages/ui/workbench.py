@@ -11,6 +11,7 @@ import streamlit as st
 from pages.ui import (
     canvas,
     choices,
+    colouring,
     finding,
     hinting,
     inspector,
@@ -59,7 +60,8 @@ def _draw() -> None:
     if _apply():
         st.rerun()
     now = studio.studio()
-    view, devices = _view(now), canvas.device_keys([d.name for d in now.machine.devices])
+    view, devices = _view(now), colouring.devices(now)
+    chosen = colouring.switch(now, view)
     index = now.machine.index
     placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
     canvas.draw_canvas(
@@ -74,6 +76,8 @@ def _draw() -> None:
         on_ops=_on_ops,
         marks=critical_ops(now.problem, now.simulated),
         empty="" if now.model.graph.ops else "This model has no ops.",
+        tones=chosen.tones,
+        hatched=chosen.hatched,
     )
 
 

@@ -32,6 +32,9 @@ Each entry of `read_ops` is a dict with a growing number `n` and a `kind`:
     toggle        node: open this closed group, or close this open one
     expand_all, collapse_all, undo, redo
 
+`draw_canvas(..., tones=...)` colours the cards by something else than the device: `tones_by_class`
+makes the tones of categories, `tones_by_value` those of amounts.
+
 `ops_of(view, op["nodes"])` turns node ids into op names (a group stands for its ops), and
 `expanded_after(graph, expanded, op)` gives the new set of open groups. `session` is any string that
 names this Python session; edits meant for another one are dropped. Python's word is final: colours
@@ -46,6 +49,9 @@ from pages.ui.canvas.expansion import default_expanded, expanded_after, reveal
 from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
 from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, scope_tree
+from pages.ui.canvas.toning import Tones
+from pages.ui.canvas.toning import by_class as tones_by_class
+from pages.ui.canvas.toning import by_value as tones_by_value
 from pages.ui.canvas.viewmodel import network
 from pages.ui.canvas.views import View, build_view
 
@@ -57,6 +63,7 @@ __all__ = [
     "Paint",
     "ScopeGroup",
     "ScopeTree",
+    "Tones",
     "View",
     "build_view",
     "default_expanded",
@@ -73,6 +80,8 @@ __all__ = [
     "reveal",
     "scope_tree",
     "selection_marks",
+    "tones_by_class",
+    "tones_by_value",
 ]
 
 

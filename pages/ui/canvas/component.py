@@ -16,6 +16,7 @@ import streamlit as st
 from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
 from pages.ui.canvas.painting import Paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey
+from pages.ui.canvas.toning import Tones
 from pages.ui.canvas.viewmodel import store_payload
 from pages.ui.canvas.views import View
 
@@ -47,14 +48,17 @@ def draw_canvas(
     on_ops: Callable[[], None] = lambda: None,
     marks: Iterable[str] = (),
     empty: str = "",
+    tones: Tones | None = None,
+    hatched: bool = False,
 ) -> Any:
     """Draw a view with its colours.
 
     `selection` and `marks` (the critical path) are op names. `ack` is the number of the last edit
     that Python has applied. `read_only` keeps selection and expansion but assigns nothing. `empty`
-    is shown over the canvas where the graph has no ops.
+    is shown over the canvas where the graph has no ops. `tones` colour the cards by something else
+    than the device; `hatched` draws the hatch of each device too.
     """
-    if paint.view != view.hash:
+    if paint.view != view.hash or (tones and tones.view != view.hash):
         raise ValueError("The paint was made for another view; call paint() with this one.")
     data = {
         "key": key,
@@ -64,7 +68,9 @@ def draw_canvas(
         "counts": list(paint.counts),
         "selected": selection_marks(view, selection),
         "marks": selection_marks(view, marks),
-        "devices": [{"name": d.name, "label": d.label, "colour": d.colour} for d in devices],
+        "devices": [vars(device) for device in devices],
+        "tones": tones.payload() if tones else None,
+        "hatched": hatched,
         "ack": ack,
         "session": session,
         "readOnly": read_only,

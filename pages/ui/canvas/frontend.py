@@ -9,11 +9,13 @@ from pages.ui.canvas.palette import ASSETS
 VIS = "lib/vis-9.1.2/vis-network.min.js"
 MODULES = (
     "colours",
+    "patterns",
     "outbox",
     "edges",
     "nodes",
     "model",
     "region",
+    "legend",
     "chrome",
     "tooltip",
     "menu",

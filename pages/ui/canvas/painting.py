@@ -28,18 +28,7 @@ class Paint:
 
 def paint(view: View, device_of_op: Sequence[int] | NDArray[np.int64], num_devices: int) -> Paint:
     """Colours of all nodes of a view, given a device index for each op (-1: not placed)."""
-    devices = np.asarray(device_of_op, dtype=np.int64)
-    if devices.shape != (len(view.node_of_op),):
-        raise ValueError(
-            f"The view shows {len(view.node_of_op)} ops, but {devices.size} devices were given;"
-            " give one per op."
-        )
-    if not 0 <= num_devices <= len(CODE):
-        raise ValueError(f"{num_devices} devices cannot be told apart; use at most {len(CODE)}.")
-    if devices.size and not -1 <= devices.min() <= devices.max() < num_devices:
-        raise ValueError(f"A device index lies outside -1 to {num_devices - 1}; correct it.")
-    table = np.zeros((len(view.nodes), num_devices + 1), dtype=np.int64)
-    np.add.at(table, (np.asarray(view.node_of_op, dtype=np.int64), devices), 1)
+    table = counts_by_node(view, device_of_op, num_devices)
     colours, mixes = [], {}
     for number, row in enumerate(table):
         used = np.flatnonzero(row)
@@ -51,6 +40,25 @@ def paint(view: View, device_of_op: Sequence[int] | NDArray[np.int64], num_devic
             mixes[number] = tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
     counts = tuple(int(n) for n in table[:, :num_devices].sum(axis=0))
     return Paint(view.hash, "".join(colours), mixes, counts)
+
+
+def counts_by_node(
+    view: View, class_of_op: Sequence[int] | NDArray[np.int64], num_classes: int
+) -> NDArray[np.int64]:
+    """Ops by (visible node, device or other class); the last column counts those without (-1)."""
+    classes = np.asarray(class_of_op, dtype=np.int64)
+    if classes.shape != (len(view.node_of_op),):
+        raise ValueError(
+            f"The view shows {len(view.node_of_op)} ops, but {classes.size} devices were given;"
+            " give one per op."
+        )
+    if not 0 <= num_classes <= len(CODE):
+        raise ValueError(f"{num_classes} devices cannot be told apart; use at most {len(CODE)}.")
+    if classes.size and not -1 <= classes.min() <= classes.max() < num_classes:
+        raise ValueError(f"A device index lies outside -1 to {num_classes - 1}; correct it.")
+    table = np.zeros((len(view.nodes), num_classes + 1), dtype=np.int64)
+    np.add.at(table, (np.asarray(view.node_of_op, dtype=np.int64), classes), 1)
+    return table
 
 
 def selection_marks(view: View, selection: Iterable[str]) -> str:

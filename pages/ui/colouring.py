@@ -1,0 +1,156 @@
+"""The switch that says what the graph is coloured by, and the tones that follow from it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.ui import canvas, choices, qualities, units, words
+from pages.ui.canvas.palette import colours, lone_colour
+from pages.ui.canvas.wording import shortened
+from pages.ui.studio import Studio
+
+BY = {
+    "device": "Colour: device",
+    "kind": "Colour: op type",
+    "time": "Colour: time",
+    "time-log": "Colour: time, logarithmic",
+    "memory": "Colour: memory, logarithmic",
+    "path": "Colour: critical path",
+    "difference": "Colour: difference to…",
+}
+HELP = (
+    "What the colours of the picture say. The left edge of an op and the bar in a closed block show"
+    " the device whatever you choose. Time is what an op takes on its device; where the runtime"
+    " runs several ops as one kernel, its time is shared out by their arithmetic. Memory is the"
+    f" weights of an op and what it writes. {words.CRITICAL}"
+)
+HATCH_HELP = "Hatch every device in its own way, so that devices can be told apart without colour."
+ORIGIN = {"measured": "measured", "analytic": "estimated", "given": "from the file"}
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """What is drawn on the cards: `tones` (None: the device), and whether devices are hatched."""
+
+    tones: canvas.Tones | None
+    hatched: bool
+
+
+def switch(now: Studio, view: canvas.View) -> Colouring:
+    """Draw the switch above the picture; what is chosen there."""
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    by = _menu(row, "colour-by", list(BY), BY)
+    others = [item.name for item in now.shelf.items if item.name != now.named.name]
+    against = ""
+    if by == "difference" and others:
+        against = _menu(row, f"colour-against-{now.shelf.folder.name}", others, {})
+    hatched = row.checkbox(
+        "Hatch devices",
+        value=bool(choices.remembered("hatch", False)),
+        key="hatch",
+        on_change=choices.remember("hatch", "hatch"),
+        help=HATCH_HELP,
+    )
+    return Colouring(tones_of(now, view, by, against), hatched)
+
+
+def _menu(row: DeltaGenerator, key: str, options: list[str], shown: dict[str, str]) -> str:
+    kept = choices.remembered(key, options[0])
+    chosen = row.selectbox(
+        "Colour by" if shown else "Compared with",
+        options,
+        index=options.index(kept) if kept in options else 0,
+        key=key,
+        format_func=lambda option: shown.get(option, option),
+        on_change=choices.remember(key, key),
+        label_visibility="collapsed",
+        help=HELP if shown else None,
+        width=245,
+    )
+    return str(chosen)
+
+
+def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.Tones | None:
+    """Tones of a view by one of `BY`; `against` names a placement of the shelf."""
+    if by == "kind":
+        return _by_kind(now, view)
+    if by in ("time", "time-log"):
+        return canvas.tones_by_value(
+            view,
+            qualities.seconds(now.problem, now.placement),
+            lambda value: units.seconds(value, now.problem.unit),
+            by=by,
+            title=f"Time on its device ({ORIGIN[now.problem.costs.origin]})",
+            logarithmic=by == "time-log",
+            note="costs nothing",
+        )
+    if by == "memory":
+        return canvas.tones_by_value(
+            view,
+            qualities.num_bytes(now.problem),
+            units.num_bytes,
+            by=by,
+            title="Weights and outputs",
+            logarithmic=True,
+            note="holds nothing",
+        )
+    if by == "path":
+        return _by_path(now, view)
+    return _by_difference(now, view, against) if by == "difference" else None
+
+
+def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
+    palette = colours("kinds")
+    classes, common = qualities.kinds([op.kind for op in now.model.graph.ops], len(palette))
+    keys = [(shortened(kind, 24), colour) for kind, colour in zip(common, palette, strict=False)]
+    if (classes == len(common)).any():
+        keys.append(("other types", lone_colour("rest")))
+    return canvas.tones_by_class(view, classes, keys, by="kind", title="Op type")
+
+
+def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
+    little, much = (f"{s:.0%}" for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
+    said = (
+        "on the critical path",
+        f"slack below {little} of a step",
+        f"slack {little} to {much}",
+        f"slack above {much}",
+    )
+    return canvas.tones_by_class(
+        view,
+        qualities.slack_classes(now.problem, now.simulated),
+        list(zip(said, colours("path"), strict=True)),
+        by="path",
+        title="Critical path",
+        note="costs nothing",
+    )
+
+
+def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones:
+    same = ("same device", lone_colour("same"))
+    if not against:
+        title = "There is no other placement yet: make one on the Place page, or copy this one"
+        everywhere = [0] * len(view.op_names)
+        return canvas.tones_by_class(view, everywhere, [same], by="difference", title=title)
+    palette, names = colours("kinds"), [d.name for d in now.machine.devices]
+    classes, moves = qualities.differences(
+        qualities.device_indices(now.problem, now.placement),
+        qualities.device_indices(now.problem, now.shelf.read(against)),
+        len(palette) - 1,
+    )
+    keys = [same]
+    for (here, there), colour in zip(moves, palette, strict=False):
+        keys.append((shortened(f"{names[here]} → {names[there]}", 40), colour))
+    if (classes == len(keys)).any():
+        keys.append(("other moves", lone_colour("rest")))
+    title = f"From here to {shortened(against, 30)}"
+    return canvas.tones_by_class(view, classes, keys, by="difference", title=title)
+
+
+def devices(now: Studio) -> list[canvas.DeviceKey]:
+    """The legend of devices: name, colour, hatch, and what the prediction says of each."""
+    names, predicted = [d.name for d in now.machine.devices], now.simulated
+    busy = [units.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
+    memory = [units.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
+    return canvas.device_keys(names, busy=busy, memory=memory)

@@ -1,0 +1,141 @@
+"""What every op has beside its device: seconds, bytes, type, slack; arrays in declared order.
+
+The graph is coloured by these and the table lists them. A runtime measures kernels, not ops, so the
+time of a kernel is shared out over its source ops, and the sum over all ops stays what it was.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.critical import slack_s
+from placement.predicting import Simulated
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# Borders between the steps of slack, as shares of the step time.
+LITTLE_SLACK, MUCH_SLACK = 0.1, 0.5
+ON_PATH, CLOSE, LOOSE, FREE = range(4)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Which share of which kernel is whose: three arrays of the same length."""
+
+    op: Ints
+    kernel: Ints
+    share: Floats
+
+
+_works: "WeakKeyDictionary[Problem, _Work]" = WeakKeyDictionary()
+
+
+def device_indices(problem: Problem, placement: Placement) -> Ints:
+    """Device index of each op."""
+    index, device_of = problem.machine.index, placement.device_of
+    return np.array([index[device_of[op.name]] for op in problem.graph.ops], dtype=np.int64)
+
+
+def seconds(problem: Problem, placement: Placement) -> Floats:
+    """Seconds of each op on its device; infinite where the device cannot run it.
+
+    Ops that the runtime folds away take none.
+    """
+    work = _work(problem)
+    device = problem.kernel_devices(placement)[work.kernel]
+    kernel_s = problem.costs.compute_s[work.kernel, device]
+    total = np.zeros(len(problem.graph.ops))
+    can = np.isfinite(kernel_s)
+    # An infinite time stays infinite however small the share.
+    np.add.at(total, work.op, np.where(can, np.where(can, kernel_s, 0.0) * work.share, np.inf))
+    return total
+
+
+def _work(problem: Problem) -> _Work:
+    found = _works.get(problem)
+    if found is None:
+        found = _works[problem] = _shared_out(problem)
+    return found
+
+
+def _shared_out(problem: Problem) -> _Work:
+    """Each kernel over its source ops by their FLOP, evenly where none has any.
+
+    A kernel of the runtime's own belongs to the ops that it moves with.
+    """
+    ops, kernels, shares = [], [], []
+    flops = [op.flops for op in problem.graph.ops]
+    for k, sources in enumerate(problem.sources):
+        owners = sources or problem.ops_of_unit[int(problem.unit_of_kernel[k])]
+        total = sum(flops[i] for i in owners)
+        for i in owners:
+            ops.append(i)
+            kernels.append(k)
+            shares.append(flops[i] / total if total > 0 else 1 / len(owners))
+    return _Work(np.array(ops, np.int64), np.array(kernels, np.int64), np.array(shares))
+
+
+def num_bytes(problem: Problem) -> Floats:
+    """Weights of each op and the tensors that it writes, together."""
+    graph = problem.graph
+    total = np.array([op.param_bytes for op in graph.ops], dtype=np.float64)
+    for tensor in graph.tensors:
+        if tensor.producer is not None:
+            total[graph.index[tensor.producer]] += tensor.num_bytes
+    return total
+
+
+def kinds(names: Sequence[str], most: int) -> tuple[Ints, list[str]]:
+    """The class of each op by its type, and the types: the commonest, `most` of them.
+
+    Ops of other types are of the class after the last. Equally common types stay in their order.
+    """
+    counted = Counter(names)
+    first = list(dict.fromkeys(names))
+    common = sorted(first, key=lambda kind: -counted[kind])[:most]
+    number = {kind: i for i, kind in enumerate(common)}
+    return np.array([number.get(n, len(common)) for n in names], dtype=np.int64), common
+
+
+def slack_classes(problem: Problem, predicted: Simulated) -> Ints:
+    """ON_PATH for ops of the critical path, else CLOSE, LOOSE or FREE by slack; -1 costs nothing.
+
+    Slack is how much later a segment could end without a longer step.
+    """
+    spans, step_s = predicted.timeline.spans, predicted.timeline.step_s
+    of_segment: dict[int, float] = {}
+    for span, slack in zip(spans, slack_s(spans, step_s), strict=True):
+        if span.kind == "compute":
+            of_segment[span.segment] = min(slack, of_segment.get(span.segment, np.inf))
+    critical = {s.segment for s in predicted.critical_path if s.kind == "compute"}
+    segment_of = predicted.schedule.segment_of
+    found = np.full(len(problem.graph.ops), np.inf)
+    for kernel, sources in zip(problem.kernels.ops, problem.sources, strict=True):
+        segment = segment_of[kernel.name]
+        slack = -1.0 if segment in critical else of_segment.get(segment, np.inf)
+        for i in sources:
+            found[i] = min(found[i], slack)
+    classes = np.searchsorted([0.0, LITTLE_SLACK * step_s, MUCH_SLACK * step_s], found, "right")
+    return np.where(np.isinf(found), -1, classes)
+
+
+def differences(here: Ints, there: Ints, most: int) -> tuple[Ints, list[tuple[int, int]]]:
+    """Class of each op by where two placements put it, and the moves that the classes mean.
+
+    Class 0: the same device in both; then one for each (device here, device there), the commonest
+    first, at most `most`; all other moves are of the class after the last.
+    """
+    moved = np.flatnonzero(here != there)
+    pairs = Counter((int(here[i]), int(there[i])) for i in moved)
+    common = sorted(pairs, key=lambda p: (-pairs[p], p))[:most]
+    number = {pair: i for i, pair in enumerate(common, 1)}
+    classes = np.zeros(len(here), dtype=np.int64)
+    for i in moved:
+        classes[i] = number.get((int(here[i]), int(there[i])), len(common) + 1)
+    return classes, common

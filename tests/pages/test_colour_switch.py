@@ -1,0 +1,53 @@
+"""The switch above the picture: every choice draws, says what it shows, and is kept."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import canvas, colouring, studio
+from tests.pages.test_pages import checked, opened, own_home
+
+assert own_home
+
+
+def switch(app: AppTest):
+    return next(box for box in app.selectbox if box.label == "Colour by")
+
+
+@pytest.mark.parametrize("by", colouring.BY)
+def test_every_choice_gives_a_tone_to_every_node(by):
+    _, project = opened()
+    now = studio.Studio(project, project.settings)
+    now.shelf.duplicate(now.named.name)
+    view = canvas.build_view(now.model.graph, canvas.default_expanded(now.model.graph))
+    others = [i.name for i in now.shelf.items if i.name != now.named.name]
+    tones = colouring.tones_of(now, view, by, others[0])
+    if by == "device":
+        assert tones is None
+        return
+    assert tones.title and len(tones.codes) == len(view.nodes)
+    assert set(tones.codes) <= set(canvas.toning.CODE[: len(tones.keys)]) | {"*", "."}
+    assert tones.is_scale == (by in ("time", "time-log", "memory"))
+    if by == "difference":
+        assert set(tones.codes) == {"0"}, "a copy differs nowhere"
+
+
+def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with():
+    app, project = opened()
+    switch(app).select("difference").run()
+    checked(app)
+    assert len([box for box in app.selectbox if box.label == "Compared with"]) == 0
+    app.switch_page("pages/place.py").run()
+    app.switch_page("pages/model.py").run()
+    assert switch(checked(app)).value == "difference"
+    assert project.settings.form["colour-by"] == "difference"
+
+
+def test_the_difference_is_to_the_placement_that_is_named():
+    app, project = opened()
+    now = studio.Studio(project, project.settings)
+    first = now.named.name
+    now.shelf.duplicate(first)
+    app.run()
+    switch(app).select("difference").run()
+    against = next(box for box in checked(app).selectbox if box.label == "Compared with")
+    assert against.options == [first]

@@ -131,5 +131,5 @@ class _Numbered:
         if event["event"] != "progress":
             return self._emit(event)
         doing = str(event.get("what") or "")
-        what = f"{self._name} ({self._number + 1} of {self._of})" + (f", {doing}" if doing else "")
+        what = f"{self._number + 1} of {self._of}, {self._name}" + (f": {doing}" if doing else "")
         return self._emit({**event, "what": what, "step": self._number, "of": self._of})

@@ -22,9 +22,10 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
+from placement.core.violations import violations as violations_of
 from placement.hints import Hint
 from placement.loaders import SymbolicDim
-from placement.pipeline import Simulated
+from placement.pipeline import Conditions, Simulated
 from profiling.devices import missing_devices
 from profiling.store import ProfileStore
 
@@ -156,12 +157,36 @@ def simulated(posed: Problem, placement: Placement) -> Simulated:
 def _content(posed: Problem, placement: Placement) -> int:
     """Stands for all of a placement that a prediction depends on."""
     devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)
-    return hash((devices, placement.order, tuple((placement.calls or {}).items())))
+    counts = (tuple((of or {}).items()) for of in (placement.calls, placement.replicas))
+    return hash((devices, placement.order, *counts))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _simulated(_problem: Problem, _placement: Placement, problem: int, content: int) -> Simulated:
     return pl.simulate(_problem, _placement)
+
+
+def violations(posed: Problem, placement: Placement) -> tuple[str, ...]:
+    """What a placement breaks, one sentence each."""
+    return _violations(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _violations(
+    _problem: Problem, _placement: Placement, problem: int, content: int
+) -> tuple[str, ...]:
+    schedule = simulated(_problem, _placement).schedule
+    return violations_of(_problem, schedule, _placement.calls)
+
+
+def what_if(posed: Problem, conditions: Conditions) -> Problem:
+    """The problem on a changed machine, the same object for the same conditions."""
+    return _what_if(posed, conditions, _number(posed), fingerprint_of(conditions.to_json()))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _what_if(_problem: Problem, _conditions: Conditions, problem: int, conditions: str) -> Problem:
+    return pl.what_if(_problem, _conditions)
 
 
 def hints(posed: Problem, placement: Placement) -> tuple[Hint, ...]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui.projects import Project
+from placement.what_if import Conditions
 
 
 def _input(project: Project) -> list[str]:
@@ -51,6 +52,35 @@ def place(
     for name, value in settings.items():
         argv += ["--set", f"{name}={value}"]
     return argv + (["--out", str(out)] if out else [])
+
+
+def compare(
+    project: Project, placers: Sequence[str], *, time_limit_s: float | None = None
+) -> list[str]:
+    """Place with several placers, a row each."""
+    argv = ["compare", *_input(project), "--placers", ",".join(placers), *_machine(project)]
+    argv += ["--objective", project.settings.objective]
+    return argv + (["--time-limit", f"{time_limit_s:g}"] if time_limit_s else [])
+
+
+def what_if(
+    project: Project,
+    conditions: Conditions,
+    *,
+    placement: Path | None = None,
+    placer: str = "",
+    time_limit_s: float | None = None,
+) -> list[str]:
+    """Predict a placement on a changed machine, or let a placer place for it."""
+    given = ["--placer", placer] if placement is None else ["--placement", str(placement), "--mend"]
+    argv = ["what-if", *_input(project), *given, *_machine(project)]
+    argv += ["--objective", project.settings.objective]
+    argv += [part for d, f in conditions.speed.items() for part in ("--speed", f"{d}={f:g}")]
+    argv += ["--bandwidth", f"{conditions.bandwidth:g}"] if conditions.bandwidth != 1.0 else []
+    argv += ["--latency", f"{conditions.latency:g}"] if conditions.latency != 1.0 else []
+    for device, limit in conditions.memory_bytes.items():
+        argv += ["--memory", f"{device}={'none' if limit is None else limit}"]
+    return argv + (["--time-limit", f"{time_limit_s:g}"] if time_limit_s else [])
 
 
 def simulate(project: Project, placement: Path) -> list[str]:

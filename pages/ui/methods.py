@@ -20,6 +20,17 @@ def offered(problem: Problem) -> dict[str, Method]:
     return {p["name"]: p for p in sorted(fitting, key=lambda p: p["name"] != DEFAULT)}
 
 
+def fitting(problem: Problem) -> dict[str, Method]:
+    """Those of the offered methods that work for the problem's goal."""
+    return {n: m for n, m in offered(problem).items() if problem.objective in m["objectives"]}
+
+
+def quick(problem: Problem) -> list[str]:
+    """Methods that answer almost at once on a problem of this kind and size."""
+    size = len(problem.kernels.ops)
+    return [name for name, m in fitting(problem).items() if size <= m["quick_up_to"]]
+
+
 def left_out(problem: Problem) -> list[str]:
     """Names of the methods that are for problems of another kind."""
     return [p["name"] for p in _all() if problem.execution not in p["executions"]]

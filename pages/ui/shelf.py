@@ -80,9 +80,15 @@ class Shelf:
         return history_from_json(read_json(self._history_path(self.named(name))))
 
     def add(
-        self, name: str, placement: Placement, made_by: str, facts: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        placement: Placement,
+        made_by: str,
+        facts: Mapping[str, Any] | None = None,
+        *,
+        show: bool = True,
     ) -> str:
-        """Put a placement on the shelf and make it current; its name there is returned.
+        """Put a placement on the shelf, by default as the current one; its name there is returned.
 
         A placer's result takes the place of an earlier result of the same placer under the same
         name; a name that is taken otherwise gets a number.
@@ -90,11 +96,13 @@ class Shelf:
         items = list(self.items)
         same = next((i for i in items if i.name == name), None)
         if same is not None and (same.made_by != made_by or made_by == HAND):
-            return self.add(_next_name(name, {i.name for i in items}), placement, made_by, facts)
+            free = _next_name(name, {i.name for i in items})
+            return self.add(free, placement, made_by, facts, show=show)
         entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})
         write_text(self.folder / entry.file, placement_to_text(placement))
         items = [entry if i.name == name else i for i in items] if same else [*items, entry]
-        self._save(items, name)
+        current = name if show else self._index()["current"]
+        self._save(items, current or name)
         return name
 
     def keep_history(self, name: str, history: History) -> None:

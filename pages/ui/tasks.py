@@ -1,17 +1,32 @@
-"""The three kinds of job that pages start, and what becomes of their results."""
+"""The kinds of job that pages start, and what becomes of their results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pages.ui import choices, commands, jobs, units
+from pages.ui import choices, commands, jobs, trials, units
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
 from placement.core.fingerprint import fingerprint_of
 from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.what_if import Conditions
 
-WORDS = {"place": "Placing", "profile": "Measuring", "run": "Running"}
-PAGES = {"place": "Place", "profile": "Devices", "run": "Run"}
+WORDS = {
+    "place": "Placing",
+    "profile": "Measuring",
+    "run": "Running",
+    "compare": "Comparing methods",
+    "what-if": "Placing for the what-if machine",
+}
+PAGES = {
+    "place": "Place",
+    "profile": "Devices",
+    "run": "Run",
+    "compare": "Compare",
+    "what-if": "What if",
+}
+# Their results are taken over by functions of their own, however the job ended.
+TRIALS = {"compare": trials.rows_taken_over, "what-if": trials.answer_taken_over}
 
 
 def start_profile(now: Studio, *, refresh: bool) -> str:
@@ -55,6 +70,29 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
     return _start(now, commands.run(now.project, path, steps, warmup, seed), about)
 
 
+def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
+    argv = commands.compare(now.project, placers, time_limit_s=time_limit_s)
+    about = {
+        "placers": list(placers),
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+    }
+    return _start(now, argv, about)
+
+
+def start_what_if(
+    now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
+) -> str:
+    argv = commands.what_if(now.project, conditions, placer=placer, time_limit_s=time_limit_s)
+    about = {
+        "placer": placer,
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+        "time_limit_s": time_limit_s,
+    }
+    return _start(now, argv, about)
+
+
 def devices_key(placement: Placement) -> str:
     """Tells whether two placements of one graph put every op on the same device."""
     return fingerprint_of([sorted(placement.device_of.items()), placement.order])
@@ -73,6 +111,8 @@ def collect(now: Studio) -> list[str]:
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
+    if job.verb in TRIALS:
+        return TRIALS[job.verb](now.project, job)
     if job.status != "done" or job.result is None:
         return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
     if job.verb == "place":

@@ -1,0 +1,212 @@
+"""The methods' results on one board, the best first, and the button that fills it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import choices, commands, jobs, methods, standing, tasks, units, words, working
+from pages.ui.standing import Standing
+from pages.ui.studio import Studio, studio
+from placement.core.problem import in_unit
+
+# What columns are called, with their explanations; the unit of a time follows its name.
+HELP = {
+    "Predicted": "Simulated with the times named above the board, for the goal that is chosen now.",
+    "At least": f"{words.BOUND} Proven by a method, or by the longest path and the shared work.",
+    "Gap": "How far above that bound the placement is; the best possible may be anywhere between.",
+    "Proven": "Yes where it is proven that no placement at all is better.",
+    "Measured": "From live runs of this placement on this computer, where there are any.",
+    "Error": "How far the prediction is from what was measured.",
+    "Search": "Seconds that the method itself took, without compiling.",
+}
+QUICK_HELP = (
+    "Tries every method that answers almost at once on a model of this size. Each result becomes a"
+    " placement of its own; the one on the screen and those made by hand stay as they are."
+)
+MS, MAX_HEIGHT, ROW = 1e-3, 420, 35
+
+
+def show(now: Studio) -> tuple[Standing, ...]:
+    """Draw the board and what fills it; the rows are returned, the best first."""
+    st.subheader("Methods and placements", help="All placements of this model on this machine.")
+    _controls(now)
+    working.show(now, "compare", live)
+    rows = standing.standings(now)
+    per = "sample" if now.settings.objective == "throughput" else "step"
+    goal = {"step": "shortest step", "sample": "most samples per second"}[per]
+    st.caption(
+        f"Goal: {goal}. Predicted values are simulated, in {_unit(rows, now)[1]} per {per}, from"
+        f" times {now.costs}. The placement on the screen: **{words.plain(now.named.name)}**."
+    )
+    _board(now, rows)
+    _failures(now)
+    return rows
+
+
+def live(job: jobs.Job) -> None:
+    """The rows that a running comparison has so far."""
+    rows = [row for row in job.all("row") if not row["error"]]
+    if rows:
+        best = min(rows, key=lambda row: row["value"])
+        value = units.stated(best["value"], best["unit"])
+        names = ", ".join(str(row["placer"]) for row in rows)
+        text = f"Done: {names}. Best so far: {best['placer']}, predicted {value}."
+        st.caption(words.plain(text))
+
+
+def _controls(now: Studio) -> None:
+    quick, fitting = methods.quick(now.problem), methods.fitting(now.problem)
+    latest = jobs.latest(now.project.folder, "compare")
+    locked = not choices.may_write() or (latest is not None and latest.is_live)
+    row = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    row.button(
+        "Run all quick methods",
+        type="primary",
+        icon=":material/playlist_play:",
+        disabled=locked or not quick,
+        on_click=_start,
+        args=(quick, None),
+        help=f"{QUICK_HELP} Here: {words.plain(', '.join(quick))}.",
+    )
+    with row.popover("Choose methods…", disabled=locked):
+        names, limit_s = _choice(list(fitting), quick)
+        st.button(
+            "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
+        )
+        argv = commands.compare(now.project, names or quick, time_limit_s=limit_s)
+        st.caption("The same on the command line:")
+        st.code(commands.text(argv), language="bash", wrap_lines=True)
+    if now.is_estimate and now.can_measure:
+        row.caption("Not measured on this machine yet: this measures the model first.")
+
+
+def _choice(fitting: Sequence[str], quick: Sequence[str]) -> tuple[list[str], float | None]:
+    names = st.multiselect(
+        "Methods",
+        fitting,
+        default=quick,
+        key=f"compare-methods-{len(fitting)}",
+        help="Those that work for this kind of file and for the goal that is chosen.",
+    )
+    limit_s = st.number_input(
+        "Time limit for each (s)",
+        min_value=0.1,
+        value=methods.SEARCH_S,
+        key="compare-limit",
+        help="Searches stop then and give the best they have found.",
+    )
+    return names, limit_s
+
+
+def _start(names: Sequence[str], time_limit_s: float | None) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        tasks.start_compare(now, names, time_limit_s)
+
+
+def _start_chosen(names: Sequence[str], limit_s: float) -> None:
+    """With what the fields hold now: a click may come before the page was drawn with it."""
+    fitting = methods.fitting(studio().problem)
+    typed = choices.typed(f"compare-methods-{len(fitting)}", list(names))
+    wanted = [name for name in typed if name in fitting]
+    if wanted:
+        _start(wanted, choices.typed("compare-limit", limit_s))
+
+
+def _board(now: Studio, rows: Sequence[Standing]) -> None:
+    scale_s, unit = _unit(rows, now)
+    names = [row.name for row in rows]
+    timed = {"Predicted", "At least", "Measured"}
+    label = {name: f"{name} ({unit})" if name in timed else name for name in HELP}
+    column, least = st.column_config, min((row.value_s for row in rows), default=0.0)
+    number = "%.2f" if least >= 10 * scale_s else "%.3f"
+    config: dict[str, Any] = {
+        "#": column.NumberColumn(width=32),
+        "Placement": column.TextColumn(width=150),
+        "Proven": column.TextColumn(help=HELP["Proven"], width=60),
+        **{
+            name: column.NumberColumn(label[name], help=HELP[name], format=form)
+            for name, form in (
+                ("Predicted", number),
+                ("At least", number),
+                ("Gap", "percent"),
+                ("Measured", number),
+                ("Error", "percent"),
+                ("Search", "%.2g s"),
+            )
+        },
+        "Notes": column.TextColumn(width=220),
+        "": column.ButtonColumn(
+            "Open", key="board-open", on_click=_open, args=(names,), width=70, pinned=True
+        ),
+    }
+    if not choices.may_write():
+        config.pop("")
+    st.dataframe(
+        [_cells(i, row, scale_s, row.name == now.named.name) for i, row in enumerate(rows, 1)],
+        column_config=config,
+        column_order=["#", "Placement", *HELP, "Notes", *([""] if "" in config else [])],
+        hide_index=True,
+        key="board",
+        placeholder="–",
+        height=min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3),
+    )
+
+
+def _unit(rows: Sequence[Standing], now: Studio) -> tuple[float, str]:
+    """Seconds in the unit of the board's times, and its name."""
+    if now.problem.unit != "s":
+        return 1.0 / in_unit(1.0, now.problem.unit), now.problem.unit
+    best = min((row.value_s for row in rows), default=MS)
+    return next(((s, u) for s, u in ((1.0, "s"), (MS, "ms")) if best >= s), (1e-6, "µs"))
+
+
+def _cells(number: int, row: Standing, scale_s: float, is_shown: bool) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "#": number,
+        "Placement": row.name,
+        "Predicted": row.value_s / scale_s,
+        "At least": row.bound_s / scale_s if row.bound_s else None,
+        "Gap": row.gap,
+        "Proven": "yes" if row.is_best_possible else "",
+        "Measured": measured.seconds / scale_s if measured else None,
+        "Error": measured.error if measured else None,
+        "Search": row.search_s,
+        "Notes": "; ".join(notes_of(row)),
+        "": "shown" if is_shown else "Open",
+    }
+
+
+def notes_of(row: Standing) -> list[str]:
+    """What a row's figures do not say, the gravest first."""
+    notes = []
+    if row.broken:
+        notes.append(f"not allowed: {row.broken[0]}")
+    if row.measured and row.measured.edited:
+        notes.append("edited since it was measured")
+    if row.measured and row.measured.emulated:
+        notes.append("emulated, not measured")
+    return [*notes, *row.notes]
+
+
+def _failures(now: Studio) -> None:
+    """Methods of the last comparison that found nothing, and why."""
+    job = jobs.latest(now.project.folder, "compare")
+    if job is None or job.about.get("shelf") != now.shelf.folder.name:
+        return
+    for row in job.all("row"):
+        if row["error"]:
+            st.caption(words.plain(f"{row['placer']} found nothing: {row['error']}"))
+
+
+def _open(names: Sequence[str]) -> None:
+    """Make the placement of the clicked row the one on the screen."""
+    click = choices.typed("board-open", None)
+    if click is None or not 0 <= click["row"] < len(names):
+        return
+    name, now = names[click["row"]], studio()
+    if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
+        now.shelf.choose(name)
+        choices.say("success", f"{name} is now the placement on the screen, on all pages.")

@@ -1,0 +1,196 @@
+"""How the placements of a project stand on one problem: predicted, proven and measured.
+
+All values are of the goal and the times that the project has now. What a method reported for
+another goal, other times or another machine is not shown beside them; its placement is predicted
+anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pages.ui import cached, jobs, studio, tasks
+from pages.ui.shelf import HAND, Named
+from pages.ui.studio import Studio
+from placement.core.placement import Placement, placement_from_json
+from placement.core.problem import UNIT_S, Problem
+from placement.mend import mended
+
+MOST_RUNS = 40
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a live run of a placement took, seconds of the goal, and how the prediction erred.
+
+    `error` is predicted / measured - 1. `edited` says that the placement has changed since, so
+    that the figure is of an earlier state of it; `emulated` that a virtual clock took the place of
+    hardware.
+    """
+
+    seconds: float
+    error: float | None
+    emulated: bool
+    edited: bool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One placement: seconds of the goal, the bound that no placement like it can beat, and notes.
+
+    `bound_s` is 0 where nothing is known. `search_s` is how long its method took, None for one
+    made by hand.
+    """
+
+    name: str
+    made_by: str
+    value_s: float
+    bound_s: float
+    search_s: float | None
+    measured: Measured | None
+    broken: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def gap(self) -> float | None:
+        """How far above the bound it is, as a share of the bound."""
+        return self.value_s / self.bound_s - 1.0 if self.bound_s > 0 else None
+
+    @property
+    def is_best_possible(self) -> bool:
+        """Whether no placement can be better, which is proven."""
+        return not self.broken and self.bound_s > 0 and self.value_s <= self.bound_s * (1 + SAME)
+
+
+def standings(now: Studio) -> tuple[Standing, ...]:
+    """All placements of the shelf, the best first; those that break a rule come last."""
+    runs = finished_runs(now)
+    placements = {item.name: placement_of(now, item.name) for item in now.shelf.items}
+    bound_s = common_bound_s(now, placements)
+    rows = [_standing(now, i, placements[i.name], bound_s, runs) for i in now.shelf.items]
+    return tuple(sorted(rows, key=lambda row: (bool(row.broken), row.value_s)))
+
+
+def placement_of(now: Studio, name: str) -> Placement:
+    """A placement of the shelf with every fusion group on one device."""
+    return mended(now.problem, now.shelf.read(name))
+
+
+def common_bound_s(now: Studio, placements: Mapping[str, Placement]) -> float:
+    """The best bound that needs no method or that any method has proven for this very problem.
+
+    It holds for placements with the usual calls and without replicas.
+    """
+    proven = [
+        _seconds(item.facts, "lower_bound")
+        for item in now.shelf.items
+        if is_of(now.problem, item.facts) and not _is_unusual(placements[item.name])
+    ]
+    return max([studio.bound_of(now), *proven])
+
+
+def is_of(problem: Problem, facts: Mapping[str, Any]) -> bool:
+    """Whether facts were reported for exactly this problem, with nothing pinned."""
+    return facts.get("problem") == problem.fingerprint
+
+
+def _standing(
+    now: Studio,
+    item: Named,
+    placement: Placement,
+    bound_s: float,
+    runs: Sequence[jobs.Job],
+) -> Standing:
+    simulated = cached.simulated(now.problem, placement)
+    same = is_of(now.problem, item.facts)
+    if _is_unusual(placement):
+        bound_s = _seconds(item.facts, "lower_bound") if same else 0.0
+    return Standing(
+        name=item.name,
+        made_by=item.made_by,
+        value_s=simulated.value,
+        bound_s=bound_s,
+        search_s=item.facts.get("seconds"),
+        measured=measured_of(item.name, placement, simulated.value, runs),
+        broken=cached.violations(now.problem, placement),
+        notes=_notes(now, item),
+    )
+
+
+def _is_unusual(placement: Placement) -> bool:
+    """Whether it does what common bounds do not allow for: several calls, or replicas."""
+    return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
+
+
+def _seconds(facts: Mapping[str, Any], key: str) -> float:
+    return float(facts.get(key) or 0.0) * UNIT_S[str(facts.get("unit", "s"))]
+
+
+def _notes(now: Studio, item: Named) -> tuple[str, ...]:
+    """What keeps a placement from being compared without a thought, in a few words each."""
+    facts, said = item.facts, []
+    if item.made_by == HAND:
+        start = facts.get("from")
+        return (f"by hand, from {start}" if start else "by hand",)
+    if facts.get("what_if"):
+        return ("found for a what-if machine",)
+    if facts.get("objective", now.settings.objective) != now.settings.objective:
+        said.append("found for the other goal")
+    if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:
+        said.append("found with other times")
+    if not said and "problem" in facts and not is_of(now.problem, facts):
+        same = facts["problem"] == now.pinned_problem.fingerprint
+        said.append("found with pins" if same else "found with other pins or times")
+    return tuple(said)
+
+
+def finished_runs(now: Studio) -> tuple[jobs.Job, ...]:
+    """Finished runs on these devices for this goal, the newest first."""
+    folder = now.project.folder
+    found = [jobs.read(folder, i) for i in jobs.listed(folder, "run")[:MOST_RUNS]]
+    return tuple(
+        job
+        for job in found
+        if job.status == "done"
+        and job.about.get("shelf") == now.shelf.folder.name
+        and job.about.get("objective", "latency") == now.settings.objective
+    )
+
+
+def measured_of(
+    name: str, placement: Placement, value_s: float, runs: Sequence[jobs.Job]
+) -> Measured | None:
+    """The newest run of this very placement; failing that, of an earlier state of this name."""
+    if not runs:
+        return None
+    key = tasks.devices_key(placement)
+    own = next((job for job in runs if _key_of(job.folder) == key), None)
+    job = own or next((job for job in runs if job.about.get("placement") == name), None)
+    if job is None or job.result is None:
+        return None
+    result = job.result
+    seconds = _measured_s(result)
+    error = value_s / seconds - 1.0 if own and seconds else result.get("error")
+    return Measured(seconds, error, bool(result.get("emulated")), edited=own is None)
+
+
+def _measured_s(result: Mapping[str, Any]) -> float:
+    """Seconds of a step, or between two samples."""
+    if tasks.is_stream(result):
+        return 1.0 / result["samples_per_s"] if result["samples_per_s"] else 0.0
+    return float(result["step_s"]["median"])
+
+
+@lru_cache(maxsize=256)
+def _key_of(job: Path) -> str:
+    """Which placement a finished run used: the mended one, where it was mended before it ran."""
+    found = jobs.read(job.parents[1], job.name)
+    used = (found.result or {}).get("placement")
+    return (
+        tasks.devices_key(placement_from_json(used))
+        if used
+        else str(found.about.get("devices_key"))
+    )

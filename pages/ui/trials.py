@@ -1,0 +1,84 @@
+"""What becomes of jobs that try things out: several methods, or a what-if machine."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pages.ui import jobs, units
+from pages.ui.projects import Project
+from pages.ui.shelf import Shelf
+from placement.core.placement import placement_from_json
+
+GOALS = {"latency": "shortest step", "throughput": "most samples"}
+_NOT_FACTS = ("event", "placement", "unchanged", "critical_path")
+
+
+def what_if_shelf(project: Path, shelf: str) -> Shelf:
+    """Placements made for what-if machines: apart from those of the real one, never mixed in."""
+    return Shelf(project / "what_if" / shelf)
+
+
+def rows_taken_over(project: Project, job: jobs.Job) -> str:
+    """Put every row of a comparison on the shelf, however it ended; what to tell about it.
+
+    The placement on the screen stays there.
+    """
+    shelf = Shelf(project.folder / "placements" / str(job.about["shelf"]))
+    rows = job.all("row")
+    found = [row for row in rows if row.get("placement")]
+    for row in found:
+        _keep(shelf, row, job.id)
+    project.change()
+    of = len(job.about["placers"])
+    ended = "" if job.status == "done" else f" Stopped after {len(rows)} of {of}; they are kept."
+    if job.status not in ("done", "cancelled"):
+        ended = f" It ended early; the reason stands on the Compare page.{ended}"
+    if not found:
+        return f"No method found a placement.{ended}"
+    best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
+    value = units.stated(best["value"], best["unit"])
+    number = f"{len(found)} method{'s' if len(found) > 1 else ''}"
+    return f"Compared {number}: the best is {best['placer']}, predicted {value}.{ended}"
+
+
+def _keep(shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
+    """Add a row under its method's name, unless an earlier result there is as good.
+
+    What the method found for another goal keeps its name; this one then says its goal.
+    """
+    name, facts = str(row["placer"]), _facts(row, job_id)
+    earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
+    if earlier is not None and earlier.facts.get("objective", row["objective"]) != row["objective"]:
+        name = f"{name}, {GOALS[row['objective']]}"
+        earlier = next((i for i in shelf.items if i.name == name), None)
+    if earlier is not None and _is_as_good(earlier.facts, row):
+        return
+    placed = placement_from_json(row["placement"])
+    shelf.add(name, placed, str(row["placer"]), facts, show=False)
+
+
+def _is_as_good(facts: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether an earlier result is of the same problem and no worse."""
+    same = facts.get("problem") == row["problem"]
+    return same and not facts.get("violations") and facts["value"] <= row["value"]
+
+
+def _facts(result: Mapping[str, Any], job_id: str) -> dict[str, Any]:
+    return {k: v for k, v in result.items() if k not in _NOT_FACTS} | {"job": job_id}
+
+
+def answer_taken_over(project: Project, job: jobs.Job) -> str:
+    """Put what a method found for a what-if machine on the shelf for such; what to tell."""
+    if job.status != "done" or job.result is None or not job.result.get("placement"):
+        return "Placing for the what-if machine did not finish; the reason stands on its page."
+    result = job.result
+    shelf = what_if_shelf(project.folder, str(job.about["shelf"]))
+    taken: Sequence[str] = [i.name for i in shelf.items]
+    placer = str(job.about["placer"])
+    number = 1 + sum(name.startswith(f"{placer} ") for name in taken)
+    placed = placement_from_json(result["placement"])
+    facts = _facts(result, job.id) | {"unchanged_value": result["unchanged"]["value"]}
+    shelf.add(f"{placer} what-if {number}", placed, placer, facts)
+    project.change()
+    found = units.stated(result["value"], result["unit"])
+    return f"On the what-if machine {placer} would reach {found} (simulated)."

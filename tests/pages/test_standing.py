@@ -1,0 +1,180 @@
+"""How placements stand: bounds, proofs and measurements that belong to this very problem."""
+
+import pytest
+
+from pages.ui import jobs, leaderboard, projects, standing, studio, tasks, trials
+from pages.ui.atomic import write_json
+from pages.ui.shelf import HAND
+from placement import pipeline as pl
+from placement.core.placement import Placement
+from tests.pages.test_pages import finished_run
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def opened(**settings):
+    project = projects.create()
+    project.change(machine="null-2", model="onnx-squeezenet", **settings)
+    return again(project)
+
+
+def again(project):
+    return studio.Studio(project, project.settings)
+
+
+def placed(now, placer, **facts):
+    found = pl.place(now.problem, placer)
+    kept = {**studio.facts_of(found), **facts}
+    now.shelf.add(placer, found.placement, placer, kept)
+    return found
+
+
+def row_of(now, name):
+    return next(row for row in standing.standings(now) if row.name == name)
+
+
+def test_the_best_comes_first_and_what_is_not_allowed_last():
+    now = opened()
+    for placer in ("round_robin", "heft", "single"):
+        placed(now, placer)
+    values = [row.value_s for row in standing.standings(again(now.project))]
+    assert values == sorted(values) and len(values) == 3
+
+
+def test_a_row_is_predicted_for_the_goal_of_now_whatever_it_was_found_for():
+    now = opened()
+    found = placed(now, "heft")
+    assert row_of(now, "heft").value_s == found.value and row_of(now, "heft").notes == ()
+    now.project.change(objective="throughput")
+    later = again(now.project)
+    row = row_of(later, "heft")
+    assert row.value_s == pl.simulate(later.problem, found.placement).value != found.value
+    assert row.notes == ("found for the other goal",)
+    assert row.bound_s == studio.bound_of(later)
+
+
+def test_a_bound_counts_for_all_rows_of_its_problem_and_for_no_other():
+    now = opened()
+    value_s = placed(now, "heft").value
+    placed(now, "single")
+    better = 0.5 * (value_s + studio.bound_of(now))
+    placed(now, "heft", lower_bound=better)
+    assert row_of(now, "single").bound_s == pytest.approx(better)
+    placed(now, "heft", lower_bound=better, problem="another")
+    assert row_of(now, "single").bound_s == pytest.approx(studio.bound_of(now))
+    assert row_of(now, "heft").notes == ("found with other pins or times",)
+
+
+def test_only_what_meets_its_bound_is_the_best_possible():
+    now = opened()
+    value_s = placed(now, "heft").value
+    placed(now, "heft", lower_bound=value_s)
+    row = row_of(now, "heft")
+    assert row.gap == pytest.approx(0.0) and row.is_best_possible
+    placed(now, "heft", lower_bound=0.5 * value_s)
+    assert not row_of(now, "heft").is_best_possible
+
+
+def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
+    now = opened()
+    placed(now, "heft")
+    finished_run(now.project, predicted_s=0.027)
+    measured = row_of(again(now.project), "heft").measured
+    assert measured.seconds == 0.030 and not measured.edited
+    assert measured.error == pytest.approx(now.simulated.value / 0.030 - 1)
+
+    device_of = dict(now.placement.device_of)
+    first = next(iter(device_of))
+    names = [d.name for d in now.machine.devices]
+    device_of[first] = next(name for name in names if name != device_of[first])
+    copy = Placement(now.placement.graph, now.placement.machine, device_of)
+    now.shelf.replace("heft", copy)
+    measured = row_of(again(now.project), "heft").measured
+    assert measured.edited and measured.error == -0.1
+
+    name = now.shelf.add("mine", now.placement, HAND, {"from": "heft"})
+    row = row_of(again(now.project), name)
+    assert row.measured.edited is False and row.notes == ("by hand, from heft",)
+
+
+def test_runs_for_another_goal_or_machine_are_not_shown():
+    now = opened()
+    placed(now, "heft")
+    finished_run(now.project)
+    now.project.change(objective="throughput")
+    assert row_of(again(now.project), "heft").measured is None
+    now.project.change(objective="latency", machine="two-lanes")
+    assert standing.finished_runs(again(now.project)) == ()
+
+
+def comparison(now, rows, status="done"):
+    """A job of the verb `compare` that has ended, with these rows."""
+    folder = now.project.folder / "jobs" / "00000000000000000001-0000"
+    about = {
+        "placers": ["heft", "single", "metis"],
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+    }
+    record = {"verb": "compare", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    write_json(folder / "job.json", {**record, "about": about})
+    return jobs.Job(folder, "compare", (), 0.0, about, tuple(rows), 0, status, "")
+
+
+def rows_of(now, *names):
+    rows = []
+    pl.compare(now.model, now.problem, names, emit=rows.append)
+    return [row for row in rows if row["event"] == "row"]
+
+
+def test_rows_of_a_stopped_comparison_are_kept_and_the_screen_stays_as_it_is():
+    now = opened()
+    now.shelf.add("mine", placed(now, "round_robin").placement, HAND)
+    job = comparison(now, rows_of(now, "heft", "single"), "cancelled")
+    told = trials.rows_taken_over(now.project, job)
+    later = again(now.project)
+    assert {"heft", "single", "mine"} <= {i.name for i in later.shelf.items}
+    assert later.named.name == "mine"
+    assert "Compared 2 methods" in told and "Stopped after 2 of 3" in told
+    facts = later.shelf.named("single").facts
+    assert facts["problem"] == later.problem.fingerprint and facts["job"] == job.id
+
+
+def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
+    now = opened()
+    rows = rows_of(now, "heft")
+    found = placed(now, "heft")
+    shelf_value = found.value
+    better = {**rows[0], "value": rows[0]["value"] * 1.5}
+    trials.rows_taken_over(now.project, comparison(now, [better]))
+    assert now.shelf.named("heft").facts["value"] == shelf_value
+    other = {**rows[0], "objective": "throughput", "problem": "other"}
+    trials.rows_taken_over(now.project, comparison(now, [other]))
+    assert {"heft", "heft, most samples"} <= {i.name for i in now.shelf.items}
+
+
+def test_what_a_placer_says_when_it_finds_nothing_is_kept_and_alone_is_no_comparison():
+    now = opened()
+    failed = {"event": "row", "placer": "metis", "error": "The library is not installed."}
+    told = trials.rows_taken_over(now.project, comparison(now, [failed]))
+    assert told == "No method found a placement."
+
+
+def test_notes_say_what_figures_do_not():
+    row = standing.Standing(
+        "a", "heft", 1.0, 0.5, 0.1, standing.Measured(1.0, 0.0, True, True), ("too big",), ("x",)
+    )
+    assert leaderboard.notes_of(row) == [
+        "not allowed: too big",
+        "edited since it was measured",
+        "emulated, not measured",
+        "x",
+    ]
+    assert row.gap == 1.0
+
+
+def test_jobs_of_both_kinds_are_named_on_the_pages():
+    for verb in ("compare", "what-if"):
+        assert tasks.WORDS[verb] and tasks.PAGES[verb]

@@ -58,13 +58,18 @@ def claim(
     With `force` it is taken from the other session, which finds out at its next renewal.
     """
     with _claiming:
-        now = time.time()
-        other = holder(folder)
-        mine = other is not None and (other.session, other.server) == (session, this_server())
-        if other is not None and not mine and not force and is_alive(other, connected, now):
+        if not force and not is_free(folder, session, connected):
             return False
-        write_json(folder / "owner.json", asdict(Claim(session, this_server(), now)))
+        write_json(folder / "owner.json", asdict(Claim(session, this_server(), time.time())))
         return True
+
+
+def is_free(folder: Path, session: str, connected: Callable[[str], bool]) -> bool:
+    """Whether a session could take a project: it has it already, or no other living one has."""
+    other = holder(folder)
+    if other is None or (other.session, other.server) == (session, this_server()):
+        return True
+    return not is_alive(other, connected, time.time())
 
 
 def _server_runs(server: str) -> bool:

@@ -8,18 +8,26 @@ import os
 import re
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pages.ui import jobs
 from pages.ui.atomic import read_json, write_bytes, write_json
 from profiling.home import home
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
+# In an address this asks for a new project, whatever was worked on last.
+NEW = "new"
+LONGEST_NAME = 60
 UNTOUCHED_DAYS = 7.0
+DRAFT_HOURS = 24.0
+_DRAFT = ".draft-"
 _ID = re.compile(r"[a-z0-9]{10}")
+_changing = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -64,11 +72,20 @@ class Project:
 
     def change(self, *, touch: bool = True, **values: Any) -> Settings:
         """Store changed settings; a change that counts as work marks the project as touched."""
-        settings = replace(self.settings, **values)
-        if touch:
-            settings = replace(settings, touched=True)
-        write_json(self.folder / "project.json", {**vars(settings), "dims": dict(settings.dims)})
+        with _changing:
+            settings = replace(self.settings, **values)
+            if touch:
+                settings = replace(settings, touched=True)
+            self.write(settings)
         return settings
+
+    def write(self, settings: Settings) -> None:
+        write_json(self.folder / "project.json", {**vars(settings), "dims": dict(settings.dims)})
+
+    @property
+    def changed_at(self) -> float:
+        """When it was last worked on; every edit writes the settings anew."""
+        return (self.folder / "project.json").stat().st_mtime
 
     @property
     def source(self) -> str:
@@ -93,51 +110,73 @@ class Project:
         return safe
 
 
-def create(name: str = "Untitled") -> Project:
+def create(name: str = DEFAULT_SAMPLE) -> Project:
     """A new project with the default sample; long untouched ones make room."""
-    _prune()
-    project = Project(home() / "projects" / secrets.token_hex(5))
-    settings = Settings(name=name, created_at=time.time())
-    write_json(project.folder / "project.json", {**vars(settings)})
+    prune()
+    project = Project(folder() / secrets.token_hex(5))
+    project.write(Settings(name=name, created_at=time.time()))
     return project
 
 
 def find(project_id: str) -> Project | None:
     """The project with this id; None where there is none (or the id is no id at all)."""
-    if not _ID.fullmatch(project_id):
+    if not is_id(project_id):
         return None
-    project = Project(home() / "projects" / project_id)
+    project = Project(folder() / project_id)
     return project if isinstance(read_json(project.folder / "project.json"), dict) else None
 
 
-def recent(limit: int = 20) -> tuple[Project, ...]:
-    """Touched projects, the last changed first."""
-    found = [p for p in _all() if p.settings.touched]
-    return tuple(sorted(found, key=lambda p: (-_changed_at(p), p.id))[:limit])
+def is_id(text: str) -> bool:
+    return bool(_ID.fullmatch(text))
+
+
+def recent(limit: int | None = 20, *, untouched: bool = False) -> tuple[Project, ...]:
+    """Touched projects, the last changed first; the `untouched` ones after them, if wanted."""
+    found = [(not p.settings.touched, -p.changed_at, p.id, p) for p in _all()]
+    kept = sorted(row for row in found if untouched or not row[0])
+    return tuple(row[-1] for row in kept[:limit])
 
 
 def copy(project: Project) -> Project:
-    """A project of its own with everything in it but the running jobs and the owner."""
-    twin = Project(home() / "projects" / secrets.token_hex(5))
-    skipped = shutil.ignore_patterns("owner.json", "jobs", ".*")
-    shutil.copytree(project.folder, twin.folder, ignore=skipped)
-    twin.change(name=f"{project.settings.name} (copy)")
-    return twin
+    """A project of its own with everything in it but the jobs that still run and the owner."""
+    living = [i for i in jobs.open_ones(project.folder) if jobs.read(project.folder, i).is_live]
+    draft = new_draft()
+    skipped = shutil.ignore_patterns("owner.json", "incoming", ".*", *living)
+    shutil.copytree(project.folder, draft.folder, ignore=skipped, dirs_exist_ok=True)
+    name = f"{project.settings.name[: LONGEST_NAME - 7]} (copy)"
+    draft.change(name=name, created_at=time.time())
+    return finished(draft)
+
+
+def new_draft() -> Project:
+    """A project under construction, which nobody sees; `finished` makes it one."""
+    draft = Project(folder() / f"{_DRAFT}{secrets.token_hex(5)}")
+    draft.folder.mkdir(parents=True)
+    return draft
+
+
+def finished(draft: Project) -> Project:
+    """The draft under an id of its own, whole from its first moment on."""
+    project = Project(folder() / draft.id.removeprefix(_DRAFT))
+    os.rename(draft.folder, project.folder)
+    return project
+
+
+def folder() -> Path:
+    return home() / "projects"
 
 
 def _all() -> list[Project]:
-    folder = home() / "projects"
-    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    names = sorted(os.listdir(folder())) if folder().is_dir() else []
     return [p for p in map(find, names) if p is not None]
 
 
-def _changed_at(project: Project) -> float:
-    return (project.folder / "project.json").stat().st_mtime
-
-
-def _prune() -> None:
-    """Remove projects that nobody ever worked on and that nobody opened for days."""
+def prune() -> None:
+    """Remove what nobody worked on nor opened for days, and drafts of a server that is gone."""
     for project in _all():
-        old = time.time() - _changed_at(project) > UNTOUCHED_DAYS * 86_400
+        old = time.time() - project.changed_at > UNTOUCHED_DAYS * 86_400
         if old and not project.settings.touched:
             shutil.rmtree(project.folder, ignore_errors=True)
+    for draft in folder().glob(f"{_DRAFT}*"):
+        if time.time() - draft.stat().st_mtime > DRAFT_HOURS * 3_600:
+            shutil.rmtree(draft, ignore_errors=True)

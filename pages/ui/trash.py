@@ -1,0 +1,91 @@
+"""Deleted projects: kept whole for a while, so that every deletion can be undone."""
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pages.ui import jobs, projects
+from pages.ui.atomic import read_json, write_json
+from pages.ui.projects import Project
+from profiling.home import home
+
+KEEP_DAYS = 30
+
+
+@dataclass(frozen=True)
+class Trashed:
+    """A deleted project: its name and model, and when it was deleted."""
+
+    id: str
+    name: str
+    model: str
+    deleted_at: float
+
+    @property
+    def days_left(self) -> int:
+        """Whole days until it is gone, at least 0."""
+        return max(0, int(KEEP_DAYS - (time.time() - self.deleted_at) / 86_400))
+
+
+def throw_away(project: Project) -> Trashed:
+    """Move a project to the trash; its jobs are stopped. One rename, so it is here or there."""
+    for job_id in jobs.open_ones(project.folder):
+        jobs.stop(project.folder, job_id)
+    write_json(project.folder / "deleted.json", {"deleted_at": time.time()})
+    (project.folder / "owner.json").unlink(missing_ok=True)
+    _folder().mkdir(parents=True, exist_ok=True)
+    os.rename(project.folder, _folder() / project.id)
+    found = find(project.id)
+    assert found is not None
+    return found
+
+
+def find(project_id: str) -> Trashed | None:
+    """The deleted project that had this id; None where there is none."""
+    if not projects.is_id(project_id):
+        return None
+    folder = _folder() / project_id
+    settings = read_json(folder / "project.json")
+    if not isinstance(settings, dict):
+        return None
+    noted = read_json(folder / "deleted.json", {})
+    try:
+        deleted_at = float(noted["deleted_at"])
+    except (KeyError, TypeError, ValueError):
+        deleted_at = folder.stat().st_mtime
+    name, model = str(settings.get("name", project_id)), str(settings.get("model", ""))
+    return Trashed(project_id, name, Path(model).name, deleted_at)
+
+
+def listed() -> tuple[Trashed, ...]:
+    """What is in the trash, the last deleted first."""
+    names = os.listdir(_folder()) if _folder().is_dir() else []
+    found = [t for t in map(find, names) if t is not None]
+    return tuple(sorted(found, key=lambda t: (-t.deleted_at, t.id)))
+
+
+def restore(project_id: str) -> Project:
+    """Take a project back out of the trash, as it was; a ValueError where it is not there."""
+    if find(project_id) is None:
+        raise ValueError("This project is no longer in the trash.")
+    project = Project(projects.folder() / project_id)
+    project.folder.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(_folder() / project_id, project.folder)
+    (project.folder / "deleted.json").unlink(missing_ok=True)
+    project.change()
+    return project
+
+
+def empty(*, only_old: bool = False) -> int:
+    """Remove for good all that is in the trash, or what has been there for `KEEP_DAYS`."""
+    limit = time.time() - KEEP_DAYS * 86_400 if only_old else time.time() + 1
+    gone = [t for t in listed() if t.deleted_at < limit]
+    for trashed in gone:
+        shutil.rmtree(_folder() / trashed.id, ignore_errors=True)
+    return len(gone)
+
+
+def _folder() -> Path:
+    return home() / "trash"

@@ -1,0 +1,182 @@
+"""A project as one file: a zip of JSON files, and the model where the project has a copy of it.
+
+Whoever imports one trusts nobody: names come from a short list of patterns, sizes are checked
+before anything is unpacked, and every JSON file is read into its value and written anew, so that
+nothing lands in a project that the studio could not have written itself. Runs stay behind: they
+were measured on the computer that they are on.
+"""
+
+import io
+import json
+import re
+import shutil
+import time
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pages.ui import imported, projects, units
+from pages.ui.atomic import parse_json, read_json, write_bytes, write_json
+from pages.ui.projects import Project
+from pages.ui.unzip import Archive, Kind
+
+FORMAT = "placement-studio-project"
+VERSION = 1
+NOTE = "studio-project.json"
+MODEL = "model"
+MOST_FILES = 4_000
+MOST_JSON_BYTES = 64 * 2**20
+MOST_MODEL_BYTES = 2**30
+MOST_BYTES = MOST_MODEL_BYTES + 4 * MOST_JSON_BYTES
+_NAME = r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}"
+_SHELF = r"placements/[0-9a-f]{8,64}-[0-9a-f]{8}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of file in a project: its place there, and what reads it into JSON worth keeping."""
+
+    pattern: re.Pattern[str]
+    check: Callable[[Any], Any]
+
+
+PARTS = (
+    Part(re.compile(rf"{_SHELF}/index\.json"), imported.index),
+    Part(re.compile(rf"{_SHELF}/pins\.json"), imported.pins),
+    Part(re.compile(rf"{_SHELF}/{_NAME}\.json"), imported.placement),
+    Part(re.compile(rf"{_SHELF}/{_NAME}\.history"), imported.history),
+    Part(re.compile(rf"machines/{_NAME}\.json"), imported.machine),
+)
+_SETTINGS = re.compile(r"project\.json|studio-project\.json")
+_MODEL_FILE = re.compile(rf"{MODEL}/{_NAME}")
+KINDS = (
+    *(Kind(part.pattern, MOST_JSON_BYTES) for part in PARTS),
+    Kind(_SETTINGS, 2**20),
+    Kind(_MODEL_FILE, MOST_MODEL_BYTES),
+)
+
+
+def file_name(project: Project) -> str:
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", project.settings.name).strip("-").lower()
+    return f"{stem or 'project'}.placement.zip"
+
+
+def model_bytes(project: Project) -> int:
+    """The size of the model that the project has a copy of; 0 where it has none."""
+    settings = project.settings
+    path = Path(project.source)
+    return path.stat().st_size if settings.model_kind == "file" and path.is_file() else 0
+
+
+def contents(project: Project, *, with_model: bool = True) -> str:
+    """What the project's file would hold, in a sentence or two."""
+    names = _parts(project)
+    num_machines = sum(name.startswith("machines/") for name in names)
+    num_placements = sum(
+        len(read_json(project.folder / name, {}).get("items", ()))
+        for name in names
+        if name.endswith("/index.json")
+    )
+    said = [_counted(num_placements, "placement") + " with their history"]
+    said += [_counted(num_machines, "machine file")] if num_machines else []
+    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. Runs stay here."
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _model_words(project: Project, with_model: bool) -> str:
+    settings, size = project.settings, model_bytes(project)
+    if settings.model_kind == "sample":
+        return "the name of the bundled sample"
+    if settings.model_kind == "path":
+        return "the path of the model but not the model itself, which is not in the project"
+    return f"the model ({units.num_bytes(size)})" if with_model and size else "not the model"
+
+
+def pack(project: Project, *, with_model: bool = True) -> bytes:
+    """The project as the content of one file."""
+    settings = project.settings
+    note = {"format": FORMAT, "version": VERSION, "exported_at": time.time()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(NOTE, json.dumps(note))
+        kept = {k: v for k, v in vars(settings).items() if k not in imported.NOT_TAKEN}
+        archive.writestr("project.json", json.dumps({**kept, "dims": dict(settings.dims)}))
+        for name in _parts(project):
+            archive.write(project.folder / name, name)
+        if with_model and model_bytes(project):
+            archive.write(project.source, f"{MODEL}/{settings.model}")
+    return buffer.getvalue()
+
+
+def _parts(project: Project) -> list[str]:
+    """Names of the project's files that go into its file, in order."""
+    paths = sorted(p for p in project.folder.rglob("*") if p.is_file() and not p.is_symlink())
+    names = [p.relative_to(project.folder).as_posix() for p in paths]
+    return [name for name in names if any(part.pattern.fullmatch(name) for part in PARTS)]
+
+
+# Opens a model by its path and its open dimensions; a ValueError where that cannot be done.
+Opens = Callable[[str, tuple[tuple[str, int], ...]], object]
+
+
+def unpack(content: bytes, opens: Opens) -> Project:
+    """The project in a file, as a new one beside all others; a ValueError where it is none.
+
+    A model that is inside must open, or else the whole project is refused.
+    """
+    archive = Archive(content, KINDS, most_files=MOST_FILES, most_bytes=MOST_BYTES)
+    _check_note(archive)
+    draft = projects.new_draft()
+    try:
+        _write(archive, draft)
+        if model_bytes(draft):
+            opens(draft.source, tuple(sorted(draft.settings.dims.items())))
+        return projects.finished(draft)
+    except BaseException:
+        shutil.rmtree(draft.folder, ignore_errors=True)
+        raise
+
+
+def _check_note(archive: Archive) -> None:
+    if not {NOTE, "project.json"} <= set(archive.names):
+        raise ValueError("it is no project of this studio; choose a file that Export made.")
+    note = _json(archive, NOTE)
+    if not isinstance(note, Mapping) or note.get("format") != FORMAT:
+        raise ValueError("it is no project of this studio; choose a file that Export made.")
+    if note.get("version") != VERSION:
+        raise ValueError("it was made by another version of the studio; export it again there.")
+
+
+def _write(archive: Archive, draft: Project) -> None:
+    names = archive.names
+    machines = {n.removeprefix("machines/") for n in names if n.startswith("machines/")}
+    settings = imported.settings(_json(archive, "project.json"), machines)
+    draft.write(settings)
+    for name in names:
+        part = next((p for p in PARTS if p.pattern.fullmatch(name)), None)
+        if part is not None:
+            write_json(draft.folder / name, _checked(part, name, _json(archive, name)))
+        elif name == f"{MODEL}/{settings.model}" and settings.model_kind == "file":
+            write_bytes(draft.folder / name, archive.read(name))
+        elif name.startswith(f"{MODEL}/"):
+            raise ValueError(f"it holds {name!r}, which is not the model of the project.")
+    imported.check_shelves(draft.folder / "placements")
+
+
+def _json(archive: Archive, name: str) -> Any:
+    try:
+        return parse_json(archive.read(name))
+    except ValueError as error:
+        raise ValueError(f"{name!r}: {error}") from None
+
+
+def _checked(part: Part, name: str, content: Any) -> Any:
+    try:
+        return part.check(content)
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise ValueError(f"{name!r} in it is not understood: {error}") from None

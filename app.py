@@ -18,7 +18,10 @@ ICONS = {
     "timeline": ":material/view_timeline:",
     "compare": ":material/compare_arrows:",
     "what_if": ":material/tune:",
+    "projects": ":material/folder_open:",
 }
+# Reached from the sidebar of every page, which leaves the menu to the work itself.
+NOT_IN_MENU = ("projects",)
 
 
 def place_in_menu(page: Path) -> tuple[int, str]:
@@ -39,6 +42,7 @@ page = st.navigation(
             title=file.stem.replace("_", " ").capitalize(),
             icon=ICONS.get(file.stem),
             default=file.stem == FIRST,
+            visibility="hidden" if file.stem in NOT_IN_MENU else "visible",
         )
         for file in sorted(PAGES.glob("*.py"), key=place_in_menu)
     ],
@@ -46,6 +50,6 @@ page = st.navigation(
 )
 st.html(ASSETS / "studio.css")
 canvas.mount_library()
-frame.show()
 with plain_errors():
+    frame.show(page.url_path or FIRST)
     page.run()

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from pages.ui import owner, projects
+from pages.ui import owner, projects, trash
 from pages.ui.projects import Project
 
 _applied_ops: dict[str, int] = {}
@@ -20,15 +20,51 @@ PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown")
 
 
 def project() -> Project:
-    """The project of this session: the one the URL names, the one open, or a new one."""
+    """The project of this session: the one that the URL names, the one open, or the last one."""
     wanted = str(st.query_params.get("project", ""))
+    # A browser may ask for a new project once more before it knows the address of the first.
     found = projects.find(wanted) or projects.find(st.session_state.get("project", ""))
     if found is None:
-        found = projects.create()
-        if wanted:
-            say("warning", f"There is no project {wanted[:20]!r} here; this is a new one.")
+        found = _welcome(wanted)
     show_project(found)
     return found
+
+
+def _welcome(wanted: str) -> Project:
+    """What a visitor sees whose address names no project that is here."""
+    trash.empty(only_old=True)
+    if wanted == projects.NEW:
+        return projects.create()
+    thrown = trash.find(wanted)
+    if thrown is not None:
+        say("warning", f"{thrown.name!r} is in the trash; it can be restored on the Projects page.")
+    elif wanted:
+        say("warning", f"There is no project {wanted[:20]!r} here; this is a new one.")
+        return projects.create()
+    return last_worked_on() or projects.create()
+
+
+def last_worked_on() -> Project | None:
+    """The project worked on last that no other living session has open; None where there is none.
+
+    One that nobody ever worked on does as well: it is as good as a new one.
+    """
+    found = projects.recent(limit=None, untouched=True)
+    return next((p for p in found if is_free(p)), None)
+
+
+def is_free(opened: Project) -> bool:
+    """Whether this session may change a project, because no other living one has it open."""
+    return owner.is_free(opened.folder, _session(), _is_connected)
+
+
+def deleted() -> str:
+    """Id of the project that this session deleted last and may want back; empty for none."""
+    return str(st.session_state.get("deleted", ""))
+
+
+def note_deleted(project_id: str) -> None:
+    st.session_state["deleted"] = project_id
 
 
 def show_project(opened: Project) -> None:
@@ -48,11 +84,14 @@ def nonce() -> str:
 
 def renew_claim(opened: Project, *, force: bool = False) -> bool:
     """Take or keep the project for writing; False where another session has it."""
-    context = get_script_run_ctx()
-    session = f"{context.session_id if context else ''}/{nonce()}"
-    mine = owner.claim(opened.folder, session, _is_connected, force=force)
+    mine = owner.claim(opened.folder, _session(), _is_connected, force=force)
     st.session_state["may_write"] = mine
     return mine
+
+
+def _session() -> str:
+    context = get_script_run_ctx()
+    return f"{context.session_id if context else ''}/{nonce()}"
 
 
 def may_write() -> bool:

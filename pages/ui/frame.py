@@ -1,14 +1,16 @@
 """What every page has around it: the sidebar's account of the project, and who may change it."""
 
 import time
+from contextlib import suppress
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui import choices, jobs, messages, projects, tasks, units, words
+from pages.ui import choices, guide, jobs, messages, projects, tasks, units, words
 from pages.ui.studio import Studio, studio
 
 HEARTBEAT_S = 2.0
+MOST_OTHERS = 8
 
 
 def around() -> None:
@@ -22,20 +24,28 @@ def around() -> None:
         st.rerun()
 
 
-def show() -> None:
-    """The sidebar, the notice of a second session, and what is left to say."""
+def show(page: str) -> None:
+    """The sidebar, the notice of a second session, what is left to say, and what to do next.
+
+    `page` is the name of the page's file, without its ending.
+    """
     now = studio()
     mine = choices.renew_claim(now.project)
     for text in tasks.collect(now) if mine else ():
         choices.say("info", text)
     with st.sidebar:
         _heartbeat()
+        _projects(now)
     if not mine:
         _banner(now)
     messages.show()
+    # What keeps a model from being opened is said by the page.
+    with suppress(ValueError):
+        guide.show(now, page)
 
 
 @st.fragment(run_every=HEARTBEAT_S)
+@messages.plain_errors()
 def _heartbeat() -> None:
     """Keeps the claim, takes over finished jobs and shows what the project is."""
     now = studio()
@@ -66,8 +76,6 @@ def _account(now: Studio) -> None:
     _jobs(now)
     saved = "All changes saved" if choices.may_write() else "View only: open in another session"
     st.caption(saved, help=f"In {words.plain(str(now.project.folder))}")
-    with st.popover("Projects", width="stretch"):
-        _menu(now)
 
 
 def _devices(number: int) -> str:
@@ -83,6 +91,14 @@ def _jobs(now: Studio) -> None:
             st.progress(share, text=words.plain(f"{tasks.WORDS.get(job.verb, job.verb)}: {text}"))
 
 
+def _projects(now: Studio) -> None:
+    """A new project, another one, and the way to all of them."""
+    row = st.container(horizontal=True, gap="xsmall")
+    row.button("New project", on_click=_new)
+    with row.popover("Projects"):
+        _menu(now)
+
+
 def _menu(now: Studio) -> None:
     st.text_input(
         "Name of this project",
@@ -91,23 +107,35 @@ def _menu(now: Studio) -> None:
         on_change=_rename,
         args=(f"project-name-{now.project.id}", now.settings.name),
         disabled=not choices.may_write(),
-        max_chars=60,
+        max_chars=projects.LONGEST_NAME,
     )
-    st.button("New project", on_click=_new, width="stretch")
-    st.button("Copy of this project", on_click=_copy, width="stretch")
+    st.button("Duplicate this project", on_click=_copy, width="stretch")
     others = [p for p in projects.recent() if p.id != now.project.id]
     if others:
         st.caption("Open another")
-    for other in others[:8]:
+    for other in others[:MOST_OTHERS]:
         settings = other.settings
-        age = units.age(time.time() - (other.folder / "project.json").stat().st_mtime)
         st.button(
-            words.plain(f"{settings.name}: {settings.model}, {age}", 80),
+            words.plain(f"{settings.name}: {described(settings)}, {changed(other)}", 80),
             key=f"open-{other.id}",
             on_click=choices.show_project,
             args=(other,),
             width="stretch",
         )
+    st.page_link(
+        "pages/projects.py",
+        label="All projects: rename, export, import, delete",
+        icon=":material/folder_open:",
+    )
+
+
+def described(settings: projects.Settings) -> str:
+    """A project's model as it is listed: a sample's or a file's name, without its folders."""
+    return settings.model.replace("\\", "/").rpartition("/")[2]
+
+
+def changed(project: projects.Project) -> str:
+    return units.age(time.time() - project.changed_at)
 
 
 def _rename(key: str, drawn: str) -> None:

@@ -1,11 +1,18 @@
 """Messages in plain words: what was left to say, and errors as one sentence instead of a trace."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
 
 from pages.ui import choices, words
+
+FAULT = (
+    "The studio met a fault of its own here. Your work is saved; reload the page to go on. What"
+    " happened stands in the terminal that runs the studio"
+)
+_log = logging.getLogger(__name__)
 
 
 def show() -> None:
@@ -16,8 +23,14 @@ def show() -> None:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Draw a ValueError as its sentence; it was written for people. Other faults are ours."""
+    """Draw an error as one sentence, around a page or (as a decorator) inside a fragment.
+
+    A ValueError was written for people. Anything else is a fault of ours, and its trace is for us.
+    """
     try:
         yield
     except ValueError as error:
         st.error(words.plain(str(error)))
+    except Exception as error:
+        _log.exception("A page met a fault")
+        st.error(f"{FAULT} ({words.plain(type(error).__name__)}).", icon=":material/report:")

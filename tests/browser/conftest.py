@@ -2,17 +2,12 @@
 
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.browser.serving import Server
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_BROWSER = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 FLAGS = (
@@ -24,7 +19,6 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-START_S = 120
 
 
 def pytest_collection_modifyitems(items):
@@ -40,39 +34,27 @@ def find_browser() -> str | None:
 
 @pytest.fixture(scope="session")
 def studio_log(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("studio") / "studio.log"
+    log = tmp_path_factory.mktemp("studio") / "studio.log"
+    log.touch()
+    return log
 
 
 @pytest.fixture(scope="session")
 def studio_url(tmp_path_factory, studio_log):
     """The address of a running studio with an empty home folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = tmp_path_factory.mktemp("studio-home")
-    command = (
-        *(sys.executable, "-m", "streamlit", "run", "app.py"),
-        *("--server.headless", "true", "--server.port", str(port)),
-    )
-    with studio_log.open("w") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env={**os.environ, "PLACEMENT_STUDIO_HOME": str(home)},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    url = f"http://127.0.0.1:{port}"
+    server = Server(tmp_path_factory.mktemp("studio-home"), studio_log)
     try:
-        _wait_until_up(url, server, studio_log)
-        yield url
+        yield server.start()
     finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        server.stop()
+
+
+@pytest.fixture
+def restartable(tmp_path, studio_log):
+    """A studio that a test may end and start again, on the same port and home."""
+    server = Server(tmp_path, studio_log)
+    yield server
+    server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -91,17 +73,21 @@ def chromium():
 
 @pytest.fixture
 def new_page(chromium, studio_url, studio_log):
-    """Open as many sessions of the studio as a test asks for; their errors fail the test."""
+    """Open as many sessions of the studio as a test asks for; their errors fail the test.
+
+    Each has a new project unless the path names one; a bare address would open the last one.
+    """
     contexts, errors = [], []
     logged = studio_log.stat().st_size
 
-    def open_page(path: str = "", **options):
+    def open_page(path: str = "", *, bare: bool = False, **options):
         context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))
-        page.goto(f"{studio_url}/{path}")
+        chosen = path if "project=" in path or bare else f"{path}?project=new"
+        page.goto(f"{studio_url}/{chosen}")
         return page
 
     yield open_page
@@ -129,17 +115,3 @@ def _error_in(message) -> tuple[str, ...]:
     text = message.text
     failed = message.type == "error" and "Failed to load resource" not in text
     return (f"console: {text}",) if failed or "Traceback" in text or "Uncaught" in text else ()
-
-
-def _wait_until_up(url: str, server: subprocess.Popen, log: Path) -> None:
-    end_s = time.monotonic() + START_S
-    while time.monotonic() < end_s:
-        if server.poll() is not None:
-            pytest.fail(f"The studio ended with status {server.returncode}:\n{log.read_text()}")
-        try:
-            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=5) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.1)
-    pytest.fail(f"The studio did not answer within {START_S} s:\n{log.read_text()}")

@@ -62,5 +62,6 @@ def metric(page: Page, label: str):
 
 
 def project_of(page: Page) -> str:
-    page.wait_for_url(re.compile("project="), timeout=PATIENCE_MS)
-    return re.search(r"project=([a-z0-9]+)", page.url)[1]
+    named = re.compile("project=([a-z0-9]{10})")
+    page.wait_for_url(named, timeout=PATIENCE_MS)
+    return named.search(page.url)[1]

@@ -1,15 +1,9 @@
 """Several sessions at once, reloads and restarts: nobody's placement is disturbed or lost."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import ROOT, _wait_until_up
 from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, project_of, select, until
 
 
@@ -93,41 +87,8 @@ def test_two_live_runs_queue(new_page):
     expect(waiting).to_have_count(0)
 
 
-@pytest.fixture
-def restartable(tmp_path, studio_log):
-    """A function that starts the same studio, on the same port and home, again and again."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    running = []
-
-    def end():
-        for server in running:
-            server.terminate()
-            server.wait(30)
-        running.clear()
-
-    def start():
-        end()
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true"]
-        with studio_log.open("a") as log:
-            server = subprocess.Popen(
-                [*command, "--server.port", str(port)],
-                cwd=ROOT,
-                env={**os.environ, "PLACEMENT_STUDIO_HOME": str(tmp_path)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-        running.append(server)
-        _wait_until_up(f"http://127.0.0.1:{port}", server, studio_log)
-        return f"http://127.0.0.1:{port}"
-
-    yield start
-    end()
-
-
 def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chromium):
-    url = restartable()
+    url = restartable.start()
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{url}/place")
     start = drawn(page)["counts"]
@@ -136,7 +97,7 @@ def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chr
     page.keyboard.press("2")
     changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
     page.close()
-    restartable()
+    restartable.start()
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed

@@ -1,0 +1,88 @@
+"""One line on every page that says what to do next, by what is known so far."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui import jobs
+from pages.ui.studio import Studio
+
+PAGES = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to say, and the page that it sends to; "" where it is to be done on the page itself."""
+
+    text: str
+    page: str = ""
+
+
+def show(now: Studio, page: str) -> None:
+    """Draw the line; a page that nobody wrote one for has none."""
+    say = STEPS.get(page)
+    step = None if say is None else say(now)
+    if step is None:
+        return
+    if (PAGES / f"{step.page}.py").is_file():
+        st.page_link(
+            f"pages/{step.page}.py",
+            label=step.text,
+            icon=":material/arrow_forward:",
+            width="content",
+        )
+    else:
+        st.caption(f":material/arrow_forward: {step.text}")
+
+
+def _model(now: Studio) -> Step:
+    if not now.settings.touched:
+        return Step(
+            f"A sample, placed on {_devices(len(now.machine.devices))}. Open your own network on"
+            " the left, or let a method improve the placement: Place",
+            "place",
+        )
+    if now.is_estimate and now.can_measure:
+        return Step("Times are estimates so far. Measure this network here: Devices", "devices")
+    return Step("Let a method place this network, or move ops by hand: Place", "place")
+
+
+def _devices(number: int) -> str:
+    return f"{number} devices, one colour each" if number > 1 else "1 device"
+
+
+def _on_devices(now: Studio) -> Step:
+    if now.is_estimate and now.can_measure:
+        return Step("Press Measure this model, and times are no estimates any more.")
+    return Step("Let a method decide which device runs what: Place", "place")
+
+
+def _place(now: Studio) -> Step:
+    if not now.can_measure:
+        return Step(
+            "This machine is not here to run on; see when each device is busy: Timeline", "timeline"
+        )
+    if _has_run(now):
+        return Step("See when each device is busy, predicted and measured: Timeline", "timeline")
+    return Step("See what this placement really takes on this computer: Run", "run")
+
+
+def _run(now: Studio) -> Step | None:
+    if _has_run(now):
+        return Step("Hold this placement against others: Compare", "compare")
+    return None
+
+
+def _has_run(now: Studio) -> bool:
+    latest = jobs.latest(now.project.folder, "run")
+    return latest is not None and latest.status == "done"
+
+
+STEPS: dict[str, Callable[[Studio], Step | None]] = {
+    "model": _model,
+    "devices": _on_devices,
+    "place": _place,
+    "run": _run,
+}

@@ -5,15 +5,14 @@ the moves start at the critical path; a move is simulated only from the first ke
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Report, quiet, setting
-from placement.placers._candidates import best_of, names_of, starts
-from placement.placers._chain import Chain, start_of
-from placement.placers._coarsen import blocks
-from placement.placers._improve import improve
+from placement.placers._chain import Chain
+from placement.placers._searched import searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,27 +36,15 @@ class Annealing(Placer):
             raise ValueError(
                 f"The temperatures are {self.hot} and {self.cold}; use 0 < cold <= hot."
             )
-        begun = starts(problem, names_of(self.start))
-        moved_together = blocks(problem)
-        chains = [
-            Chain(
-                problem,
-                start_of(problem, placement),
-                moved_together,
-                seed=self.seed + 1000 * i,
-                hot=self.hot,
-                cold=self.cold,
-            )
-            for i, placement in enumerate(begun)
-        ]
-        improve(
+        return searched(
             problem,
-            chains,
             report,
+            start=self.start,
+            seed=self.seed,
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
+            make_chain=partial(Chain, hot=self.hot, cold=self.cold),
         )
-        return best_of(problem, [*begun, *(chain.placement for chain in chains)])
 
 
 PLACER = Annealing

@@ -7,15 +7,14 @@ critical path. Lourenço, Martin and Stützle, "Iterated local search", Handbook
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._base import Placer, Report, quiet, setting
-from placement.placers._candidates import best_of, names_of, starts
-from placement.placers._chain import Chain, start_of
-from placement.placers._coarsen import blocks
-from placement.placers._improve import improve
+from placement.placers._chain import Chain
+from placement.placers._searched import searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,26 +33,15 @@ class LocalSearch(Placer):
     )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        begun = starts(problem, names_of(self.start))
-        moved_together = blocks(problem)
-        chains = [
-            Chain(
-                problem,
-                start_of(problem, placement),
-                moved_together,
-                seed=self.seed + 1000 * i,
-                kick=self.kick,
-            )
-            for i, placement in enumerate(begun)
-        ]
-        improve(
+        return searched(
             problem,
-            chains,
             report,
+            start=self.start,
+            seed=self.seed,
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
+            make_chain=partial(Chain, kick=self.kick),
         )
-        return best_of(problem, [*begun, *(chain.placement for chain in chains)])
 
 
 PLACER = LocalSearch

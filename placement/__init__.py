@@ -12,6 +12,7 @@ from typing import Any
 VERBS = (
     "compare",
     "export",
+    "exporters",
     "hints",
     "inspect",
     "load",

@@ -176,11 +176,18 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(sub)
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
-    sub = verb("export", "write a placed graph in another format")
-    _add_input(sub)
+    verb("exporters", "list the export formats")
+    sub = verb("export", "write a placed model in another format")
+    _add_problem(sub)
     sub.add_argument("--placement", required=True, metavar="FILE")
-    sub.add_argument("--format", required=True, metavar="F")
-    sub.add_argument("--out", required=True, metavar="PATH")
+    sub.add_argument("--format", required=True, metavar="F", help="see the verb exporters")
+    sub.add_argument("--run", metavar="RESULT.json", help="what run --json printed, as measured")
+    sub.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="a file; for several files a folder, or one archive if it ends in .zip",
+    )
     return parser
 
 

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from placement import answers, pipeline
 
 if TYPE_CHECKING:
+    from placement.core.graph import Graph
     from placement.core.machine import Machine
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+    from placement.core.timeline import Timeline
 
 MAX_JSON_BYTES = 512 * 2**20
 _SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
@@ -221,10 +223,61 @@ def _number(text: str, option: str) -> float:
         raise ValueError(f"{option} {text!r} is not a number.") from None
 
 
+def exporters(options: Namespace) -> int:
+    rows = pipeline.exporters()
+    lines = (f"{r['name']:16} {r['suffix']:9} {r['summary']}" for r in rows)
+    return _print(options, rows, lines)
+
+
 def export(options: Namespace) -> int:
-    pipeline.export(_model(options), _placement(options.placement), options.format, options.out)
+    placement = _placement(options.placement)
+    model, problem = _problem(options, measure=False)
+    placement.require_graph(model.graph)
+    pipeline.export(
+        model,
+        problem,
+        placement,
+        options.format,
+        options.out,
+        label=Path(options.placement).stem,
+        measured=_timeline(options.run) if options.run else None,
+        view=_view(model.graph),
+    )
     answer = {"format": options.format, "path": options.out}
     return _print(options, answer, (f"wrote {options.out}",))
+
+
+def _view(graph: "Graph") -> Any:
+    """The picture that the studio shows at first sight of a graph."""
+    from pages.ui import canvas
+
+    return canvas.build_view(graph, canvas.default_expanded(graph))
+
+
+def _timeline(path: str) -> "Timeline":
+    """The measured timeline in what `run --json` or `run --jsonl` printed."""
+    from placement.core.timeline import timeline_from_json
+
+    try:
+        return timeline_from_json(_result(path)["timeline"])
+    except (KeyError, TypeError, AssertionError):
+        raise ValueError(
+            f"The file {path!r} is not the result of a run; write one with run --json."
+        ) from None
+
+
+def _result(path: str) -> Any:
+    """A JSON file, or the last line of a file of JSON lines."""
+    try:
+        return _json_file(path)
+    except ValueError:
+        if not Path(path).is_file():
+            raise
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            return json.loads(lines[-1])
+        except (ValueError, IndexError, RecursionError):
+            raise ValueError(f"The file {path!r} is not JSON; write it anew.") from None
 
 
 def _model(options: Namespace) -> "Model":
@@ -237,9 +290,12 @@ def _model(options: Namespace) -> "Model":
 
 
 def _problem(
-    options: Namespace, pins: list[tuple[str, str]] | None = None
+    options: Namespace, pins: list[tuple[str, str]] | None = None, *, measure: bool = True
 ) -> tuple["Model", "Problem"]:
-    """The model and its problem: given costs, else a profile, else measured here, else analytic."""
+    """The model and its problem: given costs, else a profile, else measured here, else analytic.
+
+    Without `measure` only what was measured before counts.
+    """
     from placement.core.profile import profile_from_json
 
     model = _model(options)
@@ -257,6 +313,9 @@ def _problem(
     if options.profile:
         costs = profile_from_json(_json_file(options.profile))
     elif not options.analytic and pipeline.can_measure(model, target):
+        if not measure:
+            costs = pipeline.stored_profile(model, target)
+            return model, pipeline.make_problem(model, target, costs, objective=options.objective)
         _dedicate(target)
         costs = pipeline.profile(model, target, emit=_listener(options))
     return model, pipeline.make_problem(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.profile import Profile
+    from placement.core.timeline import Timeline
+    from placement.exporters._view import View
     from profiling.execute import Run
     from profiling.stream import Stream
 
@@ -34,6 +36,7 @@ __all__ = [
     "can_measure",
     "compare",
     "export",
+    "exporters",
     "hints",
     "inspect",
     "load",
@@ -316,9 +319,31 @@ def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] 
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
 
 
-def export(model: Model, placement: Placement, format: str, path: str) -> None:
-    """Write the graph and its placement in another format; a ValueError lists the formats."""
-    from placement import exporters
+def exporters() -> list[dict[str, Any]]:
+    """Every export format with its summary and the ending of its files."""
+    from placement.exporters import exporters as known
+
+    return [{"name": e.name, "summary": e.summary, "suffix": e.suffix} for e in known()]
+
+
+def export(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    format: str,
+    path: str | Path,
+    *,
+    label: str = "",
+    measured: Timeline | None = None,
+    view: View | None = None,
+) -> None:
+    """Write a placed model in another format; a ValueError lists the formats or says what lacks.
+
+    `label` is the placement's name, `measured` the timeline of a run of it, and `view` the picture
+    to draw for formats that are one (`pages.ui.canvas.build_view` makes them).
+    """
+    from placement.exporters import Export, exporter, write
 
     placement.require_graph(model.graph)
-    exporters.exporter(format).export(model.graph, placement, Path(path))
+    made = Export(model, problem, placement, label, measured=measured, view=view)
+    write(exporter(format), made, Path(path))

@@ -9,12 +9,19 @@ import pkgutil
 from pathlib import Path
 from typing import Protocol
 
-from placement.core.graph import Graph
-from placement.core.placement import Placement
+from placement.exporters._export import Export
+from placement.exporters._files import plain_refusals
+
+__all__ = ["Export", "Exporter", "exporter", "exporters", "write"]
 
 
 class Exporter(Protocol):
-    """Writes a graph, with or without a placement, to `path`; ValueError where it cannot."""
+    """Writes what an `Export` holds to `path`; ValueError where it cannot.
+
+    `missing` says in one sentence what this export lacks for the format, empty if nothing. A format
+    of several files has the suffix ".zip": it writes an archive where the path ends so, else a
+    folder.
+    """
 
     @property
     def name(self) -> str: ...
@@ -22,7 +29,8 @@ class Exporter(Protocol):
     def summary(self) -> str: ...
     @property
     def suffix(self) -> str: ...
-    def export(self, graph: Graph, placement: Placement | None, path: Path) -> None: ...
+    def missing(self, export: Export) -> str: ...
+    def export(self, export: Export, path: Path) -> None: ...
 
 
 def exporters() -> tuple[Exporter, ...]:
@@ -39,3 +47,12 @@ def exporter(name: str) -> Exporter:
             return found
     known = ", ".join(found.name for found in exporters())
     raise ValueError(f"There is no export format {name!r}; use one of {known}.")
+
+
+def write(found: Exporter, export: Export, path: Path) -> None:
+    """Write one format; a ValueError says in a sentence what is lacking or why it cannot be."""
+    reason = found.missing(export)
+    if reason:
+        raise ValueError(reason)
+    with plain_refusals(path):
+        found.export(export, path)

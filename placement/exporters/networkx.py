@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from placement.core.graph import Graph
 from placement.core.placement import Placement
+from placement.exporters._export import Export
+from placement.exporters._files import write_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -69,11 +71,15 @@ class NetworkxExporter:
     summary: str = "networkx node-link JSON: ops as nodes, traffic as edges"
     suffix: str = ".json"
 
-    def export(self, graph: Graph, placement: Placement | None, path: Path) -> None:
+    def missing(self, export: Export) -> str:
+        return ""
+
+    def export(self, export: Export, path: Path) -> None:
         import networkx as nx
 
-        content: dict[str, Any] = nx.node_link_data(to_networkx(graph, placement), edges="edges")
-        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        found = to_networkx(export.model.graph, export.placement)
+        content: dict[str, Any] = nx.node_link_data(found, edges="edges")
+        write_text(path, json.dumps(content, indent=1) + "\n")
 
 
 EXPORTER = NetworkxExporter()

@@ -1,0 +1,55 @@
+"""The way of an edge as an SVG path: straight where it is level or upright, curved elsewhere."""
+
+from collections.abc import Sequence
+
+from placement.exporters._svg import number
+from placement.exporters._view import Edge, View
+
+CORNER = 8.0
+Point = tuple[float, float]
+
+
+def points_of(view: View, edge: Edge) -> list[Point]:
+    """From the foot of the first node over the waypoints to the head of the second."""
+    a, b = view.nodes[edge.start], view.nodes[edge.end]
+    return [(a.x, a.y + a.height / 2), *(edge.way or ()), (b.x, b.y - b.height / 2)]
+
+
+def path_of(points: Sequence[Point]) -> str:
+    """The path's commands; corners between level and upright stretches are rounded."""
+    commands = [f"M{_at(points[0])}"]
+    for k in range(1, len(points)):
+        before, here = points[k - 1], points[k]
+        after = points[k + 1] if k + 1 < len(points) else None
+        level, upright = abs(here[1] - before[1]) < 0.5, abs(here[0] - before[0]) < 0.5
+        if not (level or upright):
+            bend = (here[1] - before[1]) / 2
+            first, second = (before[0], before[1] + bend), (here[0], here[1] - bend)
+            commands.append(f"C{_at(first)} {_at(second)} {_at(here)}")
+        elif after is not None and abs(after[0 if level else 1] - here[0 if level else 1]) < 0.5:
+            commands.append(
+                f"L{_at(_towards(here, before))}Q{_at(here)} {_at(_towards(here, after))}"
+            )
+        else:
+            commands.append(f"L{_at(here)}")
+    return "".join(commands)
+
+
+def arrow_of(points: Sequence[Point], width: float) -> str:
+    """The head of an arrow at the end of the way."""
+    (x, y), (_, before) = points[-1], points[-2]
+    size = 4 + width * 0.8
+    back = y - size * 1.3 if y >= before else y + size * 1.3
+    return f"M{_at((x, y))}L{_at((x - size / 1.6, back))}L{_at((x + size / 1.6, back))}Z"
+
+
+def _towards(corner: Point, end: Point) -> Point:
+    """The point of a straight stretch where its rounded corner begins."""
+    dx, dy = end[0] - corner[0], end[1] - corner[1]
+    length = max(abs(dx), abs(dy))
+    share = min(CORNER, length / 2) / length if length else 0.0
+    return (corner[0] + dx * share, corner[1] + dy * share)
+
+
+def _at(point: Point) -> str:
+    return f"{number(point[0])} {number(point[1])}"

@@ -1,0 +1,132 @@
+"""What is painted on a view: a colour or a mix per node, the style of every edge, the legend."""
+
+import math
+from dataclasses import dataclass
+
+from placement import units
+from placement.critical import critical_path
+from placement.exporters._export import Export
+from placement.exporters._lines import Point, arrow_of, path_of, points_of
+from placement.exporters._view import Mix, View, colours, mixes
+from placement.mend import mended
+
+
+@dataclass(frozen=True)
+class Line:
+    """A drawn edge: its path, the head of its arrow, and whether it joins different devices."""
+
+    start: int
+    end: int
+    path: str
+    arrow: str
+    width: float
+    crosses: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of the legend."""
+
+    name: str
+    colour: str
+    num_ops: int
+    busy: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A placed graph ready to be drawn; `corner` and `size` bound everything on it."""
+
+    view: View
+    colours: tuple[str, ...]
+    mixes: tuple[Mix, ...]
+    critical: frozenset[int]
+    lines: tuple[Line, ...]
+    legend: tuple[Key, ...]
+    corner: Point
+    size: Point
+    headline: str
+    account: str
+
+
+def picture(export: Export) -> Picture:
+    """The export's view with its devices; the prediction gives the critical path and the times."""
+    view, problem = export.view, export.problem
+    assert view is not None, "asked for a picture without a view"
+    simulated = export.simulated
+    placed = mended(problem, export.placement).device_of
+    device_of_op = [problem.machine.index[placed[op.name]] for op in problem.graph.ops]
+    shares = mixes(view, device_of_op)
+    segments = {s.segment for s in critical_path(simulated.timeline) if s.kind == "compute"}
+    on_path = {k for i in segments for k in simulated.schedule.segments[i].kernels}
+    critical = {
+        view.node_of_op[i]
+        for kernel, ops in zip(problem.kernels.ops, problem.sources, strict=True)
+        if kernel.name in on_path
+        for i in ops
+    }
+    palette = colours(problem.machine)
+    counts = [device_of_op.count(d) for d in range(problem.num_devices)]
+    legend = [
+        Key(d.name, palette[i], counts[i], units.seconds(simulated.busy_s.get(d.name, 0.0)))
+        for i, d in enumerate(problem.machine.devices)
+    ]
+    corner, size = _bounds(view)
+    return Picture(
+        view,
+        tuple(palette),
+        tuple(shares),
+        frozenset(critical),
+        _lines(view, shares),
+        tuple(legend),
+        corner,
+        size,
+        f"{problem.graph.name} on {problem.machine.name}"
+        + (f", placement {export.label}" if export.label else ""),
+        account(export),
+    )
+
+
+def account(export: Export) -> str:
+    """Predicted and measured times in a sentence."""
+    problem, simulated = export.problem, export.simulated
+    per = "step" if problem.objective == "latency" else "sample"
+    said = f"Predicted {units.seconds(simulated.value, problem.unit)} per {per} ({export.costs})"
+    if export.measured is not None:
+        origin = "emulated" if export.measured.origin == "emulated" else "measured"
+        said += f", {origin} {units.seconds(export.measured.step_s)} in the step shown"
+    return f"{said}."
+
+
+def edge_width(num_bytes: int) -> float:
+    """Line width by the logarithm of the bytes: 1 up to a kilobyte, 4 from a gigabyte on."""
+    return 1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6)
+
+
+def _lines(view: View, shares: list[Mix]) -> tuple[Line, ...]:
+    found = []
+    for edge in view.edges:
+        if edge.way is None:
+            continue
+        points, width = points_of(view, edge), edge_width(edge.num_bytes)
+        a, b = shares[edge.start], shares[edge.end]
+        crosses = len(a) == 1 and len(b) == 1 and a[0][0] != b[0][0]
+        arrow = arrow_of(points, width)
+        found.append(Line(edge.start, edge.end, path_of(points), arrow, width, crosses, edge.title))
+    return tuple(found)
+
+
+def _bounds(view: View, margin: float = 24.0) -> tuple[Point, Point]:
+    """The corner and the size of a frame around everything, with a margin."""
+    xs = [n.x + side * n.width / 2 for n in view.nodes for side in (-1, 1)]
+    ys = [n.y + side * n.height / 2 for n in view.nodes for side in (-1, 1)]
+    for box in view.boxes:
+        xs += [box.left, box.left + box.width]
+        ys += [box.top, box.top + box.height]
+    for edge in view.edges:
+        xs += [x for x, _ in edge.way or ()]
+        ys += [y for _, y in edge.way or ()]
+    left, top = min(xs, default=0.0) - margin, min(ys, default=0.0) - margin
+    size = (max(xs, default=0.0) + margin - left, max(ys, default=0.0) + margin - top)
+    return (left, top), size

@@ -1,0 +1,159 @@
+"""The graph as a picture in SVG: nodes in the colours of their devices, blocks, edges, legend."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.exporters import _svg as svg
+from placement.exporters._export import Export
+from placement.exporters._files import write_text
+from placement.exporters._picture import Key, Line, Picture, picture
+from placement.exporters._view import Box, Mix, Node, no_view
+
+HEAD = 76.0
+LEAST_WIDTH = 640.0
+HEADER = 26.0
+TINT = 0.26
+
+
+@dataclass(frozen=True)
+class GraphSvg:
+    """Draws what the studio shows, with the same blocks open; text stays text."""
+
+    name: str = "graph-svg"
+    summary: str = "the graph as a picture that stays sharp at any size"
+    suffix: str = ".svg"
+
+    def missing(self, export: Export) -> str:
+        return no_view(export.view)
+
+    def export(self, export: Export, path: Path) -> None:
+        write_text(path, _drawing(picture(export)))
+
+
+def _drawing(shown: Picture) -> str:
+    keys, key_rows = _legend(shown.legend, max(LEAST_WIDTH, shown.size[0]))
+    head = HEAD + 22 * (key_rows - 1)
+    (left, top), (width, height) = shown.corner, shown.size
+    moved = f"translate({svg.number(-left)} {svg.number(head - top)})"
+    body = [
+        svg.text(20, 26, shown.headline, font_size=16, font_weight=600),
+        svg.text(20, 46, shown.account, font_size=12, fill=svg.FAINT),
+        *keys,
+        svg.element("g", "\n".join(_graph(shown)), transform=moved),
+    ]
+    total = max(LEAST_WIDTH, width), head + height
+    return svg.document(*total, body, f"{shown.headline}. {shown.account}")
+
+
+def _legend(legend: tuple[Key, ...], width: float) -> tuple[list[str], int]:
+    """Entries in as many rows as they need."""
+    found, x, row = [], 20.0, 0
+    for key in legend:
+        words = f"{key.name}: {key.num_ops} ops, busy {key.busy}"
+        needed = 26 + 6.6 * len(words) + 18
+        if x > 20 and x + needed > width:
+            x, row = 20.0, row + 1
+        y = 60.0 + 22 * row
+        found.append(svg.element("rect", x=x, y=y, width=13, height=13, rx=3, fill=key.colour))
+        found.append(svg.text(x + 20, y + 11, words, font_size=12))
+        x += needed
+    return found, row + 1
+
+
+def _graph(shown: Picture) -> Iterator[str]:
+    for box in shown.view.boxes:
+        yield _frame(box)
+    for line in shown.lines:
+        yield _edge(line)
+    for i, node in enumerate(shown.view.nodes):
+        yield _node(node, shown.mixes[i], shown.colours, i in shown.critical)
+
+
+def _frame(box: Box) -> str:
+    outline = svg.element(
+        "rect",
+        x=box.left,
+        y=box.top,
+        width=box.width,
+        height=box.height,
+        rx=10,
+        fill=svg.TEXT,
+        fill_opacity=0.035,
+        stroke=svg.FRAME,
+    )
+    label = svg.text(
+        box.left + 12, box.top + HEADER / 2 + 5, box.label, font_size=12.5, font_weight=600
+    )
+    return svg.element("g", (svg.title(box.title), outline, label))
+
+
+def _edge(line: Line) -> str:
+    colour = svg.TEXT if line.crosses else svg.LINE
+    dashes = {"stroke_dasharray": "7 4"} if line.crosses else {}
+    way = svg.element(
+        "path", d=line.path, fill="none", stroke=colour, stroke_width=line.width, **dashes
+    )
+    head = svg.element("path", d=line.arrow, fill=colour)
+    return svg.element("g", (svg.title(line.title), way, head))
+
+
+def _node(node: Node, mix: Mix, colours: tuple[str, ...], critical: bool) -> str:
+    x, y = node.x - node.width / 2, node.y - node.height / 2
+    radius = 9 if node.group >= 0 else 6
+    one = colours[mix[0][0]] if len(mix) == 1 else None
+    card: dict[str, str | float] = {
+        "x": x,
+        "y": y,
+        "width": node.width,
+        "height": node.height,
+        "rx": radius,
+        "fill": svg.blend(svg.BACKGROUND, one, TINT) if one else svg.NEUTRAL,
+        "stroke": one or svg.FAINT,
+        "stroke_width": 1.4,
+    }
+    parts = [svg.title(node.title)]
+    if node.group >= 0:
+        parts.append(svg.element("rect", **{**card, "x": x + 4, "y": y + 4, "fill": "#ffffff"}))
+    parts.append(svg.element("rect", **card))
+    if node.group >= 0:
+        parts += _bar(x + 12, y + node.height - 15, node.width - 24, 7, mix, colours)
+    elif one:
+        parts.append(svg.element("rect", x=x, y=y, width=6, height=node.height, rx=3, fill=one))
+    inset = 12 if node.group >= 0 else 14
+    first, second = (20, 36) if node.group >= 0 else (17, 32)
+    if not node.subtitle:
+        first = round(node.height / 2 + 4)
+    # A drawing of its own cuts off what does not fit, whatever the font.
+    words = svg.text(inset, first, node.label, font_size=12.5, font_weight=600)
+    if node.subtitle:
+        words += svg.text(inset, second, node.subtitle, font_size=10.5, fill_opacity=0.75)
+    parts.append(
+        svg.element(
+            "svg", words, x=x, y=y, width=node.width - 6, height=node.height, overflow="hidden"
+        )
+    )
+    if critical:
+        parts.append(_diamond(x, y))
+    return svg.element("g", parts)
+
+
+def _bar(
+    x: float, y: float, width: float, height: float, mix: Mix, colours: tuple[str, ...]
+) -> list[str]:
+    """The shares of a closed block's devices."""
+    total, bars = sum(count for _, count in mix) or 1, []
+    for device, count in mix:
+        share = width * count / total
+        bars.append(svg.element("rect", x=x, y=y, width=share, height=height, fill=colours[device]))
+        x += share
+    return bars
+
+
+def _diamond(x: float, y: float, size: float = 6.0) -> str:
+    """The sign of the critical path."""
+    d = f"M{svg.number(x)} {svg.number(y - size)}l{size} {size}l-{size} {size}l-{size} -{size}Z"
+    return svg.element("path", d=d, fill=svg.TEXT)
+
+
+EXPORTER = GraphSvg()

@@ -1,0 +1,148 @@
+"""The graph as one web page that works from disk: pan, zoom, hover, search; nothing is loaded.
+
+pyvis holds the network and fills our own template; its own would fetch styles from the internet and
+takes what a title says for markup. Edges and frames keep the ways they have in the studio: they are
+paths, drawn beneath the nodes.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.exporters import _svg as svg
+from placement.exporters._export import Export
+from placement.exporters._files import write_text
+from placement.exporters._picture import Picture, picture
+from placement.exporters._view import no_view
+from placement.exporters.graph_svg import TINT
+
+if TYPE_CHECKING:
+    from pyvis.network import Network
+
+TEMPLATES = Path(__file__).resolve().parents[2] / "assets" / "export"
+TEMPLATE = "graph.html"
+VIS = "lib/vis-9.1.2/vis-network.min.js"
+OPTIONS: dict[str, Any] = {
+    "physics": {"enabled": False},
+    "layout": {"improvedLayout": False},
+    "nodes": {
+        "fixed": True,
+        "margin": 8,
+        "borderWidth": 1.4,
+        "borderWidthSelected": 3,
+        "shapeProperties": {"borderRadius": 6},
+        "font": {"size": 13, "face": svg.FONT, "color": svg.TEXT, "multi": False},
+    },
+    "interaction": {"dragNodes": False, "hover": True, "tooltipDelay": 150, "keyboard": False},
+}
+
+
+@dataclass(frozen=True)
+class Html:
+    """Writes one file with the drawing library inside; a policy in it forbids any request."""
+
+    name: str = "html"
+    summary: str = "the graph as a web page to look around in, without internet"
+    suffix: str = ".html"
+
+    def missing(self, export: Export) -> str:
+        return no_view(export.view)
+
+    def export(self, export: Export, path: Path) -> None:
+        write_text(path, page(picture(export)))
+
+
+def page(shown: Picture) -> str:
+    """The page's text."""
+    net = _network(shown)
+    net.set_template_dir(str(TEMPLATES), TEMPLATE)
+    net.templateEnv.autoescape = True
+    net.templateEnv.globals.update(
+        headline=_readable(shown.headline),
+        account=_readable(shown.account),
+        legend=[{**vars(key), "name": _readable(key.name)} for key in shown.legend],
+        drawing=_drawing(shown),
+        library=_library(),
+    )
+    return str(net.generate_html())
+
+
+def _network(shown: Picture) -> "Network":
+    from pyvis.network import Network
+
+    net = Network(height="100%", width="100%", directed=True, cdn_resources="in_line")
+    net.set_options(json.dumps(OPTIONS))
+    names = [key.name for key in shown.legend]
+    for i, node in enumerate(shown.view.nodes):
+        mix = shown.mixes[i]
+        where = ", ".join(f"{names[d]}: {n} ops" if node.group >= 0 else names[d] for d, n in mix)
+        net.add_node(
+            node.id,
+            label=_readable(f"{node.label}\n{node.subtitle}".strip()),
+            title=_readable(f"{node.title}\n{where}"),
+            shape="box",
+            x=node.x,
+            y=node.y,
+            color=_colour(shown, i),
+            widthConstraint=node.width - 16,
+            heightConstraint={"minimum": node.height - 16, "valign": "middle"},
+        )
+    return net
+
+
+def _colour(shown: Picture, i: int) -> dict[str, Any]:
+    mix = shown.mixes[i]
+    one = shown.colours[mix[0][0]] if len(mix) == 1 else None
+    ground = svg.blend(svg.BACKGROUND, one, TINT) if one else svg.NEUTRAL
+    same = {"background": ground, "border": one or svg.FAINT}
+    return {**same, "highlight": {**same, "border": svg.TEXT}, "hover": same}
+
+
+def _drawing(shown: Picture) -> dict[str, Any]:
+    """What the page draws itself: frames and edges beneath the nodes, mixes and marks on them."""
+    nodes = shown.view.nodes
+    return {
+        "frames": [
+            [box.left, box.top, box.width, box.height, _readable(box.label)]
+            for box in shown.view.boxes
+        ],
+        "edges": [
+            {
+                "from": nodes[line.start].id,
+                "to": nodes[line.end].id,
+                "path": line.path,
+                "arrow": line.arrow,
+                "width": round(line.width, 2),
+                "crosses": line.crosses,
+            }
+            for line in shown.lines
+        ],
+        "bars": [
+            [n.x - n.width / 2, n.y + n.height / 2 - 7, n.width, shown.mixes[i]]
+            for i, n in enumerate(nodes)
+            if len(shown.mixes[i]) > 1
+        ],
+        "marks": [
+            [nodes[i].x - nodes[i].width / 2, nodes[i].y - nodes[i].height / 2]
+            for i in sorted(shown.critical)
+        ],
+        "colours": shown.colours,
+    }
+
+
+def _readable(text: str) -> str:
+    """Text without characters that cannot be written or that turn the text after them."""
+    return svg.UNFIT.sub("\ufffd", text)
+
+
+def _library() -> str:
+    """vis-network as pyvis carries it, without the note on where its source map would be."""
+    import pyvis
+
+    text = (Path(pyvis.__file__).parent / VIS).read_text(encoding="utf-8")
+    rows = (row for row in text.split("\n") if not row.startswith("//# sourceMapping"))
+    return "\n".join(rows).replace("</script", "<\\/script")
+
+
+EXPORTER = Html()

@@ -1,0 +1,26 @@
+"""The placement itself as JSON: which device every op runs on, as `--placement` reads it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.core.placement import placement_to_text
+from placement.exporters._export import Export
+from placement.exporters._files import write_text
+
+
+@dataclass(frozen=True)
+class PlacementJson:
+    """Writes the file that every verb of the command line takes as `--placement`."""
+
+    name: str = "json"
+    summary: str = "the placement: a device for every op, to be read back here"
+    suffix: str = ".json"
+
+    def missing(self, export: Export) -> str:
+        return ""
+
+    def export(self, export: Export, path: Path) -> None:
+        write_text(path, placement_to_text(export.placement))
+
+
+EXPORTER = PlacementJson()

@@ -1,0 +1,42 @@
+"""The timelines as comma-separated values: one row per stretch of computing or sending."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from placement.exporters._export import Export
+from placement.exporters._files import write_text
+from placement.exporters._rows import csv_text
+
+HEADER = ("timeline", "kind", "where", "name", "start_s", "end_s", "bytes", "segment")
+
+
+@dataclass(frozen=True)
+class TimelineCsv:
+    """The predicted step and, where a run is given, the measured one below it."""
+
+    name: str = "timeline-csv"
+    summary: str = "a table of the step: what computes or is sent, where and when"
+    suffix: str = ".csv"
+
+    def missing(self, export: Export) -> str:
+        return ""
+
+    def export(self, export: Export, path: Path) -> None:
+        rows = (
+            (
+                timeline.origin,
+                span.kind,
+                span.device,
+                span.name,
+                span.start_s,
+                span.end_s,
+                span.num_bytes if span.kind == "transfer" else None,
+                span.segment if span.segment >= 0 else None,
+            )
+            for _, timeline in export.timelines
+            for span in timeline.spans
+        )
+        write_text(path, csv_text(HEADER, rows))
+
+
+EXPORTER = TimelineCsv()

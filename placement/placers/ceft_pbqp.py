@@ -17,7 +17,6 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.violations import violations
 from placement.pbqp import solve_packed
 from placement.placers import _feasible
 from placement.placers._base import Placer, Progress, Report, quiet, setting
@@ -66,7 +65,7 @@ class CeftPbqp(Placer):
                 break
         for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
             placement = problem.placement_of(devices)
-            if keeps_rules(problem, placement):
+            if not _feasible.missing_bytes(problem, placement).any():
                 return placement
         return _feasible.within_memory(problem, lambda share: self._small(problem, net, share))
 
@@ -137,13 +136,6 @@ def value_s(problem: Problem, placement: Placement) -> float:
     if problem.objective == "throughput":
         return seconds_per_sample(problem, schedule)
     return step_time_s(problem, schedule)
-
-
-def keeps_rules(problem: Problem, placement: Placement) -> bool:
-    """Whether the schedule of a placement keeps to memory and, in calls, is free of violations."""
-    if problem.execution == "call":
-        return not violations(problem, make_schedule(problem, placement))
-    return not _feasible.missing_bytes(problem, placement).any()
 
 
 def alone(net: UnitNet) -> list[tuple[int, ...]]:

@@ -6,13 +6,12 @@ it is part of the weights and not an op; unless its result is an output of the m
 has to deliver. Random nodes and nodes with bodies are always ops.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import onnx
 
 from placement.loaders._onnx_limits import MAX_WEIGHT_BYTES
-from placement.loaders._onnx_prepare import reads
 from placement.loaders._onnx_values import UNKNOWN, Value
 
 _RANDOM = {
@@ -32,14 +31,17 @@ class Constants:
     root: Mapping[str, str]
 
 
-def find_constants(graph: onnx.GraphProto, values: Mapping[str, Value], name: str) -> Constants:
-    """The constants of a prepared graph; ValueError where a node would make a huge weight."""
+def find_constants(
+    graph: onnx.GraphProto, read: Sequence[Sequence[str]], values: Mapping[str, Value], name: str
+) -> Constants:
+    """The constants of a prepared graph, given the values that each node reads; ValueError where a
+    node would make a huge weight."""
     root = {tensor.name: tensor.name for tensor in graph.initializer}
     root.update({s.values.name: s.values.name for s in graph.sparse_initializer})
     outputs = {value.name for value in graph.output}
     folded = set()
-    for i, node in enumerate(graph.node):
-        if not _is_constant(node, root) or outputs & set(node.output):
+    for i, (node, inputs) in enumerate(zip(graph.node, read, strict=True)):
+        if not _is_constant(node, inputs, root) or outputs & set(node.output):
             continue
         folded.add(i)
         for value in filter(None, node.output):
@@ -54,11 +56,13 @@ def find_constants(graph: onnx.GraphProto, values: Mapping[str, Value], name: st
     return Constants(frozenset(folded), root)
 
 
-def _is_constant(node: onnx.NodeProto, known: Mapping[str, str]) -> bool:
+def _is_constant(node: onnx.NodeProto, inputs: Sequence[str], known: Mapping[str, str]) -> bool:
+    if not all(value in known for value in inputs):
+        return False
     if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in _RANDOM:
         return False
     if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
         return False
     if not any(node.input):
         return node.op_type == "Constant"
-    return all(value in known for value in reads(node))
+    return True

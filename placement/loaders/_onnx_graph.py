@@ -25,10 +25,11 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
     graph = inferred.graph
     values = graph_values(graph)
     check_sizes(values.items(), name)
-    constants = find_constants(graph, values, name)
+    all_reads = [reads(node) for node in graph.node]
+    constants = find_constants(graph, all_reads, values, name)
     kept = [i for i in range(len(graph.node)) if i not in constants.folded]
-    nodes = [graph.node[i] for i in kept]
-    tensors = _tensors(graph, nodes, values)
+    nodes, read = [graph.node[i] for i in kept], [all_reads[i] for i in kept]
+    tensors = _tensors(graph, nodes, read, values)
     stored_outputs = [o.name for o in graph.output if o.name in constants.root]
     if stored_outputs:
         notes += (
@@ -41,21 +42,18 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
             f"The shape of {len(unknown)} of {len(tensors)} tensors is not known"
             f" ({unknown[0].name[:80]!r} first)",
         )
-    ops = _ops(graph, nodes, values, constants)
-    scopes = node_scopes(nodes, constants.root, values)
-    scoped = tuple(
-        Op(op.name, op.kind, scope, "forward", op.flops, op.param_bytes, None, op.attributes)
-        for op, scope in zip(ops, scopes, strict=True)
-    )
-    return Graph(name, scoped, tensors), notes
+    scopes = node_scopes(nodes, read, constants.root, values)
+    return Graph(name, _ops(graph, nodes, read, values, constants, scopes), tensors), notes
 
 
 def _ops(
     graph: onnx.GraphProto,
     nodes: list[onnx.NodeProto],
+    read: list[list[str]],
     values: Mapping[str, Value],
     constants: Constants,
-) -> list[Op]:
+    scopes: list[str],
+) -> tuple[Op, ...]:
     stored = {tensor.name: tensor for tensor in graph.initializer}
     stored.update(
         (node.output[0], attribute.t)
@@ -66,8 +64,8 @@ def _ops(
     )
     counted: set[str] = set()
     ops = []
-    for node in nodes:
-        roots = dict.fromkeys(constants.root[v] for v in reads(node) if v in constants.root)
+    for node, inputs, scope in zip(nodes, read, scopes, strict=True):
+        roots = dict.fromkeys(constants.root[v] for v in inputs if v in constants.root)
         weights = [root for root in roots if root not in counted]
         counted.update(weights)
         body = body_cost(node, values, stored)
@@ -76,21 +74,25 @@ def _ops(
             Op(
                 node.name,
                 node.op_type or "op",
+                scope,
                 flops=node_flops(node, values) + body.flops,
                 param_bytes=body.param_bytes
                 + sum(values.get(weight, UNKNOWN).num_bytes for weight in weights),
                 attributes=node_attributes(node, values, extra),
             )
         )
-    return ops
+    return tuple(ops)
 
 
 def _tensors(
-    graph: onnx.GraphProto, nodes: list[onnx.NodeProto], values: Mapping[str, Value]
+    graph: onnx.GraphProto,
+    nodes: list[onnx.NodeProto],
+    read: list[list[str]],
+    values: Mapping[str, Value],
 ) -> tuple[Tensor, ...]:
     consumers: dict[str, list[str]] = {}
-    for node in nodes:
-        for value in reads(node):
+    for node, inputs in zip(nodes, read, strict=True):
+        for value in inputs:
             consumers.setdefault(value, []).append(node.name)
     outputs = Counter(value.name for value in graph.output)
     produced: list[tuple[str, str | None]] = [(value.name, None) for value in graph.input]

@@ -6,6 +6,7 @@ what the file really holds.
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 
 import onnx
 
@@ -26,6 +27,7 @@ BITS = {
 }  # fmt: skip
 
 
+@lru_cache(64)
 def type_name(data_type: int) -> str:
     """ONNX's word for a data type number ("FLOAT"), "UNDEFINED" for a number it does not know."""
     try:

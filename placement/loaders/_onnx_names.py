@@ -33,6 +33,8 @@ def unique_names(nodes: Sequence[onnx.NodeProto]) -> list[str]:
 
 def readable(name: str) -> str:
     """The name without control characters; a very long one is cut and closed with its hash."""
+    if len(name) <= MAX_NAME and name.isprintable():
+        return name
     clean = "".join(c if c.isprintable() else "\ufffd" for c in name[: MAX_NAME * 4])
     if len(clean) <= MAX_NAME and len(name) == len(clean):
         return clean

@@ -40,7 +40,7 @@ def prepare(
 
 def reads(node: onnx.NodeProto) -> list[str]:
     """Values that a node reads, each once, in order; captures of its bodies come last."""
-    found = dict.fromkeys(value for value in node.input if value)
+    found = dict.fromkeys(filter(None, node.input))
     for attribute in node.attribute:
         for body in bodies(attribute):
             found.update(dict.fromkeys(captured(body)))

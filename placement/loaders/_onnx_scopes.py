@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from placement.loaders._onnx_prepare import reads
 from placement.loaders._onnx_values import UNKNOWN, Value
 from placement.loaders._scopes import ScopeNode, scopes
 from placement.loaders._scopes_labels import Path, module_path, node_path, weight_path
@@ -18,9 +17,13 @@ _PRODUCTS = {
 
 
 def node_scopes(
-    nodes: Sequence[onnx.NodeProto], root: Mapping[str, str], values: Mapping[str, Value]
+    nodes: Sequence[onnx.NodeProto],
+    read: Sequence[Sequence[str]],
+    root: Mapping[str, str],
+    values: Mapping[str, Value],
 ) -> list[str]:
-    """One scope per node; `root` leads from constants to stored weights."""
+    """One scope per node; `read` are the values that each reads, `root` leads from constants to
+    stored weights."""
     writer = {value: i for i, node in enumerate(nodes) for value in node.output if value}
     from_names = [_own_path(node) for node in nodes]
     # A model whose nodes have paths speaks through them alone: mixing two ways of naming gives
@@ -28,16 +31,15 @@ def node_scopes(
     by_name = sum(path is not None for path in from_names) * 2 >= len(nodes)
     labelled: set[str] = set()
     made = []
-    for node, path in zip(nodes, from_names, strict=True):
+    for node, inputs, path in zip(nodes, read, from_names, strict=True):
         label = path if by_name else _weight_label(node, root, values, labelled)
         shape = values.get(node.output[0], UNKNOWN).shape if node.output else None
-        before = {writer[value] for value in reads(node) if value in writer}
-        weighted = any(value in root for value in node.input)
+        before = {writer[value] for value in inputs if value in writer}
         made.append(
             ScopeNode(
                 node.op_type,
                 label,
-                by_name or (weighted and node.op_type in _PRODUCTS),
+                by_name or (node.op_type in _PRODUCTS and any(v in root for v in node.input)),
                 (shape or ())[2:],
                 tuple(sorted(before)),
             )

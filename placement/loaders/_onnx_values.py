@@ -6,6 +6,7 @@ constants stay, because shapes are computed from them.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import onnx
 import onnx.shape_inference
@@ -104,6 +105,7 @@ def dense_value(shape: tuple[int, ...] | None, data_type: int) -> Value:
     return Value(shape, dtype_name(data_type), size)
 
 
+@lru_cache(64)
 def dtype_name(data_type: int) -> str:
     name = type_name(data_type)
     return "unknown" if name == "UNDEFINED" else _RENAMED.get(name, name.lower())

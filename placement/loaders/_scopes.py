@@ -6,8 +6,10 @@ are only believed where they fit the graph: groups that wait for each other in a
 blocks, and neither are hundreds of them.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from placement.loaders._scopes_inherit import inherit
 from placement.loaders._scopes_labels import tidy
@@ -53,22 +55,27 @@ def tidy_paths(paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     for path in own:
         for depth in range(len(path)):
             children.setdefault(path[:depth], set()).add(path[depth])
+    leaves = {path for path in own if len(path) == 1 and len(children.get(path, ())) == 1}
     renamed: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
-
-    def short(path: tuple[str, ...]) -> tuple[str, ...]:
-        if path not in renamed:
+    holder: dict[tuple[str, ...], tuple[str, ...]] = {}
+    prefixes = {path[:depth] for path in own for depth in range(1, len(path) + 1)}
+    for _, level in groupby(sorted(prefixes, key=lambda p: (len(p), p)), key=len):
+        wanted = {}
+        for path in level:
             parent = path[:-1]
-            above = short(parent)
+            above = renamed[parent]
             only = len(children[parent]) == 1 and (parent not in own or parent in leaves)
             if only and parent:
-                renamed[path] = (*above[:-1], max(above[-1], path[-1], key=_letters))
+                wanted[path] = (*above[:-1], max(above[-1], path[-1], key=_letters))
             else:
-                renamed[path] = (*above, path[-1])
-        return renamed[path]
-
-    leaves = {path for path in own if len(path) == 1 and len(children.get(path, ())) == 1}
-    for path in sorted(own):
-        short(path)
+                wanted[path] = (*above, path[-1])
+        number = Counter(wanted.values())
+        for path, name in wanted.items():
+            # Blocks that all have one part of the same name would become one: both names stay.
+            if number[name] > 1 or holder.get(name, path[:-1]) != path[:-1]:
+                name = (*name[:-1], f"{renamed[path[:-1]][-1]}.{path[-1]}")
+            renamed[path] = name
+            holder[name] = path
     # A parent with ops of its own takes the name that it and its only child agreed on.
     for path in sorted(leaves):
         child = (*path, next(iter(children[path])))

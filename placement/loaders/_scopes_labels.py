@@ -88,6 +88,6 @@ def _levels(part: str) -> list[str]:
 
 
 def _checked(parts: list[str]) -> Path | None:
-    clean = [re.sub(r"\s+", " ", part).strip() for part in parts[:MAX_DEPTH]]
+    clean = [" ".join(part.split()) for part in parts[:MAX_DEPTH]]
     clean = [part for part in clean if part]
     return None if all(part.isdigit() for part in clean) else tuple(clean)

@@ -8,6 +8,7 @@ from placement.loaders._onnx_graph import build_graph
 from placement.loaders._onnx_prepare import prepare
 from placement.loaders._onnx_read import read_onnx
 from placement.loaders._onnx_samples import light_folder
+from placement.loaders._scopes import tidy_paths
 from placement.loaders._scopes_labels import module_path, node_path, tidy, weight_path
 from placement.loaders.onnx_samples import _LIGHT
 from tests.loaders.models import model_of, value
@@ -155,3 +156,28 @@ def test_networks_without_any_names_still_have_blocks(name, file):
 def test_every_sample_has_scopes():
     for sample in samples():
         assert all(op.scope for op in load(sample.name).graph.ops), sample.name
+
+
+def test_lists_of_modules_in_numbered_stages_stay_apart():
+    paths = [
+        (stage, "blocks", block, part)
+        for stage in ("0", "1", "2")
+        for block in ("0", "1")
+        for part in ("conv1", "conv2")
+    ]
+    tidy = tidy_paths(paths)
+    assert tidy[0] == ("0.blocks", "0", "conv1")
+    assert len(set(tidy)) == len(paths)
+
+
+def test_a_part_that_names_its_only_parent_replaces_it():
+    assert tidy_paths([("0", "encoder", "a"), ("0", "encoder", "b"), ("head",)]) == [
+        ("encoder", "a"),
+        ("encoder", "b"),
+        ("head",),
+    ]
+
+
+def test_a_replaced_name_never_joins_a_block_of_the_same_name():
+    paths = [("0", "blocks", "a"), ("0", "blocks", "b"), ("blocks", "a"), ("blocks", "c")]
+    assert len(set(tidy_paths(paths))) == len(paths)

@@ -1,8 +1,20 @@
 """Compare page: what all methods reach, and two or more placements side by side."""
 
-from pages.ui import frame, leaderboard
+import streamlit as st
+
+from pages.ui import comparing, differing, frame, leaderboard
 from pages.ui.studio import studio
 
 frame.around()
 now = studio()
 rows = leaderboard.show(now)
+st.subheader("Side by side")
+sides = comparing.chosen(now, rows)
+if len(sides) < 2:
+    st.info("Pick two placements or more; a method or the button above makes some.")
+if sides:
+    comparing.table(now, sides)
+    comparing.timelines(now, sides)
+pair = comparing.pair(now, sides)
+if pair is not None:
+    differing.show(now, *pair)

@@ -9,6 +9,7 @@ from pages.ui import canvas, choices, qualities, units, words
 from pages.ui.canvas.palette import colours, lone_colour
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
+from placement.core.placement import Placement
 
 BY = {
     "device": "Colour: device",
@@ -128,23 +129,31 @@ def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
 
 
 def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones:
-    same = ("same device", lone_colour("same"))
     if not against:
+        same = ("same device", lone_colour("same"))
         title = "There is no other placement yet: make one on the Place page, or copy this one"
         everywhere = [0] * len(view.op_names)
         return canvas.tones_by_class(view, everywhere, [same], by="difference", title=title)
+    return difference(now, view, now.placement, now.shelf.read(against), against)
+
+
+def difference(
+    now: Studio, view: canvas.View, here: Placement, there: Placement, name: str
+) -> canvas.Tones:
+    """Tones by what moves from one placement to another, whose name is given."""
+    same = ("same device", lone_colour("same"))
     palette, names = colours("kinds"), [d.name for d in now.machine.devices]
     classes, moves = qualities.differences(
-        qualities.device_indices(now.problem, now.placement),
-        qualities.device_indices(now.problem, now.shelf.read(against)),
+        qualities.device_indices(now.problem, here),
+        qualities.device_indices(now.problem, there),
         len(palette) - 1,
     )
     keys = [same]
-    for (here, there), colour in zip(moves, palette, strict=False):
-        keys.append((shortened(f"{names[here]} → {names[there]}", 40), colour))
+    for (source, target), colour in zip(moves, palette, strict=False):
+        keys.append((shortened(f"{names[source]} → {names[target]}", 40), colour))
     if (classes == len(keys)).any():
         keys.append(("other moves", lone_colour("rest")))
-    title = f"From here to {shortened(against, 30)}"
+    title = f"From here to {shortened(name, 30)}"
     return canvas.tones_by_class(view, classes, keys, by="difference", title=title)
 
 

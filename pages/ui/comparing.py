@@ -1,0 +1,240 @@
+"""Two or more placements side by side: their figures, and their steps on one axis of time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.subplots import make_subplots
+
+from pages.ui import cached, charts, standing, units, words
+from pages.ui.canvas import device_colour
+from pages.ui.standing import Standing
+from pages.ui.studio import Studio
+from placement.core.placement import Placement
+from placement.core.timeline import Span
+from placement.pipeline import Simulated
+from placement.throughput import loads_s
+
+MOST, MOST_DEVICES, MOST_SPANS = 6, 16, 3000
+ROW_PX, HEAD_PX = 30, 34
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the placements that are held against each other, and what is predicted of it."""
+
+    row: Standing
+    placement: Placement
+    simulated: Simulated
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+
+def chosen(now: Studio, rows: Sequence[Standing]) -> list[Side]:
+    """Let a person pick placements; those picked, in the order of the board."""
+    names = [row.name for row in rows]
+    first = list(dict.fromkeys([now.named.name, *names]))[:2]
+    picked = st.multiselect(
+        "Placements to compare",
+        names,
+        default=first,
+        max_selections=MOST,
+        key=f"compared-{now.shelf.folder.name}-{len(names)}",
+        help="The first two are the one on the screen and the best other one.",
+    )
+    return [side_of(now, row) for row in rows if row.name in picked]
+
+
+def side_of(now: Studio, row: Standing) -> Side:
+    placement = standing.placement_of(now, row.name)
+    return Side(row, placement, cached.simulated(now.problem, placement))
+
+
+def table(now: Studio, sides: Sequence[Side]) -> None:
+    """The figures of all sides, a column each, as a table that a screen reader can read too."""
+    figures = rows_of(now, sides)
+    columns = {"": [words.plain(label) for label, _ in figures]}
+    for i, side in enumerate(sides):
+        columns[words.plain(side.name, 40)] = [words.plain(cells[i]) for _, cells in figures]
+    st.table(columns, hide_header=False, alt="Figures of the placements that are compared")
+    memory = "" if now.problem.memory_model == "sum" else ", and the most memory in use at one time"
+    st.caption(
+        "All but what is called measured is simulated. Of each device: its ops, how long it is"
+        f" busy, and the share of the time{memory}."
+    )
+
+
+def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
+    """Labels of the table's rows, and a text for each side."""
+
+    def row(label: str, cell: Callable[[Side], str]) -> tuple[str, list[str]]:
+        return label, [cell(side) for side in sides]
+
+    unit = now.problem.unit
+    is_rate = now.settings.objective == "throughput"
+    best_s = min((side.row.value_s for side in sides), default=0.0)
+    rows = [
+        row(
+            "Predicted per sample" if is_rate else "Predicted step",
+            lambda s: _beside(units.seconds(s.row.value_s, unit), s.row.value_s, best_s),
+        )
+    ]
+    if is_rate:
+        rows.append(row("Predicted rate", lambda s: units.rate(_inverse(s.row.value_s))))
+    rows += [
+        row("No placement beats", lambda s: _bound(s.row, unit)),
+        row("Measured", lambda s: measured_in_words(s.row)),
+        row("Segments", lambda s: str(len(s.simulated.schedule.segments))),
+    ]
+    if now.problem.execution != "call":
+        rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
+    for device in _devices(now, sides):
+        rows.append(row(_device_label(now, device), lambda s, d=device: _load(now, s, d)))
+    if any(side.row.broken for side in sides):
+        rows.append(row("Not allowed", lambda s: " ".join(s.row.broken) or "all rules are kept"))
+    return rows
+
+
+def _inverse(seconds: float) -> float | None:
+    return 1.0 / seconds if seconds else None
+
+
+def _beside(text: str, value_s: float, best_s: float) -> str:
+    """A value, and how much more it is than the best one."""
+    if best_s <= 0 or value_s <= best_s * (1 + standing.SAME):
+        return f"{text}, the best of these"
+    more = value_s / best_s - 1.0
+    return f"{text}, {more:+.{1 if more >= 0.01 else 2}%}"
+
+
+def _bound(row: Standing, unit: str) -> str:
+    if row.bound_s <= 0:
+        return "unknown"
+    if row.is_best_possible:
+        return f"{units.seconds(row.bound_s, unit)}, so this is the best possible"
+    return f"{units.seconds(row.bound_s, unit)}, this is {units.percent(row.gap or 0.0)} above"
+
+
+def measured_in_words(row: Standing) -> str:
+    """What was measured, how the prediction erred, and what to know before believing it."""
+    measured = row.measured
+    if measured is None:
+        return "not yet"
+    said = [units.seconds(measured.seconds)]
+    if measured.error is not None:
+        said.append(f"predicted {units.percent(measured.error, signed=True)}")
+    if measured.emulated:
+        said.append("emulated")
+    if measured.edited:
+        said.append("edited since")
+    return ", ".join(said)
+
+
+def _devices(now: Studio, sides: Sequence[Side]) -> list[str]:
+    """Devices that any side uses, in declared order."""
+    used = {d for side in sides for d in side.placement.device_of.values()}
+    return [d.name for d in now.machine.devices if d.name in used][:MOST_DEVICES]
+
+
+def _device_label(now: Studio, name: str) -> str:
+    limit = now.problem.machine.device(name).memory_bytes
+    return name if limit is None else f"{name} (memory {units.num_bytes(limit)})"
+
+
+def _load(now: Studio, side: Side, device: str) -> str:
+    """Ops of a device, how long it is busy, and its memory."""
+    number = side.placement.ops_per_device().get(device, 0)
+    busy_s = busy_of(now, side)[device]
+    share = busy_s / side.row.value_s if side.row.value_s else 0.0
+    memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
+    ops = f"{number} op{'s' * (number != 1)}"
+    return f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({share:.0%}), {memory}"
+
+
+def busy_of(now: Studio, side: Side) -> Mapping[str, float]:
+    """Seconds that each device works per step; per sample, sending counts too."""
+    if now.settings.objective == "throughput":
+        return loads_s(now.problem, side.simulated.schedule, side.placement.replicas)
+    return {d.name: side.simulated.busy_s.get(d.name, 0.0) for d in now.machine.devices}
+
+
+def timelines(now: Studio, sides: Sequence[Side], key: str = "compared") -> None:
+    """The predicted steps of all sides, one below the other; zooming one zooms all."""
+    st.subheader("Steps on one axis of time", help=words.CRITICAL)
+    colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+    parts = [(side.name, side.simulated) for side in sides]
+    st.plotly_chart(stacked(parts, colours), key=f"timelines-{key}", config=charts.CONFIG)
+    longest = max(len(simulated.timeline.spans) for _, simulated in parts)
+    cut = f" Of each only the {MOST_SPANS:,} longest bars are drawn." * (longest > MOST_SPANS)
+    one = " Each is one sample alone." * (now.settings.objective == "throughput")
+    st.caption(
+        f"Simulated. A red outline marks the critical path.{one}{cut} Drag to zoom all at once,"
+        " double-click to go back."
+    )
+
+
+def stacked(parts: Sequence[tuple[str, Simulated]], device_colours: Mapping[str, str]) -> go.Figure:
+    """Named predictions below each other on one axis, in milliseconds since the step began."""
+    drawn = [_longest(simulated.timeline.spans) for _, simulated in parts]
+    used = {s.device for spans in drawn for s in spans}
+    colours = {d: c for d, c in device_colours.items() if d in used}
+    heights = [HEAD_PX + ROW_PX * len(charts.rows_of(spans, colours)) for spans in drawn]
+    figure = make_subplots(
+        rows=len(parts),
+        cols=1,
+        shared_xaxes=True,
+        row_heights=heights,
+        vertical_spacing=HEAD_PX / (sum(heights) + HEAD_PX),
+        subplot_titles=[_title(name) for name, _ in parts],
+    )
+    for number, (spans, (_, simulated)) in enumerate(zip(drawn, parts, strict=True), 1):
+        one = charts.gantt(spans, colours, simulated.critical_path)
+        for trace in one.data:
+            figure.add_trace(trace, row=number, col=1)
+        ends_at = simulated.timeline.step_s * 1e3
+        figure.add_vline(
+            x=ends_at, row=number, col=1, line={"dash": "dot", "color": charts.LINK_COLOUR}
+        )
+    figure.update_yaxes(autorange="reversed", automargin=True, type="category")
+    figure.update_xaxes(rangemode="tozero")
+    figure.update_xaxes(title="milliseconds since the step began", row=len(parts), col=1)
+    figure.update_layout(
+        barmode="overlay",
+        bargap=0.25,
+        height=sum(heights) + 2 * HEAD_PX,
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": HEAD_PX, "b": 8},
+        font={"size": charts.FONT_SIZE},
+    )
+    figure.update_annotations(font={"size": charts.FONT_SIZE + 1}, x=0, xanchor="left")
+    return figure
+
+
+def _longest(spans: Sequence[Span]) -> Sequence[Span]:
+    """As many spans as a browser draws with ease, in their order."""
+    if len(spans) <= MOST_SPANS:
+        return spans
+    limit = sorted((s.duration_s for s in spans), reverse=True)[MOST_SPANS - 1]
+    return [s for s in spans if s.duration_s >= limit][:MOST_SPANS]
+
+
+def _title(name: str) -> str:
+    """A name for plotly, which reads some tags."""
+    return name[:60].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def pair(now: Studio, sides: Sequence[Side]) -> tuple[Side, Side] | None:
+    """The two sides whose ops are compared: the two there are, or two picked from more."""
+    if len(sides) < 2:
+        return None
+    if len(sides) == 2:
+        return sides[0], sides[1]
+    names = [side.name for side in sides]
+    left, right = st.columns(2)
+    key = "-".join(map(str, (now.shelf.folder.name, *names)))
+    first = left.selectbox("From", names, index=0, key=f"from-{key}")
+    second = right.selectbox("To", names, index=1, key=f"to-{key}")
+    return sides[names.index(str(first))], sides[names.index(str(second))]

@@ -1,0 +1,103 @@
+"""Where two placements differ: the graph coloured by the moves from one to the other."""
+
+from collections import Counter
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import canvas, choices, colouring, qualities, redraw, studio, words
+from pages.ui.comparing import Side
+from pages.ui.studio import Studio
+
+MOST_MOVES, HEIGHT = 20, 480
+
+
+def show(now: Studio, here: Side, there: Side) -> None:
+    """Draw the picture of the first placement, coloured by what the second has elsewhere."""
+    moves = moves_of(here, there)
+    moved, total = sum(moves.values()), len(now.model.graph.ops)
+    st.subheader("Where they differ", help="Select and open blocks as on the other pages.")
+    names = [words.plain(side.name, 40) for side in (here, there)]
+    if not moved:
+        st.info(f"{names[0]} and {names[1]} put every op on the same device.")
+        return
+    st.markdown(
+        f"From **{names[0]}** to **{names[1]}**, {moved} of {total} ops change their device:"
+        f" {words.plain(in_words(moves))}."
+    )
+    _store()
+    _draw(here, there)
+
+
+def moves_of(here: Side, there: Side) -> Counter[tuple[str, str]]:
+    """Number of ops by the devices that they are on here and there, where these differ."""
+    after = there.placement.device_of
+    return Counter(
+        (device, after[op])
+        for op, device in here.placement.device_of.items()
+        if after[op] != device
+    )
+
+
+def in_words(moves: Counter[tuple[str, str]]) -> str:
+    """The moves, the commonest first."""
+    ranked = sorted(moves.items(), key=lambda move: (-move[1], move[0]))
+    said = [f"{number} from {a} to {b}" for (a, b), number in ranked[:MOST_MOVES]]
+    return ", ".join(said) + (", and others" if len(ranked) > MOST_MOVES else "")
+
+
+@st.fragment(key="store")
+def _store() -> None:
+    canvas.mount_view(_view(studio.studio()))
+
+
+@st.fragment(key="canvas")
+def _draw(here: Side, there: Side) -> None:
+    if _apply():
+        st.rerun()
+    now = studio.studio()
+    view = _view(now)
+    devices = canvas.device_keys([d.name for d in now.machine.devices])
+    canvas.draw_canvas(
+        view,
+        canvas.paint(view, qualities.device_indices(now.problem, here.placement), len(devices)),
+        devices=devices,
+        selection=choices.selection(),
+        ack=choices.last_op(),
+        session=choices.nonce(),
+        read_only=True,
+        height=HEIGHT,
+        on_ops=_on_ops,
+        tones=colouring.difference(now, view, here.placement, there.placement, there.name),
+    )
+
+
+def _view(now: Studio) -> canvas.View:
+    graph = now.model.graph
+    opened = choices.expanded(graph.fingerprint)
+    return canvas.build_view(graph, canvas.default_expanded(graph) if opened is None else opened)
+
+
+def _on_ops() -> None:
+    opened = _apply() & {"toggle", "expand_all", "collapse_all"}
+    redraw.only(*(("store",) if opened else ()), "canvas")
+
+
+def _apply() -> set[str]:
+    """Select and open what was asked for; nothing is edited here. The kinds that were applied."""
+    kinds, session = set(), choices.nonce()
+    for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
+        kinds.add(op["kind"])
+        _apply_one(studio.studio(), op)
+        choices.applied_op(session, op["n"])
+    return kinds
+
+
+def _apply_one(now: Studio, op: dict[str, Any]) -> None:
+    if op["kind"] == "select":
+        choices.select(canvas.ops_of(_view(now), op["nodes"]))
+    elif op["kind"] in ("toggle", "expand_all", "collapse_all"):
+        graph = now.model.graph
+        opened = choices.expanded(graph.fingerprint)
+        before = canvas.default_expanded(graph) if opened is None else opened
+        choices.expand(graph.fingerprint, canvas.expanded_after(graph, before, op))

@@ -1,0 +1,118 @@
+"""Placements side by side: figures against their definitions, and one axis of time for all."""
+
+import pytest
+
+from pages.ui import comparing, differing, standing
+from pages.ui.standing import Measured, Standing
+from placement.core.placement import Placement
+from placement.pipeline import simulate
+from tests.pages.problems import diamond, everywhere
+from tests.pages.test_standing import again, opened, own_home, placed
+
+__all__ = ["own_home"]
+COLOURS = {"cpu:0": "#111111", "cpu:1": "#222222"}
+
+
+def row(**changes):
+    values = {
+        "name": "a",
+        "made_by": "heft",
+        "value_s": 0.012,
+        "bound_s": 0.010,
+        "search_s": 0.1,
+        "measured": None,
+        "broken": (),
+        "notes": (),
+    }
+    return Standing(**{**values, **changes})
+
+
+def sides_of(now, *names):
+    return [comparing.side_of(now, r) for r in standing.standings(now) if r.name in names]
+
+
+def test_the_table_says_what_is_predicted_of_each_side():
+    now = opened()
+    for placer in ("heft", "single"):
+        placed(now, placer)
+    sides = sides_of(again(now.project), "heft", "single")
+    rows = dict(comparing.rows_of(now, sides))
+    best, other = rows["Predicted step"]
+    assert sides[0].name == "heft" and best.endswith("the best of these")
+    assert other.endswith(f"{sides[1].row.value_s / sides[0].row.value_s - 1:+.1%}")
+    assert rows["Segments"] == [str(len(s.simulated.schedule.segments)) for s in sides]
+    assert rows["Sent per step"][1] == "0 B" and rows["Measured"] == ["not yet", "not yet"]
+    device = next(iter(set(sides[1].placement.device_of.values())))
+    cell = next(cells for label, cells in rows.items() if label.startswith(device))[1]
+    assert cell.startswith(f"{len(now.model.graph.ops)} ops, busy ") and "(100%)" in cell
+
+
+def test_busy_counts_sending_where_the_goal_is_throughput():
+    now = opened(objective="throughput")
+    placed(now, "round_robin")
+    [side] = sides_of(now, "round_robin")
+    busy = comparing.busy_of(now, side)
+    assert max(busy.values()) == pytest.approx(side.row.value_s)
+    assert "Predicted rate" in dict(comparing.rows_of(now, [side]))
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [
+        (None, "not yet"),
+        (Measured(0.010, 0.2, False, False), "10 ms, predicted +20.0%"),
+        (Measured(0.010, None, True, True), "10 ms, emulated, edited since"),
+    ],
+)
+def test_what_was_measured_is_told_with_its_doubts(measured, said):
+    assert comparing.measured_in_words(row(measured=measured)) == said
+
+
+def two_sides():
+    """The diamond on one device, and with its pair b on the other."""
+    problem = diamond()
+    placements = (everywhere(problem), everywhere(problem, b="cpu:1"))
+    return [
+        comparing.Side(row(name=name), placement, simulate(problem, placement))
+        for name, placement in zip(("one", "two"), placements, strict=True)
+    ]
+
+
+def test_all_steps_share_one_axis_of_time_and_every_span_is_drawn():
+    sides = two_sides()
+    figure = comparing.stacked([(s.name, s.simulated) for s in sides], COLOURS)
+    assert figure.layout.xaxis.matches == "x2" or figure.layout.xaxis2.matches == "x"
+    for number, side in enumerate(sides):
+        axis = "y" if number == 0 else "y2"
+        bars = [bar for bar in figure.data if bar.yaxis == axis]
+        drawn = sorted((b, x) for bar in bars for b, x in zip(bar.base, bar.x, strict=True))
+        spans = side.simulated.timeline.spans
+        assert drawn == sorted((s.start_s * 1e3, s.duration_s * 1e3) for s in spans)
+    ends = [shape.x0 for shape in figure.layout.shapes]
+    assert ends == [side.simulated.timeline.step_s * 1e3 for side in sides]
+
+
+def test_only_the_longest_bars_of_a_large_step_are_drawn(monkeypatch):
+    monkeypatch.setattr(comparing, "MOST_SPANS", 2)
+    spans = two_sides()[1].simulated.timeline.spans
+    shown = comparing._longest(spans)
+    assert len(shown) == 2
+    assert min(s.duration_s for s in shown) == sorted(s.duration_s for s in spans)[-2]
+
+
+def test_hostile_names_reach_the_chart_as_text():
+    side = two_sides()[0]
+    figure = comparing.stacked([("<b>x</b>", side.simulated)], COLOURS)
+    assert figure.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt;"
+
+
+def test_moves_are_counted_by_where_ops_were_and_where_they_go():
+    here, there = two_sides()
+    moves = differing.moves_of(here, there)
+    assert moves == {("cpu:0", "cpu:1"): 2}
+    assert differing.in_words(moves) == "2 from cpu:0 to cpu:1"
+    back = Placement("", "", {**here.placement.device_of, "a_conv": "cpu:1"})
+    other = comparing.Side(row(), back, here.simulated)
+    assert differing.in_words(differing.moves_of(there, other)) == (
+        "2 from cpu:1 to cpu:0, 1 from cpu:0 to cpu:1"
+    )

@@ -68,9 +68,12 @@ class Standing:
 def standings(now: Studio) -> tuple[Standing, ...]:
     """All placements of the shelf, the best first; those that break a rule come last."""
     runs = finished_runs(now)
-    placements = {item.name: placement_of(now, item.name) for item in now.shelf.items}
+    # Asking for the one on the screen puts a first placement on an empty shelf.
+    first = now.named
+    items = now.shelf.items or (first,)
+    placements = {item.name: placement_of(now, item.name) for item in items}
     bound_s = common_bound_s(now, placements)
-    rows = [_standing(now, i, placements[i.name], bound_s, runs) for i in now.shelf.items]
+    rows = [_standing(now, i, placements[i.name], bound_s, runs) for i in items]
     return tuple(sorted(rows, key=lambda row: (bool(row.broken), row.value_s)))
 
 

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.browser.serving import ROOT
+
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
 PATIENCE_MS = 180_000
 expect.set_options(timeout=PATIENCE_MS)
@@ -59,6 +61,19 @@ def metric(page: Page, label: str):
     """The value of the metric with this label."""
     found = page.get_by_test_id("stMetric").filter(has_text=label)
     return found.get_by_test_id("stMetricValue")
+
+
+def page_names() -> list[str]:
+    """The pages by their addresses, each a file; the first one's is empty."""
+    names = sorted(file.stem for file in (ROOT / "pages").glob("*.py"))
+    return ["" if name == "model" else name for name in names]
+
+
+def settled(page: Page) -> None:
+    """Wait until Streamlit has drawn the page to its end."""
+    app = page.get_by_test_id("stApp")
+    expect(app).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
 
 
 def project_of(page: Page) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, owner, projects, studio, tasks
+from pages.ui import jobs, messages, owner, projects, studio, tasks
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -34,6 +34,7 @@ def opened(page="model", **settings):
 
 def checked(app):
     assert not app.exception, app.exception[0].message
+    assert not any(messages.FAULT in str(e.value) for e in app.error), "see what was logged"
     return app
 
 

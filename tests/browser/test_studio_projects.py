@@ -1,0 +1,123 @@
+"""Projects in a real browser: saved as one works, deleted and taken back, sent as one file."""
+
+import json
+import random
+import re
+import threading
+
+from playwright.sync_api import expect
+
+from tests.browser.studio import drawn, go, page_names, project_of, select, settled, until
+
+NUM_KILLS = 4
+DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
+SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
+CHANGES = re.compile(r"Changes by hand \((\d+)\)")
+
+
+def edited(page):
+    """Move one node by a key; the counts of ops by device afterwards."""
+    before = drawn(page)["counts"]
+    select(page, 0)
+    page.keyboard.press("2" if before[0] else "1")
+    return until(page, DIFFERS, before)["counts"]
+
+
+def all_projects(page):
+    page.get_by_test_id("stSidebar").get_by_text("Projects", exact=True).click()
+    page.get_by_role("link", name=re.compile("All projects")).click()
+    expect(page.get_by_role("heading", name="Projects")).to_be_visible()
+
+
+def row(page, project):
+    return page.locator(f".st-key-project-{project}")
+
+
+def test_a_project_is_saved_reopened_deleted_taken_back_and_sent(new_page, tmp_path):
+    page = new_page()
+    changed = edited(page)
+    project = project_of(page)
+    page.close()
+
+    # The bare address opens what was worked on last.
+    page = new_page(bare=True)
+    assert drawn(page)["counts"] == changed and project_of(page) == project
+
+    all_projects(page)
+    with page.expect_download() as sent:
+        row(page, project).get_by_role("button", name="Export").click()
+        page.get_by_role("button", name="Download").click()
+    sent.value.save_as(tmp_path / "mine.zip")
+    page.keyboard.press("Escape")
+
+    row(page, project).get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(re.compile("^Deleted: "))).to_be_visible()
+    expect(row(page, project)).to_have_count(0)
+    assert project_of(page) != project
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(row(page, project)).to_be_visible()
+    row(page, project).get_by_role("button", name="Open", exact=True).click()
+    assert until(page, SAME, changed) and project_of(page) == project
+
+    all_projects(page)
+    page.get_by_role("button", name="Import a project").click()
+    field = page.locator('[data-testid="stPopoverBody"] input[type="file"]')
+    field.set_input_files(tmp_path / "mine.zip")
+    expect(page.get_by_text(re.compile("^Imported "))).to_be_visible()
+    twin = project_of(page)
+    assert twin != project
+    go(page, "Model")
+    assert until(page, SAME, changed)
+    expect(page.get_by_text(CHANGES).first).to_be_visible()
+
+
+def test_no_page_asks_for_anything_from_outside(new_page):
+    page = new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("websocket", lambda socket: asked.append(socket.url))
+    start = re.sub(r"/[?]project=.*", "", page.url)
+    project = project_of(page)
+    for name in page_names():
+        page.goto(f"{start}/{name}?project={project}")
+        settled(page)
+    local = re.compile(r"(https?|wss?)://127\.0\.0\.1:|data:|blob:")
+    assert len(asked) > 10 and not [url for url in asked if not local.match(url)]
+
+
+def number_of_changes(page):
+    """How many edits the page has told of, which it does once they are on disk."""
+    texts = page.get_by_text(CHANGES).all_inner_texts()
+    return max((int(CHANGES.search(text)[1]) for text in texts), default=0)
+
+
+def stored_changes(folder):
+    """How many edits the files tell of; every file must be whole."""
+    contents = {p: json.loads(p.read_text()) for p in folder.rglob("*.json")}
+    histories = [json.loads(p.read_text()) for p in folder.rglob("*.history")]
+    assert folder / "project.json" in contents
+    return max((len(h["done"]) for h in histories), default=0)
+
+
+def test_nothing_told_is_lost_when_the_server_is_killed(restartable, chromium):
+    """Kill the server at any moment while somebody edits; what the page has told is on disk."""
+    moments = random.Random(1)
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    project = ""
+    for _ in range(NUM_KILLS):
+        page.goto(restartable.start())
+        drawn(page)
+        assert project in ("", project_of(page))
+        project = project_of(page)
+        folder = restartable.home / "projects" / project
+        assert number_of_changes(page) == stored_changes(folder)
+        select(page, 0)
+        killer = threading.Timer(moments.uniform(0.2, 2.5), restartable.kill)
+        killer.start()
+        while killer.is_alive():
+            page.keyboard.press(moments.choice("12"))
+            page.wait_for_timeout(moments.uniform(20, 150))
+        told = number_of_changes(page)
+        assert stored_changes(folder) >= told
+    assert told > 0
+    page.close()

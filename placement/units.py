@@ -27,5 +27,5 @@ def num_bytes(value: float | None) -> str:
         return "no limit"
     for scale, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if abs(value) >= scale:
-            return f"{value / scale:.3g} {name}"
+            return f"{value / scale:{'.3g' if abs(value) < 100 * scale else '.0f'}} {name}"
     return f"{value:.0f} B"

@@ -16,7 +16,7 @@ from pages.ui import owner, projects, trash
 from pages.ui.projects import Project
 
 _applied_ops: dict[str, int] = {}
-PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown")
+PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown", "kept")
 
 
 def project() -> Project:
@@ -146,6 +146,28 @@ def applied_op(session: str, number: int) -> None:
     """
     _applied_ops[session] = max(_applied_ops.get(session, 0), number)
     st.session_state["last_op"] = _applied_ops[session]
+
+
+def last_event(box: str) -> int:
+    """Number of the last event of a component (not the canvas) that was applied."""
+    name = f"{nonce()}/{box}"
+    return max(int(kept(f"last-{box}", 0)), _applied_ops.get(name, 0))
+
+
+def applied_event(box: str, number: int) -> None:
+    """Remember an event of a component as applied, as `applied_op` does for the canvas."""
+    name = f"{nonce()}/{box}"
+    _applied_ops[name] = max(_applied_ops.get(name, 0), number)
+    keep(f"last-{box}", _applied_ops[name])
+
+
+def kept(name: str, default: Any) -> Any:
+    """How this session looks at something of its project: a page, an order."""
+    return st.session_state.get("kept", {}).get(name, default)
+
+
+def keep(name: str, value: Any) -> None:
+    st.session_state["kept"] = {**st.session_state.get("kept", {}), name: value}
 
 
 def run_shown() -> str:

@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 # In this order: the picture answers before the moves are looked at anew.
-EDITED = ("numbers", "canvas", "side", "hints")
+EDITED = ("numbers", "canvas", "side", "table", "hints")
 
 
 def only(*fragments: str) -> None:

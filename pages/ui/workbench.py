@@ -20,6 +20,7 @@ from pages.ui import (
     redraw,
     ruling,
     studio,
+    table,
     units,
     words,
 )
@@ -41,6 +42,7 @@ def show(*, numbers: bool = True) -> None:
         _side(not numbers)
         _hints()
         ruling.show()
+    table.show(_view)
 
 
 @st.fragment(key="numbers")

@@ -24,6 +24,7 @@ MODULES = (
     "instance",
     "actions",
     "camera",
+    "table",
     "probe",
 )
 
@@ -34,7 +35,7 @@ def library_script() -> str:
 
     vis-network is wrapped so that it finds an `exports` object and leaves no global of its own.
     """
-    ours = "\n".join(_asset(f"{name}.js") for name in MODULES)
+    ours = "\n".join(asset(f"{name}.js") for name in MODULES)
     parts = [
         "const visHolder = {};",
         "(function (exports, module, define) {",
@@ -51,19 +52,19 @@ def library_script() -> str:
 
 def canvas_shim() -> str:
     """The canvas component's script: waits for the library, then hands over."""
-    return _asset("shim_canvas.js")
+    return asset("shim_canvas.js")
 
 
 def store_shim() -> str:
-    return _asset("shim_store.js")
+    return asset("shim_store.js")
 
 
 @cache
 def canvas_css() -> str:
-    return _asset("canvas.css")
+    return asset("canvas.css")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 

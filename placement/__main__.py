@@ -133,6 +133,12 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
     )
+    sub.add_argument("--pins", metavar="FILE", help='pins of many ops, as JSON {"op": "device"}')
+    sub.add_argument(
+        "--keep", metavar="FILE", help="a placement in which only the ops of --move may move"
+    )
+    sub.add_argument("--move", metavar="FILE", help="these ops, as a JSON list of names")
+    _add_mend(sub)
     sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
     sub.add_argument("--split", metavar="FILE", help="write a workload's placement as node ids")
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
@@ -218,7 +224,7 @@ def _add_mend(sub: argparse.ArgumentParser) -> None:
         "--mend",
         action="store_true",
         help="put ops that run as one kernel on the device most of them are on, instead of"
-        " refusing a placement that splits them",
+        " refusing a placement, or pins, that split them",
     )
 
 

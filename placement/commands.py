@@ -6,6 +6,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,8 @@ def place(options: Namespace) -> int:
     from placement.core.placement import placement_to_text
     from placement.split_file import node_names, split_to_json
 
-    _, problem = _problem(options, pins=[_pair(p, "--pin", "OP=DEVICE") for p in options.pin])
+    _, problem = _problem(options)
+    problem = _held(options, problem)
     if options.split:
         node_names(problem.graph)
     placed = pipeline.place(
@@ -100,6 +102,40 @@ def place(options: Namespace) -> int:
         answer["placement"] = placed.placement.to_json()
     _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
     return 1 if placed.violations else 0
+
+
+def _held(options: Namespace, problem: "Problem") -> "Problem":
+    """The problem with everything that its placer may not move."""
+    from placement.pinning import held, whole
+
+    pins = [_pair(p, "--pin", "OP=DEVICE") for p in options.pin]
+    if options.pins:
+        pins += _pins(options.pins)
+    if options.mend:
+        unknown = next((op for op, _ in pins if op not in problem.graph.index), None)
+        if unknown is not None:
+            raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
+        pins = list(whole(problem, dict(pins)).items())
+    if bool(options.keep) != bool(options.move):
+        raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
+    if options.keep:
+        movable = _names(options.move)
+        pins = list(held(problem, dict(pins), _placement(options.keep), movable).items())
+    return replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def _pins(path: str) -> list[tuple[str, str]]:
+    content = _json_file(path)
+    if not isinstance(content, dict) or not all(isinstance(d, str) for d in content.values()):
+        raise ValueError(f'The pins in {path!r} are not of the form {{"op": "device"}}.')
+    return list(content.items())
+
+
+def _names(path: str) -> list[str]:
+    content = _json_file(path)
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise ValueError(f"The file {path!r} is not a JSON list of op names.")
+    return content
 
 
 def simulate(options: Namespace) -> int:
@@ -289,9 +325,7 @@ def _model(options: Namespace) -> "Model":
     return pipeline.load(options.input, dims)
 
 
-def _problem(
-    options: Namespace, pins: list[tuple[str, str]] | None = None, *, measure: bool = True
-) -> tuple["Model", "Problem"]:
+def _problem(options: Namespace, *, measure: bool = True) -> tuple["Model", "Problem"]:
     """The model and its problem: given costs, else a profile, else measured here, else analytic.
 
     Without `measure` only what was measured before counts.
@@ -299,14 +333,13 @@ def _problem(
     from placement.core.profile import profile_from_json
 
     model = _model(options)
-    pinned = tuple(pins or ())
     if model.problem is not None:
         given = {"--lanes": options.lanes, "--profile": options.profile}
         given["--machine"] = options.machine != "local"
         for name in (name for name, value in given.items() if value):
             raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
         return model, pipeline.make_problem(
-            model, model.problem.machine, objective=options.objective, pins=pinned
+            model, model.problem.machine, objective=options.objective
         )
     target = pipeline.machine(options.machine, options.lanes)
     costs = None
@@ -318,9 +351,7 @@ def _problem(
             return model, pipeline.make_problem(model, target, costs, objective=options.objective)
         _dedicate(target)
         costs = pipeline.profile(model, target, emit=_listener(options))
-    return model, pipeline.make_problem(
-        model, target, costs, objective=options.objective, pins=pinned
-    )
+    return model, pipeline.make_problem(model, target, costs, objective=options.objective)
 
 
 def _dedicate(machine: "Machine") -> None:

@@ -1,6 +1,6 @@
 """Pins of whole units: ops that stay on a device, whatever a person or a method moves."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -28,15 +28,32 @@ def whole(problem: Problem, pins: Mapping[str, str]) -> dict[str, str]:
 
 
 def all_but(problem: Problem, placement: Placement, movable: Collection[str]) -> dict[str, str]:
-    """Pins that keep every unit without a movable op where the placement has it."""
-    free = {
-        int(problem.unit_of_op[problem.graph.index[op]])
-        for op in movable
-        if op in problem.graph.index
-    }
+    """Pins that keep every unit without a movable op where the placement has most of it."""
+    placement.require_graph(problem.graph)
+    for device in sorted(set(placement.device_of.values())):
+        problem.machine.device(device)
+    free = _units_of(problem, movable)
     device_of = join_units(problem, placement.device_of)
     return {
         op.name: device_of[op.name]
         for op, unit in zip(problem.graph.ops, problem.unit_of_op.tolist(), strict=True)
         if unit not in free
     }
+
+
+def held(
+    problem: Problem,
+    pins: Mapping[str, str],
+    placement: Placement,
+    movable: Collection[str],
+) -> dict[str, str]:
+    """Pins, and beside them what `all_but` the movable ops keeps: a pin says more than that."""
+    pinned = _units_of(problem, pins)
+    kept = all_but(problem, placement, movable)
+    unit_of, index = problem.unit_of_op, problem.graph.index
+    return {**pins, **{op: d for op, d in kept.items() if int(unit_of[index[op]]) not in pinned}}
+
+
+def _units_of(problem: Problem, ops: Iterable[str]) -> set[int]:
+    index = problem.graph.index
+    return {int(problem.unit_of_op[index[op]]) for op in ops if op in index}

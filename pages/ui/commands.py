@@ -42,16 +42,20 @@ def place(
     *,
     time_limit_s: float | None = None,
     seed: int = 0,
+    held: Sequence[str] = (),
     out: str | Path | None = None,
 ) -> list[str]:
-    """Place with a placer; `settings` are the ones that differ from the placer's defaults."""
+    """Place with a placer; `settings` are the ones that differ from the placer's defaults.
+
+    `held` are options that say what may not move.
+    """
     argv = ["place", *_input(project), "--placer", placer, *_machine(project)]
     argv += ["--objective", project.settings.objective]
     argv += ["--time-limit", f"{time_limit_s:g}"] if time_limit_s else []
     argv += ["--seed", str(seed)]
     for name, value in settings.items():
         argv += ["--set", f"{name}={value}"]
-    return argv + (["--out", str(out)] if out else [])
+    return [*argv, *held, *(["--out", str(out)] if out else [])]
 
 
 def compare(

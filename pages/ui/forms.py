@@ -5,6 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui import choices
+
 
 def settings_form(
     placer: str, settings: Mapping[str, Mapping[str, Any]], *, disabled: bool = False
@@ -14,10 +16,29 @@ def settings_form(
         st.caption("This method has no settings.")
     changed = {}
     for name, about in settings.items():
-        value = _widget(f"set-{placer}-{name}", name, about, disabled)
+        value = _widget(_key(placer, name), name, about, disabled)
         if value is not None and value != about["default"]:
             changed[name] = value
     return changed
+
+
+def typed_settings(
+    placer: str, settings: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What the form holds at this moment, whether or not the page has been drawn with it."""
+    held = {
+        name: choices.typed(_key(placer, name), about["default"])
+        for name, about in settings.items()
+    }
+    return {
+        name: value
+        for name, value in held.items()
+        if value is not None and value != settings[name]["default"]
+    }
+
+
+def _key(placer: str, name: str) -> str:
+    return f"set-{placer}-{name}"
 
 
 def label_of(name: str) -> str:
@@ -36,8 +57,8 @@ def _widget(key: str, name: str, about: Mapping[str, Any], disabled: bool) -> An
     label, help_text, default = label_of(name), about.get("help") or None, about["default"]
     common = {"key": key, "help": help_text, "disabled": disabled}
     if about.get("choices"):
-        choices = list(about["choices"])
-        return st.selectbox(label, choices, index=choices.index(default), **common)
+        offered = list(about["choices"])
+        return st.selectbox(label, offered, index=offered.index(default), **common)
     if about["type"] == "bool":
         return st.toggle(label, value=bool(default), **common)
     if about["type"] == "int":

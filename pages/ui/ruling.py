@@ -54,13 +54,14 @@ def show() -> None:
 
 
 def _row(number: int, row: Row, of: int, locked: bool) -> None:
-    line = st.container(horizontal=True, vertical_alignment="center", gap="xxsmall")
     doing = row.trouble or f"{row.num_won} op{'' if row.num_won == 1 else 's'}"
     if not row.trouble and row.num_won < row.num_matched:
         doing += f" of {row.num_matched}, the others by later rules"
     shown = words.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)
     colour = "orange" if row.trouble else "gray"
-    line.markdown(f"{shown}  \n:{colour}[:small[{words.plain(doing)}]]", width="stretch")
+    st.markdown(shown)
+    line = st.container(horizontal=True, vertical_alignment="center", gap="xxsmall")
+    line.markdown(f":{colour}[:small[{words.plain(doing)}]]", width="stretch")
     for icon, say, by in (("arrow_upward", "up", -1), ("arrow_downward", "down", 1)):
         line.button(
             "",

@@ -40,10 +40,22 @@ def start_place(
     settings: Mapping[str, Any],
     time_limit_s: float | None,
     seed: int,
+    ops: Sequence[str] = (),
 ) -> str:
-    argv = commands.place(now.project, placer, settings, time_limit_s=time_limit_s, seed=seed)
+    """Let a placer decide; where ops are named, all others stay where the placement has them."""
+    argv = commands.place(
+        now.project,
+        placer,
+        settings,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        held=holding.options(now, ops),
+    )
     about = {
         "placer": placer,
+        "num_selected": len(ops),
+        "num_pinned": len(now.pins),
+        "from": now.named.name if ops else "",
         "shelf": now.shelf.folder.name,
         "objective": now.settings.objective,
         "time_limit_s": time_limit_s,
@@ -119,8 +131,12 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         placed = placement_from_json(job.result["placement"])
         shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
         facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
+        facts |= {k: job.about[k] for k in ("num_selected", "num_pinned", "from") if k in job.about}
         facts["job"] = job.id
-        name = shelf.add(str(job.about["placer"]), placed, str(job.about["placer"]), facts)
+        placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
+        # What else was decided there is in it, so it stands beside earlier answers.
+        name = f"{placer} on {selected} op{'' if selected == 1 else 's'}" if selected else placer
+        name = shelf.add(name, placed, placer, facts, beside=bool(selected))
         now.project.change()
         found = units.stated(job.result["value"], job.result["unit"])
         return f"Placed by {name}: predicted {found}."

@@ -22,9 +22,7 @@ def settings_form(
     return changed
 
 
-def typed_settings(
-    placer: str, settings: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
+def typed_settings(placer: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What the form holds at this moment, whether or not the page has been drawn with it."""
     held = {
         name: choices.typed(_key(placer, name), about["default"])

@@ -20,7 +20,7 @@ def show(now: Studio, apply: Apply) -> None:
     if not box.open:
         return
     with box:
-        found = cached.hints(now.problem, now.placement)
+        found = cached.hints(now.pinned_problem, now.placement)
         if not found:
             st.caption("No single move helps.", help=words.HINTS)
             return

@@ -1,11 +1,22 @@
 """The row that lets a method place the model: menu, goal, limits, settings and the button."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import choices, commands, finding, forms, jobs, methods, tasks, words, working
+from pages.ui import (
+    choices,
+    commands,
+    finding,
+    forms,
+    holding,
+    jobs,
+    methods,
+    tasks,
+    words,
+    working,
+)
 from pages.ui.studio import Studio, studio
 
 GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
@@ -56,34 +67,54 @@ def show(now: Studio) -> list[str]:
     with more.popover("Settings", width="stretch", disabled=locked):
         seed = st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
         changed = forms.settings_form(name, offered[name]["settings"], disabled=locked)
-    _button(now, go, offered[name], changed, time_limit_s, int(seed))
+    _button(now, go, offered[name])
     _about(now, offered[name])
     working.show(now, "place", finding.live)
     return commands.place(
-        now.project, name, changed, time_limit_s=time_limit_s, seed=int(seed), out=f"{name}.json"
+        now.project,
+        name,
+        changed,
+        time_limit_s=time_limit_s,
+        seed=int(seed),
+        held=holding.options(now),
+        out=f"{name}.json",
     )
 
 
-def _button(
-    now: Studio,
-    where: Any,
-    method: Mapping[str, Any],
-    changed: Mapping[str, Any],
-    time_limit_s: float | None,
-    seed: int,
-) -> None:
-    latest = jobs.latest(now.project.folder, "place")
-    busy = latest is not None and latest.is_live
-    fits = now.settings.objective in method["objectives"]
+def selection_button(now: Studio) -> None:
+    """A button that lets the chosen method decide for the selected ops alone."""
+    ops = choices.selection()
+    method = _chosen(now)
+    st.button(
+        "Place selection",
+        key="place-selection",
+        disabled=not ops or _is_busy(now) or not _fits(now, method) or not choices.may_write(),
+        on_click=_start_selection,
+        help=f"Lets the method {method['name']} decide for the selected ops alone. All others stay"
+        " where they are, and so do pinned ops. The answer is a new placement.",
+    )
+
+
+def _button(now: Studio, where: Any, method: Mapping[str, Any]) -> None:
+    fits = _fits(now, method)
     where.button(
         "Place",
         type="primary",
         width="stretch",
-        disabled=busy or not fits or not choices.may_write(),
+        disabled=_is_busy(now) or not fits or not choices.may_write(),
         on_click=_start,
-        args=(method["name"], dict(changed), time_limit_s, seed),
+        args=(now.settings.objective,),
         help=None if fits else "This method does not work for the chosen goal.",
     )
+
+
+def _is_busy(now: Studio) -> bool:
+    latest = jobs.latest(now.project.folder, "place")
+    return latest is not None and latest.is_live
+
+
+def _fits(now: Studio, method: Mapping[str, Any]) -> bool:
+    return now.settings.objective in method["objectives"]
 
 
 def _about(now: Studio, method: Mapping[str, Any]) -> None:
@@ -102,10 +133,47 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
     st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)
 
 
-def _start(name: str, changed: dict[str, Any], time_limit_s: float | None, seed: int) -> None:
+def _start(drawn_goal: str) -> None:
+    _set_goal(drawn_goal)
     now = studio()
     if choices.renew_claim(now.project):
-        tasks.start_place(now, name, changed, time_limit_s, seed)
+        _start_job(now)
+
+
+def _start_selection() -> None:
+    now = studio()
+    free = [op for op in choices.selection() if op not in now.pins]
+    if not free:
+        what = "All selected ops are pinned; unpin" if choices.selection() else "Select"
+        choices.say("warning", f"{what} the ops that the method shall place.")
+    elif choices.renew_claim(now.project):
+        _start_job(now, free)
+        # The progress is drawn outside the part of the page that this button is in.
+        st.rerun()
+
+
+def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
+    """Start with what the fields hold now: a click may come before the page was drawn with it."""
+    method = _chosen(now)
+    name = method["name"]
+    if not _fits(now, method):
+        choices.say(
+            "warning", f"{name} does not work for the goal {GOALS[now.settings.objective]}."
+        )
+    elif not _is_busy(now):
+        key = f"time-limit-{name}"
+        limit_s = choices.typed(key, choices.remembered(key, methods.time_limit_s(method)))
+        settings = forms.typed_settings(name, method["settings"])
+        tasks.start_place(
+            now, name, settings, limit_s, int(choices.typed("place-seed", 0) or 0), ops
+        )
+
+
+def _chosen(now: Studio) -> Mapping[str, Any]:
+    """The method that the menu names at this moment."""
+    offered = methods.offered(now.problem)
+    name = choices.typed("placer", choices.remembered("placer", methods.DEFAULT))
+    return offered.get(name, next(iter(offered.values())))
 
 
 def _set_goal(drawn: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pages.ui import choices, commands, jobs, trials, units
+from pages.ui import choices, commands, holding, jobs, trials, units
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio

@@ -10,13 +10,17 @@ import streamlit as st
 
 from pages.ui import (
     canvas,
+    changing,
     choices,
     colouring,
     finding,
     hinting,
     inspector,
+    loads,
     messages,
     naming,
+    pinning,
+    placing,
     redraw,
     ruling,
     studio,
@@ -92,9 +96,11 @@ def _side(with_prediction: bool) -> None:
     if with_prediction:
         predicted = units.seconds(now.simulated.value, now.problem.unit)
         st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=words.STEP)
-    _move_buttons(now)
+    _move_buttons(now, with_placing=not with_prediction)
+    pinning.show(now)
+    loads.show(now)
     inspector.show(now, choices.selection())
-    _changes(now)
+    changing.show(now)
 
 
 @st.fragment(key="hints")
@@ -219,7 +225,7 @@ def _move(now: Studio, ops: tuple[str, ...], device: str) -> tuple[str, str]:
         return "warning", str(error)
 
 
-def _move_buttons(now: Studio) -> None:
+def _move_buttons(now: Studio, with_placing: bool) -> None:
     """Device menu, undo and redo, for those who do not use the keys."""
     history = now.shelf.history(now.named.name)
     locked = not choices.may_write()
@@ -249,6 +255,10 @@ def _move_buttons(now: Studio) -> None:
         on_click=_clicked_travel,
         args=("redo",),
     )
+    with row:
+        pinning.buttons(now)
+        if with_placing:
+            placing.selection_button(now)
 
 
 def _clicked_move(ops: tuple[str, ...], device: str) -> None:
@@ -265,14 +275,3 @@ def _clicked_travel(kind: str) -> None:
     if choices.renew_claim(now.project):
         (studio.step_back if kind == "undo" else studio.step_forward)(now)
     redraw.only(*redraw.EDITED)
-
-
-def _changes(now: Studio) -> None:
-    done = now.shelf.history(now.named.name).done
-    if not done:
-        return
-    with st.expander(f"Changes by hand ({len(done)})"):
-        for number, change in reversed(list(enumerate(done, 1))[-50:]):
-            st.text(f"{number}. {change.label}")
-        if len(done) > 50:
-            st.caption(f"and {len(done) - 50} before them")

@@ -19,7 +19,7 @@ def test_two_sessions_do_not_disturb_each_other(new_page):
     until(two, "p.counts.reduce((a, b) => a + b) === 66")
     one.reload()
     assert drawn(one)["counts"] == changed
-    expect(one.get_by_text("Changes by hand (1)").first).to_be_visible()
+    expect(one.get_by_text("Changes by hand").first).to_be_visible()
 
 
 def test_a_second_session_of_a_project_says_so_and_can_copy_it(new_page):
@@ -101,7 +101,7 @@ def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chr
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
-    expect(page.get_by_text("Changes by hand (1)").first).to_be_visible()
+    expect(page.get_by_text("Changes by hand").first).to_be_visible()
     expect(page.get_by_text("This project is open in another session")).to_have_count(0)
     page.get_by_role("button", name="Undo", exact=True).first.click()
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", start)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import answers, pipeline
+from placement.stopping import Stop, partly
 
 if TYPE_CHECKING:
     from placement.core.graph import Graph
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MAX_JSON_BYTES = 512 * 2**20
 _SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
+# The exit status of a process that was ended by SIGTERM, also where it still had something to say.
+TERMINATED = 143
 
 
 def samples(options: Namespace) -> int:
@@ -159,29 +162,37 @@ def run(options: Namespace) -> int:
         "seed": options.seed,
         "inputs": inputs,
         "timeout_s": options.timeout,
-        "emit": _listener(options),
     }
+    stop = Stop()
     if problem.objective == "throughput":
-        predicted, streamed = pipeline.stream(
-            model,
-            problem,
-            placement,
-            samples=options.steps,
-            depth=getattr(options, "depth", None),
-            **common,
-        )
+        with partly(stop, _listener(options)) as emit:
+            predicted, streamed = pipeline.stream(
+                model,
+                problem,
+                placement,
+                samples=options.steps,
+                depth=options.depth,
+                emit=emit,
+                stop=stop,
+                **common,
+            )
         answer = answers.of_stream(problem, predicted, streamed, placement)
     else:
-        predicted, measured = pipeline.run(model, problem, placement, steps=options.steps, **common)
+        predicted, measured = pipeline.run(
+            model, problem, placement, steps=options.steps, emit=_listener(options), **common
+        )
         answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
     if options.jsonl:
         answer["placement"] = placement.to_json()
+        answer["schedule"] = predicted.schedule.to_json()
     short = {
         k: v
         for k, v in answer.items()
         if "timeline" not in k and k not in ("steps_s", "critical_path")
     }
     _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
+    if stop.asked:
+        return TERMINATED
     return 1 if answer["outputs_match"] is False else 0
 
 

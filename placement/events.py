@@ -10,6 +10,11 @@ def silent(event: dict[str, Any]) -> None:
     """The listener that hears events and does nothing."""
 
 
+def never() -> bool:
+    """The default `stop` of work that can be stopped."""
+    return False
+
+
 def waiting(emit: Emit) -> Callable[[str], None]:
     """Tell a listener who holds what a job waits for."""
 

@@ -7,12 +7,12 @@ machine). Each heavy part is imported by the verb that needs it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.comparing import compare
-from placement.events import Emit, silent, waiting
+from placement.events import Emit, never, silent, waiting
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
 from placement.what_if import Conditions, what_if
@@ -278,10 +278,12 @@ def stream(
     inputs: Mapping[str, Any] | None = None,
     timeout_s: float = 60.0,
     emit: Emit = silent,
+    stop: Callable[[], bool] = never,
 ) -> tuple[Simulated, Stream]:
     """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
 
-    `depth` samples are in flight at most, by default a few more than the pipeline has stages.
+    `depth` samples are in flight at most, by default a few more than the pipeline has stages. Once
+    `stop` returns True no sample begins any more, and those that came out are the result.
     """
     if samples < 1 or warmup < 0:
         raise ValueError(
@@ -307,6 +309,7 @@ def stream(
             inputs=inputs,
             timeout_s=timeout_s,
             emit=emit,
+            stop=stop,
         )
     return predicted, measured
 

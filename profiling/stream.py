@@ -16,6 +16,7 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
+from placement.events import never
 from placement.throughput import loads_s, seconds_per_sample
 from profiling.alone import expected_outputs, release
 from profiling.execute import (
@@ -31,11 +32,6 @@ from profiling.execute import (
 from profiling.stream_flow import SPARE, Flow, Opened, intervals_s, opened
 from profiling.stream_lanes import Ran
 from profiling.stream_outputs import Outputs
-
-
-def never() -> bool:
-    """The default `stop`."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,10 @@ def stream(
         raise ValueError("The stream was stopped while it filled; there is nothing to say.")
     for event in _span_events(made, flow):
         emit(event)
-    alone_s, all_cores_s = baselines_of(problem, compiled, made.feeds[0], timeout_s, baselines)
+    # Who stops a stream waits for its end, not for what else would be good to know.
+    alone_s, all_cores_s = baselines_of(
+        problem, compiled, made.feeds[0], timeout_s, baselines and not stop()
+    )
     return _result(problem, made, flow, outputs, alone_s, all_cores_s, compiled.random_ops)
 
 

@@ -70,7 +70,7 @@ def test_the_answer_on_a_virtual_clock(answers):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
-def test_cancelled_in_the_middle_the_outputs_so_far_are_in_order(tmp_path):
+def test_cancelled_in_the_middle_it_tells_of_the_samples_that_came_out(tmp_path):
     diamond(tmp_path)
     process = started(tmp_path, str(tmp_path / "small.onnx"), "--steps", "1000000", "--jsonl")
     events = []
@@ -87,4 +87,36 @@ def test_cancelled_in_the_middle_the_outputs_so_far_are_in_order(tmp_path):
     steps = [e["index"] for e in events if e["event"] == "step"]
     assert process.returncode == 143 and "Traceback" not in said, said
     assert len(steps) > 500 and steps == list(range(len(steps)))
+    result = events[-1]
+    assert result["event"] == "result" and result["cancelled"]
+    assert result["samples"] == len(steps) < 1_000_000
+    assert result["outputs_match"] is True and result["outputs_compared"] > len(steps)
+    assert result["samples_per_s"] > 0 and result["baseline_s"] == {}
     assert not (tmp_path / "home" / "measuring.json").exists()
+
+
+PATIENT = """
+import time
+from placement.stopping import Stop, partly
+stop = Stop()
+with partly(stop, lambda event: print(event["event"], flush=True), patience_s=0.2) as emit:
+    emit({"event": EVENT})
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
+@pytest.mark.parametrize("event", ["progress", "step"])
+def test_what_does_not_come_to_its_end_is_ended(event):
+    """Before the first step at once, after it when patience runs out."""
+    code = PATIENT.replace("EVENT", repr(event))
+    process = subprocess.Popen(
+        (sys.executable, "-c", code), cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline().strip() == event
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == -signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()

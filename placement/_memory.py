@@ -1,8 +1,13 @@
 """Memory over time: how many bytes each device holds at most during a step."""
 
+from collections.abc import Iterator
+
 from placement._tasks import Tasks, Times
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
+
+# From when to when a device (index) holds so many bytes.
+Hold = tuple[int, float, float, int]
 
 
 def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:
@@ -13,21 +18,44 @@ def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times)
     input from time 0; a model output to the end. Values inside a segment are held by liveness in
     running order. Under the memory model "sum" it is the sum of sizes.
     """
+    held = held_over_time(problem, schedule, tasks, times)
+    return [max(num_bytes for _, num_bytes in steps) for steps in held]
+
+
+def held_over_time(
+    problem: Problem, schedule: Schedule, tasks: Tasks, times: Times
+) -> list[list[tuple[float, int]]]:
+    """The same by time: on each device the bytes held from each moment on, first 0, last the end.
+
+    What ends at a moment is given back before what begins there is taken.
+    """
     weights = [0] * problem.num_devices
     for s, d in enumerate(tasks.device):
         weights[d] += segment_param_bytes(problem, schedule.segments[s])
-    if problem.memory_model == "sum":
-        return weights
-    changes: list[list[tuple[float, int, int]]] = [[] for _ in weights]
+    changes: list[dict[float, int]] = [{0.0: 0} for _ in weights]
+    if problem.memory_model != "sum":
+        for d, start_s, end_s, num_bytes in _holds(problem, schedule, tasks, times):
+            for at_s, change in ((start_s, num_bytes), (max(start_s, end_s), -num_bytes)):
+                changes[d][at_s] = changes[d].get(at_s, 0) + change
+    return [_added_up(w, c, times.step_s) for w, c in zip(weights, changes, strict=True)]
 
-    def hold(device: int, start_s: float, end_s: float, num_bytes: int) -> None:
-        if num_bytes:
-            changes[device].append((start_s, 1, num_bytes))
-            changes[device].append((max(start_s, end_s), 0, -num_bytes))
 
+def _added_up(first: int, changes: dict[float, int], end_s: float) -> list[tuple[float, int]]:
+    held = first
+    steps: list[tuple[float, int]] = []
+    for at_s in sorted(changes):
+        held += changes[at_s]
+        if not steps or changes[at_s]:
+            steps.append((at_s, held))
+    if steps[-1][0] < end_s:
+        steps.append((end_s, held))
+    return steps
+
+
+def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> Iterator[Hold]:
+    """Everything but weights that a device holds for a while."""
     for s, d in enumerate(tasks.device):
-        inner = inner_peak_bytes(problem, schedule.segments[s])
-        hold(d, times.start_s[s], times.end_s[s], inner)
+        yield d, times.start_s[s], times.end_s[s], inner_peak_bytes(problem, schedule.segments[s])
     moves_of: dict[int, list[int]] = {}
     for i, move in enumerate(tasks.transfers):
         moves_of.setdefault(move.tensor, []).append(i)
@@ -44,11 +72,11 @@ def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times)
             dst = tasks.transfers[i].dst
             received.add(dst)
             until = times.step_s if tensor.is_output else last_read.get(dst, times.arrived_s[i])
-            hold(dst, times.sent_s[i], until, tensor.num_bytes)
+            yield dst, times.sent_s[i], until, tensor.num_bytes
         if tensor.producer is None:
             for d, end_s in last_read.items():
                 if d not in received:
-                    hold(d, 0.0, end_s, tensor.num_bytes)
+                    yield d, 0.0, end_s, tensor.num_bytes
             continue
         s = segment_of[tensor.producer]
         if readers <= {s} and not moves and not tensor.is_output:
@@ -58,8 +86,7 @@ def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times)
             [times.end_s[s], last_read.get(d, 0.0), *(times.arrived_s[i] for i in moves)]
             + ([times.step_s] if tensor.is_output else [])
         )
-        hold(d, times.start_s[s], until, tensor.num_bytes)
-    return [w + _highest(c) for w, c in zip(weights, changes, strict=True)]
+        yield d, times.start_s[s], until, tensor.num_bytes
 
 
 def segment_param_bytes(problem: Problem, segment: Segment) -> int:
@@ -86,12 +113,4 @@ def inner_peak_bytes(problem: Problem, segment: Segment) -> int:
     for i, k in enumerate(position):
         held += allocs[i] - frees[i]
         peak = max(peak, held + int(problem.costs.workspace_bytes[k]))
-    return peak
-
-
-def _highest(changes: list[tuple[float, int, int]]) -> int:
-    held = peak = 0
-    for _, _, change in sorted(changes):
-        held += change
-        peak = max(peak, held)
     return peak

@@ -13,7 +13,7 @@ from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
-from placement.engine.condensed import as_calls, condense, ready_to_run
+from placement.engine.condensed import Condensed, as_calls, condense, ready_to_run
 from placement.engine.flat import Flat, flatten
 from placement.engine.run_state import RunState
 
@@ -92,7 +92,13 @@ def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
     """A run of the schedule's segments, its seconds, and the numbers of the tensors that leave."""
     from placement.engine._fast_run import run_whole
 
-    flat = flatten(problem)
+    condensed, order = as_kernels(problem, schedule)
+    state = ready_to_run(condensed, order)
+    return state, run_whole(condensed.flat, state), condensed.tensor
+
+
+def as_kernels(problem: Problem, schedule: Schedule) -> tuple[Condensed, Ints]:
+    """The problem whose kernels are the schedule's segments, and the order to run them in."""
     num_segments = len(schedule.segments)
     index, segment_of = problem.kernels.index, np.empty(len(problem.kernels.ops), dtype=np.int64)
     device_of_kernel = np.empty_like(segment_of)
@@ -100,11 +106,10 @@ def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
         members = [index[k] for k in segment.kernels]
         segment_of[members] = s
         device_of_kernel[members] = problem.machine.index[segment.device]
-    condensed = condense(flat, device_of_kernel, segment_of, num_segments)
+    condensed = condense(flatten(problem), device_of_kernel, segment_of, num_segments)
     if problem.execution == "call":
         condensed = condensed._replace(flat=as_calls(problem, schedule, condensed.flat))
-    state = ready_to_run(condensed, _running_order(condensed.flat, condensed.device))
-    return state, run_whole(condensed.flat, state), condensed.tensor
+    return condensed, _running_order(condensed.flat, condensed.device)
 
 
 def _running_order(flat: Flat, device: Ints) -> Ints:

@@ -24,7 +24,10 @@ from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations as violations_of
 from placement.hints import Hint
+from placement.levers import Lever
+from placement.levers import levers as levers_of
 from placement.loaders import SymbolicDim
+from placement.memory import MemoryCurve, memory_over_time
 from placement.pipeline import Conditions, Simulated
 from profiling.devices import missing_devices
 from profiling.store import ProfileStore
@@ -187,6 +190,31 @@ def what_if(posed: Problem, conditions: Conditions) -> Problem:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _what_if(_problem: Problem, _conditions: Conditions, problem: int, conditions: str) -> Problem:
     return pl.what_if(_problem, _conditions)
+
+
+def levers(posed: Problem, placement: Placement) -> tuple[Lever, ...]:
+    """What would shorten the step, by content like `simulated`."""
+    return _levers(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _levers(
+    _problem: Problem, _placement: Placement, problem: int, content: int
+) -> tuple[Lever, ...]:
+    predicted = simulated(_problem, _placement)
+    return levers_of(_problem, predicted.schedule, predicted.critical_path)
+
+
+def memory(posed: Problem, placement: Placement) -> tuple[MemoryCurve, ...]:
+    """Memory over time as predicted, by content like `simulated`."""
+    return _memory(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _memory(
+    _problem: Problem, _placement: Placement, problem: int, content: int
+) -> tuple[MemoryCurve, ...]:
+    return memory_over_time(_problem, simulated(_problem, _placement).schedule)
 
 
 def hints(posed: Problem, placement: Placement) -> tuple[Hint, ...]:

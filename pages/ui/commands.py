@@ -93,10 +93,19 @@ def simulate(project: Project, placement: Path) -> list[str]:
     return [*argv, "--objective", project.settings.objective, "--json"]
 
 
-def run(project: Project, placement: Path, steps: int, warmup: int, seed: int) -> list[str]:
+def run(
+    project: Project,
+    placement: Path,
+    steps: int,
+    warmup: int,
+    seed: int,
+    depth: int | None = None,
+) -> list[str]:
+    """Run a placement; `depth` is the most samples in flight, for throughput only."""
     argv = ["run", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
     argv += ["--objective", project.settings.objective]
-    return [*argv, "--steps", str(steps), "--warmup", str(warmup), "--seed", str(seed)]
+    argv += ["--steps", str(steps), "--warmup", str(warmup), "--seed", str(seed)]
+    return argv + (["--depth", str(depth)] if depth is not None else [])
 
 
 def text(argv: Sequence[str]) -> str:

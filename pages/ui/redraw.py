@@ -4,7 +4,10 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 # In this order: the picture answers before the moves are looked at anew.
-EDITED = ("numbers", "canvas", "side", "table", "hints")
+EDITED = ("numbers", "canvas", "side", "table", "timeline", "analysis", "hints")
+SELECTED = ("canvas", "side", "table", "timeline")
+# Not every page that can be edited on has these.
+ON_SOME_PAGES = frozenset({"timeline", "analysis"})
 
 
 def only(*fragments: str) -> None:
@@ -12,7 +15,9 @@ def only(*fragments: str) -> None:
 
     A browser that has just left the page may still send a late edit to a callback of it.
     """
-    try:
-        st.rerun(fragments)
-    except StreamlitAPIException:
-        return
+    everywhere = tuple(name for name in fragments if name not in ON_SOME_PAGES)
+    for names in dict.fromkeys((fragments, everywhere)):
+        try:
+            st.rerun(names)
+        except StreamlitAPIException:
+            continue

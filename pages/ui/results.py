@@ -47,15 +47,27 @@ def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str)
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",
         )
-    if about.get("shelf") != now.shelf.folder.name:
-        st.warning("This run was of another model or machine than the one now open.")
-        return
+    changed = what_changed(now, job, result)
+    if changed:
+        st.warning(changed)
+
+
+def what_changed(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> str:
+    """What is no longer as it was when the run was made, as a sentence; empty for nothing."""
+    if not of_this(now, job):
+        return "This run was of another model or machine than the one now open."
     current = {i.name: i for i in now.shelf.items}
-    name = str(about.get("placement"))
+    name = str(job.about.get("placement"))
     if name not in current:
-        st.warning("The placement of this run has been deleted or renamed since.")
-    elif tasks.devices_key(mended(now.problem, now.shelf.read(name))) != _key_of(result, about):
-        st.warning("The placement was edited after this run; run again to measure the new one.")
+        return "The placement of this run has been deleted or renamed since."
+    if tasks.devices_key(mended(now.problem, now.shelf.read(name))) != _key_of(result, job.about):
+        return "The placement was edited after this run; run again to measure the new one."
+    return ""
+
+
+def of_this(now: Studio, job: jobs.Job) -> bool:
+    """Whether a run was of the model and machine that are open."""
+    return bool(job.about.get("shelf") == now.shelf.folder.name)
 
 
 def _key_of(result: Mapping[str, Any], about: Mapping[str, Any]) -> str:

@@ -2,11 +2,13 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from pages.ui import charts, choices, commands, jobs, tasks, units, words, working
 from pages.ui.studio import Studio, studio
+from profiling.stream_flow import MOST_IN_FLIGHT
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,9 @@ def controls(now: Studio) -> None:
     locked = not choices.may_write()
     reason = why_not(now)
     busy = is_live(now)
-    steps, warmup, seed, go = st.columns([0.25, 0.25, 0.25, 0.25], vertical_alignment="bottom")
     asked = COUNTS[now.settings.objective]
+    streams = now.settings.objective == "throughput"
+    steps, warmup, *flight, seed, go = st.columns(5 if streams else 4, vertical_alignment="bottom")
     num_steps = steps.number_input(
         asked.label,
         min_value=1,
@@ -70,6 +73,7 @@ def controls(now: Studio) -> None:
         help=asked.warmup_help,
         disabled=locked,
     )
+    depth = _depth(flight[0], locked) if streams else None
     number = seed.number_input(
         "Seed of the inputs", min_value=0, value=0, step=1, key="run-seed", disabled=locked
     )
@@ -79,7 +83,7 @@ def controls(now: Studio) -> None:
         icon=":material/play_arrow:",
         disabled=locked or busy or bool(reason),
         on_click=_start,
-        args=(int(num_steps), int(num_warmup), int(number)),
+        args=(int(num_steps), int(num_warmup), int(number), depth),
         width="stretch",
     )
     if reason:
@@ -88,9 +92,26 @@ def controls(now: Studio) -> None:
         st.caption("Not measured on this machine yet: the run measures the model first.")
     working.show(now, "run", live_chart)
     path = now.shelf.path(now.named.name)
-    argv = commands.run(now.project, path, int(num_steps), int(num_warmup), int(number))
+    argv = commands.run(now.project, path, int(num_steps), int(num_warmup), int(number), depth)
     with st.expander("The same on the command line"):
         st.code(commands.text(argv), language="bash", wrap_lines=True)
+
+
+def _depth(cell: Any, locked: bool) -> int | None:
+    """The field for the most samples in flight; None where the run chooses."""
+    value = cell.number_input(
+        "Most samples in flight",
+        min_value=1,
+        max_value=MOST_IN_FLIGHT,
+        value=choices.remembered("depth", None),
+        step=1,
+        key="depth",
+        on_change=choices.remember("depth", "depth"),
+        placeholder="chosen for you",
+        help=words.DEPTH,
+        disabled=locked,
+    )
+    return None if value is None else int(value)
 
 
 def is_live(now: Studio) -> bool:
@@ -136,7 +157,7 @@ def chosen_run(now: Studio) -> jobs.Job | None:
     ids = [job.id for job in done]
     shown = choices.run_shown()
     if len(done) > 1:
-        labels = {job.id: _label(job) for job in done}
+        labels = {job.id: label(job) for job in done}
         key, drawn = f"run-{ids[0]}", shown if shown in ids else ids[0]
         st.selectbox(
             "Run",
@@ -150,7 +171,8 @@ def chosen_run(now: Studio) -> jobs.Job | None:
     return next((job for job in done if job.id == shown), done[0])
 
 
-def _label(job: jobs.Job) -> str:
+def label(job: jobs.Job) -> str:
+    """A finished run in a list: what ran, how fast, and when."""
     assert job.result is not None
     age = units.age(time.time() - job.started_at)
     about, measured = job.about, tasks.in_short(job.result)
@@ -163,7 +185,7 @@ def _pick(key: str, drawn: str) -> None:
         choices.show_run(str(picked))
 
 
-def _start(steps: int, warmup: int, seed: int) -> None:
+def _start(steps: int, warmup: int, seed: int, depth: int | None) -> None:
     now = studio()
     asked = COUNTS[now.settings.objective]
     if choices.renew_claim(now.project):
@@ -172,6 +194,7 @@ def _start(steps: int, warmup: int, seed: int) -> None:
             _typed(asked.key, steps),
             _typed(asked.warmup_key, warmup),
             _typed("run-seed", seed),
+            choices.typed("depth", depth) if now.settings.objective == "throughput" else None,
         )
 
 

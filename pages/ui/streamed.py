@@ -23,7 +23,8 @@ def show(now: Studio, job: jobs.Job) -> None:
     _numbers(result)
     _pace(result)
     _between(result)
-    _baselines(result)
+    if result["baseline_s"]:
+        _baselines(result)
     _timelines(result)
     results.devices(result, "sample")
 

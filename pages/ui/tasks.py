@@ -63,7 +63,7 @@ def start_place(
     return _start(now, argv, about)
 
 
-def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
+def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement; it gets a copy of its own, so that editing on does no harm."""
     key = devices_key(now.placement)
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
@@ -79,7 +79,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int) -> str:
         "objective": now.settings.objective,
         "predicted_s": now.simulated.value,
     }
-    return _start(now, commands.run(now.project, path, steps, warmup, seed), about)
+    return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
 
 
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:

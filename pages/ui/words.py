@@ -44,6 +44,11 @@ STAGES = (
     "A stage is the work that a device does on one sample before another device goes on with it."
     " Each stage works on another sample."
 )
+DEPTH = (
+    "How many samples may be on their way at once. Left empty it is one for each stage and a few"
+    " more, or as many as memory holds. More do not make the pipeline faster, only each sample"
+    " wait longer; fewer than there are stages leave devices idle."
+)
 BOUND = "No placement at all can be faster than this, whatever method finds it."
 OPTIMUM = (
     "All values are predicted. The optimum is the best that any placement could reach; nobody knows"

@@ -35,13 +35,13 @@ MOST_COUNTS = 4
 READ_ONLY = "This project is open in another session; here it can only be looked at."
 
 
-def show(*, numbers: bool = True) -> None:
+def show(*, numbers: bool = True, height: int = 600) -> None:
     """Draw picture and panel, with the predicted numbers above where they are wanted."""
     _numbers(numbers)
     left, right = st.columns([0.66, 0.34], gap="small")
     with left:
         _store()
-        _draw()
+        _draw(height)
     with right:
         _side(not numbers)
         _hints()
@@ -61,7 +61,7 @@ def _store() -> None:
 
 
 @st.fragment(key="canvas")
-def _draw() -> None:
+def _draw(height: int) -> None:
     # A callback that was cut short leaves its edits behind.
     if _apply():
         st.rerun()
@@ -78,7 +78,7 @@ def _draw() -> None:
         ack=choices.last_op(),
         session=choices.nonce(),
         read_only=not choices.may_write(),
-        height=600,
+        height=height,
         on_ops=_on_ops,
         marks=critical_ops(now.problem, now.simulated),
         empty="" if now.model.graph.ops else "This model has no ops.",

@@ -136,6 +136,28 @@ def test_a_throughput_placement_can_be_run_and_asks_for_samples():
     assert "--objective throughput --steps 200 --warmup 3" in app.code[-1].value
 
 
+def test_the_depth_is_chosen_by_the_run_unless_it_is_typed():
+    app, project = opened()
+    field = next(n for n in app.number_input if n.label == "Most samples in flight")
+    assert field.value is None and "--depth" not in app.code[-1].value
+    app = checked(field.set_value(2).run())
+    assert app.code[-1].value.endswith("--seed 0 --depth 2")
+    next(b for b in app.button if b.label == "Run (emulated)").click().run()
+    job = jobs.latest(project.folder, "run")
+    assert job.argv[-3:] == ("--depth", "2", "--jsonl")
+    jobs.stop(project.folder, job.id)
+    assert project.settings.form["depth"] == 2
+
+
+def test_a_stopped_pipeline_tells_what_came_out_and_compares_with_nothing():
+    app, project = opened()
+    finished(project, cancelled=True, baseline_s={}, all_cores_s=None)
+    shown = texts(checked(app.run()))
+    assert "Stopped before all samples were through" in shown
+    assert metric(app, "Measured throughput").value == "276 samples/s"
+    assert "Against one device alone" not in shown
+
+
 def test_the_goal_alone_never_stands_in_the_way_of_a_run():
     """Whether a placement can be run depends on the model and the machine, as for a step."""
     for machine in ("local", "null-2", "pcie-4gpu"):

@@ -1,0 +1,273 @@
+"""Timelines as rows and bars for the eye: what is drawn, what a bar stands for; no Streamlit."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pages.ui import units
+from pages.ui.canvas.wording import shortened
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Span, Timeline
+from placement.idle import idle_s
+
+LINK_COLOUR = "#8a8f98"
+DARK, LIGHT = "#14181f", "#ffffff"
+KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
+# More bars than this are more than a screen has room for: short neighbours are drawn as one.
+MOST_BARS = 1500
+LONGEST_NAME, MOST_NAMES = 60, 3
+
+# Source ops that a span stands for.
+OpsOf = Callable[[Span], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A device, or a link as "src->dst"; `about` says how busy it is."""
+
+    name: str
+    colour: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stretch of one row: a segment, a tensor, or several short ones drawn as one."""
+
+    row: int
+    start_s: float
+    end_s: float
+    colour: str
+    text: str
+    tip: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+    path: bool = False
+
+    @cached_property
+    def ink(self) -> str:
+        """Dark or light letters, whichever reads better on the bar."""
+        red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
+        return DARK if 0.3 * red + 0.59 * green + 0.11 * blue > 135 else LIGHT
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One timeline among those that share an axis.
+
+    `idle` and `path` are stretches as (row, start, end); those of the path carry their kind.
+    """
+
+    key: str
+    title: str
+    note: str
+    rows: tuple[Row, ...]
+    bars: tuple[Bar, ...]
+    end_s: float
+    idle: tuple[tuple[int, float, float], ...] = ()
+    path: tuple[tuple[int, float, float, str], ...] = field(default=())
+
+    def selected(self, ops: Iterable[str]) -> list[int]:
+        """Numbers of the bars that stand for any of these ops."""
+        chosen = set(ops)
+        return [i for i, bar in enumerate(self.bars) if not chosen.isdisjoint(bar.ops)]
+
+    def to_data(self, ops: Iterable[str] = ()) -> dict[str, Any]:
+        """What the browser draws; the names of ops stay here."""
+        return {
+            "key": self.key,
+            "title": self.title,
+            "note": self.note,
+            "rows": [{"name": shown(r.name), "about": r.about} for r in self.rows],
+            "bars": [
+                {
+                    "row": b.row,
+                    "start_s": b.start_s,
+                    "end_s": b.end_s,
+                    "colour": b.colour,
+                    "ink": b.ink,
+                    "text": b.text,
+                    "tip": list(b.tip),
+                    "path": b.path,
+                }
+                for b in self.bars
+            ],
+            "idle": [list(i) for i in self.idle],
+            "path": [list(p) for p in self.path],
+            "end_s": self.end_s,
+            "selected": self.selected(ops),
+        }
+
+
+def shown(row: str) -> str:
+    """A device's name, or a link's with an arrow."""
+    return row.replace("->", " → ")
+
+
+def nothing(span: Span) -> tuple[str, ...]:
+    """The `OpsOf` of a timeline whose graph is not the one on the screen."""
+    return ()
+
+
+def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:
+    """Source ops by span: those of a segment; of a transfer its maker's and its readers' there."""
+    kernels, graph = problem.kernels, problem.graph
+    members = {segment.kernels[0]: segment.kernels for segment in schedule.segments}
+    device_of = {kernel: s.device for s in schedule.segments for kernel in s.kernels}
+    tensors = {tensor.name: tensor for tensor in kernels.tensors}
+
+    def found(span: Span) -> tuple[str, ...]:
+        if span.kind == "compute":
+            names: Iterable[str] = members.get(span.name, (span.name,))
+        else:
+            tensor, there = tensors.get(span.name), span.device.partition("->")[2]
+            if tensor is None:
+                return ()
+            readers = [c for c in tensor.consumers if device_of.get(c) == there]
+            names = [*([tensor.producer] if tensor.producer else []), *readers]
+        at = sorted(
+            {i for n in names if n in kernels.index for i in problem.sources[kernels.index[n]]}
+        )
+        return tuple(graph.ops[i].name for i in at)
+
+    return found
+
+
+def panel(
+    key: str,
+    title: str,
+    note: str,
+    timeline: Timeline,
+    colours: Mapping[str, str],
+    *,
+    of: OpsOf = nothing,
+    path: Sequence[Span] = (),
+    against: Timeline | None = None,
+    most: int = MOST_BARS,
+) -> Panel:
+    """A timeline with the critical `path` marked; rows are all devices, then the links in use.
+
+    `against` is the prediction of a measured timeline: each bar then tells what was predicted.
+    """
+    busy, step_s = timeline.busy_s(), timeline.step_s
+    links = sorted({s.device for s in timeline.spans if s.device not in colours})
+    names = [*colours, *links]
+    number = {name: i for i, name in enumerate(names)}
+    rows = tuple(
+        Row(name, colours.get(name, LINK_COLOUR), _busy(busy.get(name, 0.0), step_s))
+        for name in names
+    )
+    on_path = {_id(s) for s in path}
+    predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
+    bars = [
+        _bar(s, number[s.device], rows, of(s), _id(s) in on_path, predicted.get(_id(s)))
+        for s in timeline.spans
+    ]
+    return Panel(
+        key,
+        title,
+        note,
+        rows,
+        tuple(thinned(bars, most)),
+        step_s,
+        tuple((number[name], *i) for name in colours for i in idle_s(timeline, name)),
+        tuple((number[s.device], s.start_s, s.end_s, s.kind) for s in path),
+    )
+
+
+def _bar(
+    span: Span,
+    row: int,
+    rows: Sequence[Row],
+    ops: tuple[str, ...],
+    on_path: bool,
+    predicted_s: float | None,
+) -> Bar:
+    """A bar that stands for one span."""
+    tip = _tip(span, ops, on_path, predicted_s)
+    return Bar(
+        row, span.start_s, span.end_s, rows[row].colour, name_of(span, ops), tip, ops, on_path
+    )
+
+
+def name_of(span: Span, ops: Sequence[str]) -> str:
+    """What people know a span by: a segment by its first op, a transfer by its tensor."""
+    return shortened(ops[0] if ops and span.kind == "compute" else span.name, LONGEST_NAME)
+
+
+def thinned(bars: Sequence[Bar], most: int = MOST_BARS) -> list[Bar]:
+    """At most about `most` bars: short neighbours of a row that nearly touch are drawn as one.
+
+    Nobody can tell them apart at that size anyway. What is on the critical path and what is not are
+    never mixed.
+    """
+    if len(bars) <= most:
+        return list(bars)
+    end_s = max(bar.end_s for bar in bars)
+    grain_s = end_s / (4 * most)
+    while True:
+        joined = _joined(bars, grain_s)
+        if len(joined) <= most or grain_s >= end_s:
+            return joined
+        grain_s *= 2
+
+
+def _joined(bars: Sequence[Bar], grain_s: float) -> list[Bar]:
+    groups: list[list[Bar]] = []
+    for bar in sorted(bars, key=lambda b: (b.row, b.start_s, b.end_s)):
+        last = groups[-1] if groups else None
+        if (
+            last is not None
+            and (bar.row, bar.path) == (last[0].row, last[0].path)
+            and bar.end_s - bar.start_s < grain_s
+            and last[-1].end_s - last[-1].start_s < grain_s
+            and bar.start_s - last[-1].end_s < grain_s
+            and bar.end_s - last[0].start_s < 8 * grain_s
+        ):
+            last.append(bar)
+        else:
+            groups.append([bar])
+    return [_one(group) for group in groups]
+
+
+def _one(group: Sequence[Bar]) -> Bar:
+    if len(group) == 1:
+        return group[0]
+    first = group[0]
+    rest = f"and {len(group) - 1} more, too short to be drawn apart"
+    return replace(
+        first,
+        end_s=max(bar.end_s for bar in group),
+        text=f"{len(group)} bars",
+        tip=(first.tip[0], rest, *(("on the critical path",) if first.path else ())),
+        ops=tuple(dict.fromkeys(op for bar in group for op in bar.ops)),
+    )
+
+
+def _id(span: Span) -> tuple[str, str, str]:
+    return span.kind, span.name, span.device
+
+
+def _busy(busy_s: float, step_s: float) -> str:
+    return f"busy {busy_s / step_s:.0%} of the time" if step_s else "idle"
+
+
+def _tip(
+    span: Span, ops: Sequence[str], on_path: bool, predicted_s: float | None
+) -> tuple[str, ...]:
+    """What hovering tells, line by line; the browser adds when."""
+    lines = [shortened(name_of(span, ops), 120), f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
+    if span.kind == "transfer" and span.num_bytes:
+        lines.append(units.num_bytes(span.num_bytes))
+    if span.kind == "compute" and len(ops) > 1:
+        more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
+        names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
+        lines.append(f"{len(ops)} ops: {names}{more}")
+    if predicted_s is not None:
+        error = predicted_s / span.duration_s - 1 if span.duration_s else None
+        off = "" if error is None else f", {units.percent(error, signed=True)} against measured"
+        lines.append(f"predicted {units.seconds(predicted_s)}{off}")
+    if on_path:
+        lines.append("on the critical path")
+    return tuple(lines)

@@ -1,0 +1,234 @@
+"""Timelines of one step: predicted and measured on one axis, their bars tied to the picture."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import (
+    choices,
+    gantt,
+    gantt_component,
+    jobs,
+    redraw,
+    results,
+    running,
+    studio,
+    tasks,
+    units,
+    words,
+)
+from pages.ui.canvas import device_colour
+from pages.ui.messages import plain_errors
+from pages.ui.studio import Studio
+from placement.core.schedule import schedule_from_json
+from placement.core.timeline import Timeline, timeline_from_json
+from placement.critical import critical_path
+
+KEY = "gantt"
+MOST_RUNS = 50
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A finished run of the model and machine on the screen."""
+
+    job: jobs.Job
+    result: Mapping[str, Any]
+
+    @property
+    def timeline(self) -> Timeline:
+        return timeline_from_json(self.result["timeline"])
+
+    @property
+    def predicted(self) -> Timeline:
+        """What was predicted of the very placement that ran."""
+        return timeline_from_json(self.result["predicted_timeline"])
+
+    @property
+    def streams(self) -> bool:
+        return tasks.is_stream(self.result)
+
+    @property
+    def verb(self) -> str:
+        return "Emulated" if self.result.get("emulated") else "Measured"
+
+
+def runs(now: Studio) -> list[Measured]:
+    """Runs of this model and machine for the goal that is set, the newest first."""
+    wanted = now.settings.objective == "throughput"
+    found = []
+    for job_id in jobs.listed(now.project.folder, "run")[:MOST_RUNS]:
+        job = jobs.read(now.project.folder, job_id)
+        if job.status == "done" and job.result is not None and results.of_this(now, job):
+            run = Measured(job, job.result)
+            found += [run] if run.streams == wanted else []
+    return found
+
+
+def chosen(now: Studio) -> Measured | None:
+    """The run beside the prediction: the one picked last, else the newest."""
+    found = runs(now)
+    return next((r for r in found if r.job.id == choices.run_shown()), found[0] if found else None)
+
+
+@st.fragment(key="timeline")
+def show() -> None:
+    """The numbers of prediction and run, and both timelines."""
+    with plain_errors():
+        now = studio.studio()
+        run = chosen(now)
+        _numbers(now, run)
+        if run is not None:
+            _warn(now, run)
+        gantt_component.draw(
+            panels(now, run),
+            key=KEY,
+            of=f"{now.shelf.folder.name} {now.named.name}",
+            began="the step" if now.settings.objective == "latency" else "the first sample",
+            selection=choices.selection(),
+            on_pick=_on_pick,
+        )
+
+
+def colours_of(now: Studio) -> dict[str, str]:
+    """Devices in declared order, each in the colour that it has everywhere."""
+    return {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+
+
+def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
+    """The prediction of the placement on the screen, and below it the run."""
+    predicted, streams = now.simulated, now.settings.objective == "throughput"
+    found = [
+        gantt.panel(
+            "predicted",
+            "Predicted, one sample alone" if streams else "Predicted",
+            f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {now.costs}",
+            predicted.timeline,
+            colours_of(now),
+            of=gantt.ops_of(now.problem, predicted.schedule),
+            path=predicted.critical_path,
+        )
+    ]
+    return found if run is None else [*found, _panel_of(now, run)]
+
+
+def _panel_of(now: Studio, run: Measured) -> gantt.Panel:
+    timeline, alone = run.timeline, "one sample alone" if run.result.get("emulated") else ""
+    title = f"{run.verb}, {alone or 'the first samples of the full pipeline'}"
+    return gantt.panel(
+        f"run-{run.job.id}",
+        title if run.streams else f"{run.verb}, the step of median length",
+        f"{units.seconds(timeline.step_s)}, placement {run.job.about.get('placement')}",
+        timeline,
+        colours_of(now),
+        of=ops_of(now, run),
+        # Samples of a pipeline wait for each other in ways that their spans do not tell.
+        path=() if run.streams else critical_path(timeline),
+        against=run.predicted,
+    )
+
+
+def ops_of(now: Studio, run: Measured) -> gantt.OpsOf:
+    """Source ops of the run's spans; runs of earlier versions did not write down who ran what."""
+    told = run.result.get("schedule")
+    schedule = now.simulated.schedule if told is None else schedule_from_json(told)
+    return gantt.ops_of(now.problem, schedule)
+
+
+def _on_pick() -> None:
+    now = studio.studio()
+    found = gantt_component.picked(KEY, panels(now, chosen(now)))
+    if found is not None:
+        bar, add = found
+        before = choices.selection() if add else ()
+        choices.select(dict.fromkeys((*before, *bar.ops)))
+    redraw.only(*redraw.SELECTED)
+
+
+def _numbers(now: Studio, run: Measured | None) -> None:
+    cells = st.columns([0.24, 0.24, 0.2, 0.32], vertical_alignment="bottom")
+    streams = now.settings.objective == "throughput"
+    predicted = now.simulated.value
+    cells[0].metric(
+        "Predicted per sample" if streams else "Predicted step time",
+        units.seconds(predicted, now.problem.unit),
+        help=f"{words.BETWEEN if streams else words.STEP} {words.ESTIMATE * now.is_estimate}",
+    )
+    if run is None:
+        with cells[1]:
+            st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
+        reason = running.why_not(now)
+        if reason:
+            cells[2].caption("Cannot be measured here.", help=words.plain(reason))
+        return
+    measured = run.result["step_s"]["median"]
+    cells[1].metric(
+        f"{run.verb} {'per sample' if streams else 'step time'}",
+        units.seconds(measured),
+        help="The median of the run.",
+    )
+    if measured:
+        cells[2].metric(
+            "Prediction error",
+            units.percent(run.result["predicted_s"] / measured - 1.0, signed=True),
+            help="Of what was predicted for the placement that ran, against what was measured.",
+        )
+    with cells[3]:
+        _run_menu(now, run)
+
+
+def _run_menu(now: Studio, run: Measured) -> None:
+    found = runs(now)
+    labels = {r.job.id: running.label(r.job) for r in found}
+    key = f"timeline-run-{found[0].job.id}-{run.job.id}"
+    st.selectbox(
+        "Run",
+        list(labels),
+        index=list(labels).index(run.job.id),
+        key=key,
+        format_func=labels.__getitem__,
+        on_change=_pick_run,
+        args=(key, run.job.id),
+    )
+
+
+def _pick_run(key: str, drawn: str) -> None:
+    wanted = choices.changed(key, drawn)
+    if wanted is not None:
+        choices.show_run(str(wanted))
+    redraw.only("timeline", "analysis")
+
+
+def _warn(now: Studio, run: Measured) -> None:
+    """What to know before comparing the two."""
+    name = str(run.job.about.get("placement"))
+    changed = results.what_changed(now, run.job, run.result)
+    if not changed and name != now.named.name:
+        changed = f"The run is of the placement {name}, the prediction of {now.named.name}."
+    if changed:
+        st.warning(words.plain(changed), icon=":material/edit_note:")
+    if run.result.get("emulated"):
+        st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")
+
+
+def accuracy(run: Measured) -> Sequence[Mapping[str, Any]]:
+    """Predicted beside measured busy time of every device and link, for the placement that ran."""
+    if run.streams:
+        predicted, measured = run.result["loads_s"], run.result["busy_s"]
+    else:
+        predicted, measured = run.predicted.busy_s(), run.timeline.busy_s()
+    rows = []
+    for name in dict.fromkeys((*predicted, *measured)):
+        guess_s, found_s = predicted.get(name), measured.get(name)
+        known = guess_s is not None and found_s
+        rows.append(
+            {
+                "Device or link": gantt.shown(name),
+                "Predicted": "" if guess_s is None else units.seconds(guess_s),
+                run.verb: "not watched" if found_s is None else units.seconds(found_s),
+                "Error": units.percent(guess_s / found_s - 1, signed=True) if known else "",
+            }
+        )
+    return rows

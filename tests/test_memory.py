@@ -1,0 +1,71 @@
+"""Memory over time against its definition: who is alive at a moment, added up one by one."""
+
+import itertools
+
+import pytest
+
+from placement._memory import inner_peak_bytes, segment_param_bytes
+from placement._tasks import lower
+from placement.memory import memory_over_time
+from placement.segments import make_schedule
+from placement.simulate import simulate, times_of
+from tests.instances import random_devices, random_problem
+from tests.workloads import random_workload_problem
+
+
+def alive(problem, schedule, device, at_s):
+    """Bytes on a device at a moment at which nothing begins or ends."""
+    tasks = lower(problem, schedule)
+    times = times_of(problem, schedule, tasks)
+    total = 0
+    for s, segment in enumerate(schedule.segments):
+        if tasks.device[s] == device:
+            total += segment_param_bytes(problem, segment)
+            if times.start_s[s] < at_s < times.end_s[s]:
+                total += inner_peak_bytes(problem, segment)
+    for t, tensor in enumerate(problem.kernels.tensors):
+        made_by = None if tensor.producer is None else schedule.segment_of[tensor.producer]
+        reading = {schedule.segment_of[c] for c in tensor.consumers}
+        reads_s = [times.end_s[s] for s in reading if tasks.device[s] == device]
+        moves = [i for i, move in enumerate(tasks.transfers) if move.tensor == t]
+        coming = [i for i in moves if tasks.transfers[i].dst == device]
+        from_s, until_s = None, [times.step_s] if tensor.is_output else []
+        if coming:
+            from_s = times.sent_s[coming[0]]
+            until_s += reads_s or [times.arrived_s[coming[0]]]
+        elif made_by is None and reads_s:
+            from_s, until_s = 0.0, reads_s
+        elif made_by is not None and tasks.device[made_by] == device:
+            leaves = bool(reading - {made_by} or moves or tensor.is_output)
+            from_s = times.start_s[made_by] if leaves else None
+            until_s += [times.end_s[made_by], *reads_s, *(times.arrived_s[i] for i in moves)]
+        if from_s is not None and from_s < at_s < max(until_s):
+            total += tensor.num_bytes
+    return total
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_curve_is_what_is_alive_at_every_moment(seed):
+    problem = random_problem(seed)
+    schedule = make_schedule(problem, problem.placement_of(random_devices(problem, seed)))
+    step_s = simulate(problem, schedule).step_s
+    curves = memory_over_time(problem, schedule)
+    moments = sorted({at_s for curve in curves for at_s in curve.at_s})
+    assert moments[0] == 0.0 and moments[-1] == step_s
+    for device, curve in enumerate(curves):
+        for before, after in itertools.pairwise(moments):
+            held = [b for at_s, b in zip(curve.at_s, curve.held_bytes, strict=True)
+                    if at_s <= before][-1]  # fmt: skip
+            assert held == alive(problem, schedule, device, (before + after) / 2), f"seed {seed}"
+
+
+@pytest.mark.parametrize("problem", [random_problem(3), random_workload_problem(3)])
+def test_its_largest_value_is_the_peak_and_the_limit_is_the_devices(problem):
+    schedule = make_schedule(problem, problem.placement_of(random_devices(problem, 1)))
+    peaks = simulate(problem, schedule).peak_bytes
+    for device, curve in zip(
+        problem.machine.devices, memory_over_time(problem, schedule), strict=True
+    ):
+        assert curve.peak_bytes == peaks[device.name]
+        assert curve.limit_bytes == device.memory_bytes
+        assert curve.at_s[0] == 0.0 and list(curve.at_s) == sorted(set(curve.at_s))

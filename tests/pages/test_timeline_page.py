@@ -1,0 +1,166 @@
+"""The Timeline page in every state: without a run, beside one, edited since, for training."""
+
+import json
+
+import pytest
+
+from pages.ui import chain, choices, gantt, gantt_component, memories, studio, timelines
+from placement.core.timeline import Span
+from placement.levers import Lever
+from placement.memory import MemoryCurve, memory_over_time
+from placement.pipeline import simulate
+from tests.pages.problems import diamond, everywhere
+from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
+from tests.workloads import random_workload
+
+__all__ = ["own_home"]
+
+
+def test_without_a_run_the_prediction_stands_alone():
+    app, project = opened("timeline")
+    now = studio.Studio(project, project.settings)
+    assert [p.key for p in timelines.panels(now, timelines.chosen(now))] == ["predicted"]
+    shown = texts(app)
+    assert metric(app, "Predicted step time").value
+    assert "Measured step time" not in [m.label for m in app.metric]
+    assert "What would shorten it" in shown and "shorter**" in shown
+    assert "holds at most" in shown and "Training" not in shown
+
+
+@pytest.mark.parametrize("machine", ["laptop-gpu", "nvlink-8gpu", "null-2"])
+@pytest.mark.parametrize("goal", ["latency", "throughput"])
+def test_other_machines_and_goals(machine, goal):
+    app, _ = opened("timeline", machine=machine, objective=goal, model="onnx-squeezenet")
+    assert ("sets the pace" in texts(app)) == (goal == "throughput")
+
+
+def test_a_run_stands_beside_the_prediction_with_its_error():
+    app, project = opened("timeline")
+    finished_run(project)
+    checked(app.run())
+    assert metric(app, "Measured step time").value == "30 ms"
+    assert metric(app, "Prediction error").value == "-10.0%"
+    assert "Predicted against measured" in texts(app)
+    now = studio.Studio(project, project.settings)
+    predicted, measured = timelines.panels(now, timelines.chosen(now))
+    assert [b.ops for b in measured.bars] == [b.ops for b in predicted.bars]
+    assert "edited after this run" not in texts(app)
+
+
+def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
+    app, project = opened("timeline")
+    now = studio.Studio(project, project.settings)
+    now.shelf.add("mine", now.placement, "hand", {})
+    finished_run(project)
+    assert "edited after this run" not in texts(checked(app.run()))
+    now = studio.Studio(project, project.settings)
+    op = now.model.graph.ops[0].name
+    other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[op])
+    studio.edit(now, (op,), other)
+    assert "edited after this run" in texts(checked(app.run()))
+    assert metric(app, "Measured step time").value == "30 ms"
+
+
+def test_a_run_of_another_placement_is_told_apart():
+    app, project = opened("timeline")
+    finished_run(project)
+    now = studio.Studio(project, project.settings)
+    name = now.shelf.add("other", now.placement, "hand", {})
+    assert f"of the placement heft, the prediction of {name}." in texts(checked(app.run()))
+
+
+def test_runs_of_other_models_are_not_offered():
+    app, project = opened("timeline")
+    finished_run(project)
+    project.change(model="onnx-squeezenet")
+    checked(app.run())
+    assert "Measured step time" not in [m.label for m in app.metric]
+
+
+def test_training_graphs_show_both_schedules(tmp_path):
+    path = tmp_path / "training.json"
+    path.write_text(json.dumps(random_workload(4, num_nodes=12, training=True)))
+    app, _ = opened("timeline", model_kind="path", model=str(path), objective="throughput")
+    shown = texts(app)
+    assert "Training over micro-batches" in shown and "Simulated" in shown
+    before = metric(app, "GPipe step").value
+    field = next(n for n in app.number_input if n.label == "Micro-batches per step")
+    assert field.value == 8
+    checked(field.set_value(16).run())
+    assert metric(app, "GPipe step").value != before
+    assert metric(app, "1F1B bubble").value.endswith("%")
+
+
+def test_a_lever_reads_as_a_sentence():
+    problem = diamond()
+    of = gantt.ops_of(problem, predicted(problem).schedule)
+    told = [
+        chain.sentence(lever, of, "step", 0.010)
+        for lever in (
+            Lever("segment", "a", "cpu:0", 0.001),
+            Lever("tensor", "ra", "cpu:0->cpu:1", 0.002),
+            Lever("link", "cpu:0->cpu:1", "", 0.003),
+            Lever("device", "cpu:0", "", 0.004),
+        )
+    ]
+    assert [t.replace("\\", "") for t in told] == [
+        "If the segment of 2 ops that begins with a_conv on cpu:0 computed in half the time, the"
+        " step would be **1 ms shorter** (10.0%).",
+        "If the tensor ra from cpu:0 to cpu:1 were half as large, the step would be"
+        " **2 ms shorter** (20.0%).",
+        "If the link cpu:0 to cpu:1 were twice as fast, the step would be"
+        " **3 ms shorter** (30.0%).",
+        "If cpu:0 were twice as fast, the step would be **4 ms shorter** (40.0%).",
+    ]
+
+
+def predicted(problem):
+    return simulate(problem, everywhere(problem, b="cpu:1"))
+
+
+def test_a_path_reads_as_its_shares():
+    path = (Span("compute", "a", "cpu:0", 0.0, 0.003), Span("wait", "b", "cpu:1", 0.003, 0.004))
+    assert chain.in_words(path) == "4 ms, of which 75.0% computing (3 ms), 25.0% waiting (1 ms)."
+    assert chain.in_words(()) == "nothing takes any time."
+
+
+def limits(figure):
+    return [shape for shape in figure.layout.shapes if shape.line.dash == "dash"]
+
+
+def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
+    problem = diamond()
+    curves = memory_over_time(problem, predicted(problem).schedule)
+    near = [MemoryCurve(c.device, c.at_s, c.held_bytes, 2.0 * c.peak_bytes) for c in curves]
+    far = [MemoryCurve(c.device, c.at_s, c.held_bytes, 100.0 * c.peak_bytes) for c in curves]
+    colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
+    for drawn_curves, whole, num in ((near, False, 2), (far, False, 0), (far, True, 2)):
+        figure = memories.figure(drawn_curves, colours, {}, whole=whole)
+        assert len(limits(figure)) == num
+        for curve, trace in zip(drawn_curves, figure.data, strict=True):
+            assert list(trace.x) == [at_s * 1e3 for at_s in curve.at_s]
+            assert trace.line.shape == "hv"
+    assert "2" in memories.told(near[0]) and "50.0% of its" in memories.told(near[0])
+
+
+def test_every_bar_can_be_picked_and_nonsense_cannot(monkeypatch):
+    problem = diamond()
+    panel = gantt.panel(
+        "predicted", "", "", predicted(problem).timeline, {"cpu:0": "#111111", "cpu:1": "#222222"}
+    )
+    told = {}
+    monkeypatch.setattr(choices, "typed", lambda key, default: {"picked": told} if told else {})
+    assert gantt_component.picked("x", [panel]) is None
+    for wrong in (
+        {"panel": "other", "bar": 0},
+        {"panel": "predicted", "bar": len(panel.bars)},
+        {"panel": "predicted", "bar": -1},
+        {"panel": "predicted", "bar": True},
+        {"panel": "predicted", "bar": "0"},
+        {"panel": ["predicted"], "bar": 0},
+    ):
+        told = wrong
+        assert gantt_component.picked("x", [panel]) is None, wrong
+    for number, bar in enumerate(panel.bars):
+        told = {"panel": "predicted", "bar": number, "add": True}
+        assert gantt_component.picked("x", [panel]) == (bar, True)

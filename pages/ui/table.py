@@ -136,7 +136,7 @@ def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
 
 
 def _on_events() -> None:
-    redraw.only(*(("canvas", "side", "table") if "pick" in _apply() else ("table",)))
+    redraw.only(*(redraw.SELECTED if "pick" in _apply() else ("table",)))
 
 
 def _apply() -> set[str]:

@@ -28,7 +28,7 @@ function edgePath(points) {
 }
 
 function buildEdges(view, index) {
-  return view.edges.map((edge) => {
+  return view.edges.map((edge, number) => {
     const a = view.nodes[index.get(edge.from)];
     const b = view.nodes[index.get(edge.to)];
     const points = [[a.x, a.y + a.h / 2]];
@@ -38,6 +38,7 @@ function buildEdges(view, index) {
     const xs = points.map((p) => p[0]);
     const ys = points.map((p) => p[1]);
     return {
+      number,
       from: index.get(edge.from),
       to: index.get(edge.to),
       title: edge.title,
@@ -66,9 +67,16 @@ function edgeStyle(model, edge, hovered) {
   if (edge.tucked && !lit) return -1;
   if (lit) return LIT;
   if (model.marks[edge.from] > "0" && model.marks[edge.to] > "0") return CRITICAL;
+  return [PLAIN, MAYBE, CROSS][crossingOf(model, edge)];
+}
+
+// Does an edge carry data from device to device: 0 none of it, 1 a part, 2 all? Python knows what
+// is inside closed blocks; until it has answered an edit, whole colours must do.
+function crossingOf(model, edge) {
+  if (model.crossings) return Number(model.crossings[edge.number]);
   const [a, b] = [model.colours[edge.from], model.colours[edge.to]];
-  if (a === "*" || b === "*") return MAYBE;
-  return a === b ? PLAIN : CROSS;
+  if (a === "*" || b === "*") return 1;
+  return a === b ? 0 : 2;
 }
 
 // Edges of one style and width are one path: a picture is at most some twenty strokes.
@@ -78,8 +86,7 @@ function bundleEdges(model, hovered) {
     const style = edgeStyle(model, edge, hovered);
     if (style < 0) continue;
     const width = Math.round(edge.width);
-    const crossing = model.colours[edge.from] !== model.colours[edge.to];
-    const dashed = crossing && style >= CROSS;
+    const dashed = crossingOf(model, edge) > 0;
     const name = style * 100 + width * 2 + Number(dashed);
     let bundle = bundles.get(name);
     if (!bundle) {

@@ -3,6 +3,8 @@
 class Legend {
   constructor(row) {
     this.row = row;
+    this.row.setAttribute("role", "group");
+    this.row.setAttribute("aria-label", "Legend");
     this.shown = "";
   }
 
@@ -19,17 +21,20 @@ class Legend {
     const tones = model.tones ? this.ofTones(model.tones, theme) : [];
     const signs = element("span", "signs");
     for (const [sign, text, colour] of this.signs(model, theme)) {
-      const mark = element("span", "mark", sign);
+      const mark = element("span", `mark ${sign}`);
       mark.style.color = colour;
-      signs.append(mark, text);
+      const made = element("span", "key");
+      made.append(mark, text);
+      signs.append(made);
     }
     this.row.replaceChildren(...tones, signs);
   }
 
   signs(model, theme) {
     const signs = [];
-    if (model.devices.length > 1) signs.push(["┅", "between devices", theme.text]);
-    if (/[12]/.test(model.marks)) signs.push(["◆", "critical path", theme.critical]);
+    if (model.devices.length > 1) signs.push(["dashed", "between devices", theme.text]);
+    if (/[12]/.test(model.marks)) signs.push(["diamond", "critical path", theme.critical]);
+    signs.push(["wedge", "wider: more bytes", theme.faint]);
     return signs;
   }
 
@@ -70,4 +75,23 @@ class Legend {
     if (fact) made.append(element("span", "fact", fact));
     return made;
   }
+}
+
+// What the tooltip of a node says beside its devices.
+function toneLines(model, i) {
+  const lines = model.sums[i] ? [`computes ${model.sums[i]} in all`] : [];
+  const { tones } = model;
+  if (!tones || tones.codes[i] === "*") return lines;
+  const key = tones.keys[CODE.indexOf(tones.codes[i])];
+  if (key) lines.push(tones.ends ? `${tones.title}: ${key[0]}` : key[0]);
+  else if (tones.note) lines.push(tones.note);
+  return lines;
+}
+
+function crossingLines(model, edge) {
+  const [a, b] = [deviceAt(model.colours[edge.from]), deviceAt(model.colours[edge.to])];
+  const crossing = crossingOf(model, edge);
+  if (!crossing) return [];
+  if (a < 0 || b < 0) return [crossing === 1 ? "a part of it changes device" : "all of it changes device"];
+  return [`crosses from ${model.devices[a].label} to ${model.devices[b].label}`];
 }

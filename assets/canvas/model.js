@@ -15,6 +15,8 @@ class Model {
     this.marks = "";
     this.tones = null;
     this.hatched = false;
+    this.crossings = null;
+    this.sums = {};
   }
 
   setView(view) {
@@ -44,6 +46,8 @@ class Model {
     this.marks = data.marks;
     this.tones = data.tones ?? null;
     this.hatched = Boolean(data.hatched);
+    this.crossings = data.crossings || null;
+    this.sums = data.sums ?? {};
     for (const entry of pending) {
       if (entry.kind === "select") this.select(entry.nodes);
       else if (entry.kind === "assign") this.assign(entry.nodes, entry.device);
@@ -59,6 +63,7 @@ class Model {
   }
 
   assign(ids, device) {
+    this.crossings = null;
     for (const id of ids) {
       const i = this.index.get(id);
       if (i === undefined) continue;

@@ -143,10 +143,19 @@ function drawGroupFace(ctx, canvas, i, x, y, ink) {
   ctx.fillText(fitted(ctx, node.label, node.w - 44), x + 12, y + 15);
   ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 11px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.sub, node.w - 24), x + 12, y + 32);
+  const sub = fitted(ctx, node.sub, node.w - 24);
+  ctx.fillText(sub, x + 12, y + 32);
+  drawSum(ctx, model.sums[i], x + node.w - 12, y + 32, node.w - 36 - ctx.measureText(sub).width);
   drawFold(ctx, x + node.w - 15, y + 15, true, theme);
   const top = y + node.h - 16;
   drawMix(ctx, canvas, model.mixOf(i), x + 12, top, node.w - 24, 8);
+}
+
+// The time of all ops inside, where there is room for it.
+function drawSum(ctx, text, right, y, room) {
+  if (!text || ctx.measureText(text).width > room) return;
+  ctx.textAlign = "right";
+  ctx.fillText(text, right, y);
 }
 
 // Selection ring (dashed where only a part is selected) and the critical path's diamond.

@@ -47,6 +47,7 @@ function mixLines(model, mix) {
 
 function nodeLines(model, i) {
   const lines = [...model.nodes[i].title.split("\n"), ...mixLines(model, model.mixOf(i))];
+  lines.push(...toneLines(model, i));
   if (model.marks[i] === "2") lines.push("◆ on the critical path");
   if (model.marks[i] === "1") lines.push("◇ partly on the critical path");
   return lines;
@@ -55,9 +56,5 @@ function nodeLines(model, i) {
 function edgeLines(model, edge) {
   const name = (i) => model.nodes[i].label;
   const lines = [`${name(edge.from)} → ${name(edge.to)}`, ...edge.title.split("\n")];
-  const [a, b] = [deviceAt(model.colours[edge.from]), deviceAt(model.colours[edge.to])];
-  if (a >= 0 && b >= 0 && a !== b) {
-    lines.push(`crosses from ${model.devices[a].label} to ${model.devices[b].label}`);
-  }
-  return lines;
+  return [...lines, ...crossingLines(model, edge)];
 }

@@ -157,6 +157,17 @@ def difference(
     return canvas.tones_by_class(view, classes, keys, by="difference", title=title)
 
 
+def sums(now: Studio, view: canvas.View) -> dict[int, str]:
+    """How long the ops of each closed block compute, each on its device; by node."""
+    seconds = qualities.seconds(now.problem, now.placement)
+    total = canvas.sums_by_node(view, seconds)
+    return {
+        i: units.seconds(float(total[i]), now.problem.unit)
+        for i, node in enumerate(view.nodes)
+        if node.group >= 0
+    }
+
+
 def devices(now: Studio) -> list[canvas.DeviceKey]:
     """The legend of devices: name, colour, hatch, and what the prediction says of each."""
     names, predicted = [d.name for d in now.machine.devices], now.simulated

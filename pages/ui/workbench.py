@@ -84,6 +84,8 @@ def _draw(height: int) -> None:
         empty="" if now.model.graph.ops else "This model has no ops.",
         tones=chosen.tones,
         hatched=chosen.hatched,
+        crossings=canvas.crossings(view, now.model.graph, placed),
+        sums=colouring.sums(now, view),
     )
 
 

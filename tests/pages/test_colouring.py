@@ -226,3 +226,21 @@ def test_hostile_types_are_short_and_printable():
 
 def _names(problem):
     return [op.name for op in problem.graph.ops]
+
+
+def test_crossings_count_what_changes_device_inside_closed_blocks_too():
+    graph = blocks(num_blocks=3)
+    view = canvas.build_view(graph, frozenset())
+    devices = np.array([i % 3 for i in range(len(graph.ops))])
+    index, node_of = graph.index, view.node_of_op
+    expected = []
+    for edge in view.edges:
+        moves = [
+            devices[index[t.producer]] != devices[index[c]]
+            for t in graph.tensors
+            for c in t.consumers
+            if (node_of[index[t.producer]], node_of[index[c]]) == (edge.start, edge.end)
+        ]
+        expected.append("2" if all(moves) else "1" if any(moves) else "0")
+    assert canvas.crossings(view, graph, devices) == "".join(expected)
+    assert set(canvas.crossings(view, graph, devices * 0)) == {"0"}

@@ -45,11 +45,12 @@ Only `component` uses Streamlit. Everything else is pure and depends on no devic
 
 from typing import TYPE_CHECKING, Any
 
+from pages.ui.canvas.crossing import crossings
 from pages.ui.canvas.expansion import default_expanded, expanded_after, reveal
 from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
 from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, scope_tree
-from pages.ui.canvas.toning import Tones
+from pages.ui.canvas.toning import Tones, sums_by_node
 from pages.ui.canvas.toning import by_class as tones_by_class
 from pages.ui.canvas.toning import by_value as tones_by_value
 from pages.ui.canvas.viewmodel import network
@@ -66,6 +67,7 @@ __all__ = [
     "Tones",
     "View",
     "build_view",
+    "crossings",
     "default_expanded",
     "device_colour",
     "device_keys",
@@ -80,6 +82,7 @@ __all__ = [
     "reveal",
     "scope_tree",
     "selection_marks",
+    "sums_by_node",
     "tones_by_class",
     "tones_by_value",
 ]

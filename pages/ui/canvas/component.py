@@ -50,13 +50,16 @@ def draw_canvas(
     empty: str = "",
     tones: Tones | None = None,
     hatched: bool = False,
+    crossings: str = "",
+    sums: Mapping[int, str] | None = None,
 ) -> Any:
     """Draw a view with its colours.
 
     `selection` and `marks` (the critical path) are op names. `ack` is the number of the last edit
     that Python has applied. `read_only` keeps selection and expansion but assigns nothing. `empty`
     is shown over the canvas where the graph has no ops. `tones` colour the cards by something else
-    than the device; `hatched` draws the hatch of each device too.
+    than the device; `hatched` draws the hatch of each device too. `crossings` says which edges lead
+    from device to device, `sums` what to write on closed blocks, by node.
     """
     if paint.view != view.hash or (tones and tones.view != view.hash):
         raise ValueError("The paint was made for another view; call paint() with this one.")
@@ -71,6 +74,8 @@ def draw_canvas(
         "devices": [vars(device) for device in devices],
         "tones": tones.payload() if tones else None,
         "hatched": hatched,
+        "crossings": crossings,
+        "sums": {str(node): text for node, text in (sums or {}).items()},
         "ack": ack,
         "session": session,
         "readOnly": read_only,

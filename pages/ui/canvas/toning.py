@@ -101,9 +101,7 @@ def by_value(
 
     The scale spans what is visible; nodes with nothing have no colour.
     """
-    values = np.asarray(value_of_op, dtype=np.float64)
-    values = np.where(np.isfinite(values), values, 0.0)
-    sums = np.bincount(np.asarray(view.node_of_op), weights=values, minlength=len(view.nodes))
+    sums = sums_by_node(view, value_of_op)
     palette = colours("scale")
     make = scales.logarithmic if logarithmic else scales.linear
     scale = make(sums, len(palette))
@@ -117,6 +115,14 @@ def by_value(
     )
     codes = "".join(_code(int(step), len(palette)) for step in steps)
     return Tones(view.hash, by, title, codes, keys, {}, (said[0], said[-1]), note)
+
+
+def sums_by_node(view: View, value_of_op: ArrayLike) -> NDArray[np.float64]:
+    """The sum over the ops of each visible node; what is not finite counts as nothing."""
+    values = np.asarray(value_of_op, dtype=np.float64)
+    values = np.where(np.isfinite(values), values, 0.0)
+    nodes = np.asarray(view.node_of_op, dtype=np.int64)
+    return np.bincount(nodes, weights=values, minlength=len(view.nodes))
 
 
 def shared_out(counts: Sequence[int], places: int) -> list[int]:

@@ -1,0 +1,43 @@
+"""Which edges of a view carry tensors from one device to another, inside closed blocks too."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pages.ui.canvas.memo import remembered
+from pages.ui.canvas.views import View
+from placement.core.graph import Graph
+
+Ints = NDArray[np.int64]
+
+
+def crossings(view: View, graph: Graph, device_of_op: Sequence[int] | Ints) -> str:
+    """One character per edge: 0 nothing of it changes device, 1 a part does, 2 all of it."""
+    starts, ends, edge = _pairs((view, graph))
+    device = np.asarray(device_of_op, dtype=np.int64)
+    crosses = device[starts] != device[ends]
+    total = np.bincount(edge, minlength=len(view.edges))
+    crossing = np.bincount(edge, weights=crosses, minlength=len(view.edges))
+    codes = np.where(crossing == 0, "0", np.where(crossing == total, "2", "1"))
+    return "".join(codes.tolist())
+
+
+@remembered(24, key=lambda shown: shown[0].hash)
+def _pairs(shown: tuple[View, Graph]) -> tuple[Ints, Ints, Ints]:
+    """Makers, readers and edges of all data between different nodes, as indices."""
+    view, graph = shown
+    index, node_of = graph.index, view.node_of_op
+    edges = {(edge.start, edge.end): i for i, edge in enumerate(view.edges)}
+    found = []
+    for tensor in graph.tensors:
+        if tensor.producer is None:
+            continue
+        maker = index[tensor.producer]
+        for name in tensor.consumers:
+            reader = index[name]
+            edge = edges.get((node_of[maker], node_of[reader]))
+            if edge is not None:
+                found.append((maker, reader, edge))
+    pairs = np.array(found, dtype=np.int64).reshape(-1, 3)
+    return pairs[:, 0], pairs[:, 1], pairs[:, 2]

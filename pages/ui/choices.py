@@ -221,3 +221,23 @@ def remember(name: str, key: str) -> Callable[[], None]:
             opened.change(touch=False, form={**opened.settings.form, name: value})
 
     return keep
+
+
+def preset(key: str, value: Any) -> None:
+    """What a widget holds at first; to be called before it is drawn, every time.
+
+    Where its value may be set by a callback too, this takes the place of the widget's own default.
+    """
+    st.session_state.setdefault(key, value)
+
+
+def put(key: str, value: Any) -> None:
+    """Set a widget; from a callback only."""
+    st.session_state[key] = value
+
+
+def store(name: str, value: Any) -> None:
+    """Keep something in the forms of this project; a session that only looks keeps nothing."""
+    if may_write():
+        opened = project()
+        opened.change(touch=False, form={**opened.settings.form, name: value})

@@ -12,6 +12,7 @@ from pages.ui.canvas import device_colour
 from pages.ui.standing import Standing
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
+from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.pipeline import Simulated
 from placement.throughput import loads_s
@@ -147,18 +148,18 @@ def _device_label(now: Studio, name: str) -> str:
 def _load(now: Studio, side: Side, device: str) -> str:
     """Ops of a device, how long it is busy, and its memory."""
     number = side.placement.ops_per_device().get(device, 0)
-    busy_s = busy_of(now, side)[device]
+    busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
     share = busy_s / side.row.value_s if side.row.value_s else 0.0
     memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
     ops = f"{number} op{'s' * (number != 1)}"
     return f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({share:.0%}), {memory}"
 
 
-def busy_of(now: Studio, side: Side) -> Mapping[str, float]:
-    """Seconds that each device works per step; per sample, sending counts too."""
-    if now.settings.objective == "throughput":
-        return loads_s(now.problem, side.simulated.schedule, side.placement.replicas)
-    return {d.name: side.simulated.busy_s.get(d.name, 0.0) for d in now.machine.devices}
+def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
+    """Seconds that devices work per step; per sample, where sending counts too."""
+    if problem.objective == "throughput":
+        return loads_s(problem, simulated.schedule, placement.replicas)
+    return simulated.busy_s
 
 
 def timelines(now: Studio, sides: Sequence[Side], key: str = "compared") -> None:

@@ -51,7 +51,7 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     now = opened(objective="throughput")
     placed(now, "round_robin")
     [side] = sides_of(now, "round_robin")
-    busy = comparing.busy_of(now, side)
+    busy = comparing.busy_of(now.problem, side.simulated, side.placement)
     assert max(busy.values()) == pytest.approx(side.row.value_s)
     assert "Predicted rate" in dict(comparing.rows_of(now, [side]))
 

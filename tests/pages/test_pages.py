@@ -11,7 +11,7 @@ from pages.ui import jobs, messages, owner, projects, studio, tasks
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
-PAGES = ("model", "devices", "place", "run", "compare")
+PAGES = ("model", "devices", "place", "run", "compare", "what_if")
 
 
 @pytest.fixture(autouse=True)

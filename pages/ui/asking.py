@@ -1,0 +1,154 @@
+"""What a method would do on a what-if machine: asked in a job, kept apart from real placements."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import (
+    choices,
+    conditions,
+    finding,
+    jobs,
+    methods,
+    tasks,
+    trials,
+    units,
+    working,
+)
+from pages.ui.shelf import Named, Shelf
+from pages.ui.studio import Studio, studio
+from placement.what_if import Conditions, conditions_from_json
+
+HELP = (
+    "The method places the model for the machine that the sliders describe. What it finds is kept"
+    " in a list of its own, apart from the placements of the real machine."
+)
+
+
+def show(now: Studio) -> None:
+    """Ask a method, watch it, and see what was found for earlier conditions."""
+    st.subheader("What would a method do there?", help=HELP)
+    _form(now)
+    working.show(now, "what-if", finding.live)
+    _answers(now)
+
+
+def _form(now: Studio) -> None:
+    offered = methods.fitting(now.problem)
+    latest = jobs.latest(now.project.folder, "what-if")
+    locked = not choices.may_write()
+    method, limit, go = st.columns([0.4, 0.25, 0.35], vertical_alignment="bottom")
+    name = method.selectbox("Method", list(offered), key="what-if-method", disabled=locked)
+    limit_s = limit.number_input(
+        "Time limit (s)",
+        min_value=0.1,
+        value=methods.time_limit_s(offered[name]),
+        placeholder="none",
+        key=f"what-if-limit-{name}",
+        disabled=locked,
+    )
+    go.button(
+        "Place for the what-if machine",
+        type="primary",
+        width="stretch",
+        disabled=locked or (latest is not None and latest.is_live),
+        on_click=_ask,
+        args=(name, limit_s),
+    )
+
+
+def _ask(name: str, limit_s: float | None) -> None:
+    """With what sliders and fields hold now: a click may come before the page was drawn with it."""
+    now = studio()
+    placer = str(choices.typed("what-if-method", name))
+    limit_s = choices.typed(f"what-if-limit-{placer}", limit_s)
+    if choices.renew_claim(now.project):
+        tasks.start_what_if(now, conditions.live(now), placer, limit_s)
+
+
+def _answers(now: Studio) -> None:
+    shelf = trials.what_if_shelf(now.project.folder, now.shelf.folder.name)
+    items = shelf.items[::-1]
+    if not items:
+        st.caption("Nothing was asked yet for this model and these devices.")
+        return
+    names = [item.name for item in items]
+    column = st.column_config
+    locked = not choices.may_write()
+    buttons: dict[str, Any] = {}
+    if not locked:
+        buttons = {
+            "Sliders": column.ButtonColumn(
+                key="what-if-set", on_click=_set, args=(names,), help="Set the sliders like that."
+            ),
+            "Placement": column.ButtonColumn(
+                key="what-if-keep",
+                on_click=_keep,
+                args=(names,),
+                help="Put it among the placements of the real machine, to look at, edit and run.",
+            ),
+        }
+    st.dataframe(
+        [_cells(item) for item in items],
+        column_config={
+            "There": column.TextColumn(help="Simulated on its what-if machine."),
+            "Here": column.TextColumn(help="Simulated on the machine as it is."),
+            "For": column.TextColumn(width="large"),
+            **buttons,
+        },
+        column_order=["Method", "For", "There", "Here", "Goal", *buttons],
+        hide_index=True,
+        key="what-if-answers",
+        alt="What methods found for what-if machines, the newest first",
+    )
+    st.caption("All simulated. These placements are for machines that are not here.")
+
+
+def _cells(item: Named) -> dict[str, Any]:
+    facts = item.facts
+    return {
+        "Method": item.name,
+        "For": conditions.in_words(conditions_of(item)),
+        "There": units.stated(facts["value"], facts["unit"]),
+        "Here": units.stated(facts["unchanged_value"], facts["unit"]),
+        "Goal": trials.GOALS[facts["objective"]],
+        "Sliders": "Set",
+        "Placement": "Keep",
+    }
+
+
+def conditions_of(item: Named) -> Conditions:
+    return conditions_from_json(item.facts.get("what_if", {}))
+
+
+def _clicked(now: Studio, key: str, names: Sequence[str]) -> tuple[Shelf, Named] | None:
+    """The row whose button was clicked, where it is still there."""
+    click = choices.typed(key, None)
+    if click is None or not 0 <= click["row"] < len(names):
+        return None
+    shelf = trials.what_if_shelf(now.project.folder, now.shelf.folder.name)
+    found = next((i for i in shelf.items if i.name == names[click["row"]]), None)
+    return None if found is None else (shelf, found)
+
+
+def _set(names: Sequence[str]) -> None:
+    now = studio()
+    clicked = _clicked(now, "what-if-set", names)
+    if clicked is not None:
+        conditions.put(now, conditions_of(clicked[1]))
+
+
+def _keep(names: Sequence[str]) -> None:
+    """Copy the placement to the real machine's shelf, with nothing that was claimed about it."""
+    now = studio()
+    clicked = _clicked(now, "what-if-keep", names)
+    if clicked is None or not choices.renew_claim(now.project):
+        return
+    shelf, item = clicked
+    placement = dataclasses.replace(shelf.read(item.name), machine=now.machine.name)
+    facts = {"what_if": item.facts.get("what_if", {})}
+    name = now.shelf.add(item.name, placement, item.made_by, facts, show=False)
+    now.project.change()
+    choices.say("success", f"{name} is now among the placements; here it is predicted anew.")

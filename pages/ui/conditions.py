@@ -1,0 +1,251 @@
+"""Sliders for a what-if machine: speed of devices, bandwidth and delay of links, memory limits."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.ui import choices, units, words
+from pages.ui.studio import Studio, studio
+from placement.core.machine import Device
+from placement.what_if import UNCHANGED, Conditions, changes, conditions_from_json
+
+T = TypeVar("T")
+SPEEDS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
+LINKS = (0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 10.0)
+# A slider each up to so many devices, then one for all devices of a kind.
+MOST_SLIDERS = 9
+# What a memory slider says for "as it is" and for no limit; bytes are never below zero.
+AS_IT_IS, NO_LIMIT = -1, -2
+BANDWIDTH_HELP = "How many bytes per second every link carries: ×2 sends a tensor in half the time."
+DELAY_HELP = "The time before the first byte of a tensor arrives, on every link."
+SPEED_HELP = "At ×0.5 the device takes twice as long for all that it computes."
+
+
+@dataclass(frozen=True)
+class Group:
+    """Devices that share a slider."""
+
+    label: str
+    names: tuple[str, ...]
+
+
+def groups(devices: Sequence[Device]) -> list[Group]:
+    """Each device by itself while there are few, else those of the same kind together."""
+    if len(devices) <= MOST_SLIDERS:
+        return [Group(d.name, (d.name,)) for d in devices]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for device in devices:
+        alike.setdefault((device.kind, device.label), []).append(device.name)
+    return [
+        Group(f"{names[0]} to {names[-1]}" if len(names) > 1 else names[0], tuple(names))
+        for names in alike.values()
+    ]
+
+
+def stored(now: Studio) -> Conditions:
+    """The conditions that were last set in this project for these devices."""
+    try:
+        kept = conditions_from_json(choices.remembered(_name(now), {}))
+    except ValueError:
+        return UNCHANGED
+    known = now.machine.index
+    return Conditions(
+        {d: f for d, f in kept.speed.items() if d in known and f in SPEEDS},
+        kept.bandwidth if kept.bandwidth in LINKS else 1.0,
+        kept.latency if kept.latency in LINKS else 1.0,
+        {d: limit for d, limit in kept.memory_bytes.items() if d in known},
+    )
+
+
+def sliders(now: Studio) -> Conditions:
+    """Draw the sliders; the conditions that they stand for."""
+    kept = stored(now)
+    speed, links, memory = st.tabs(["Speed", "Links", "Memory"])
+    with speed:
+        for group in groups(now.machine.devices):
+            _factor(
+                now,
+                f"speed {group.label}",
+                kept.speed.get(group.names[0], 1.0),
+                SPEEDS,
+                f"Speed of {group.label}",
+                SPEED_HELP,
+            )
+    with links:
+        _links(now, kept)
+    with memory:
+        for group in groups(now.machine.devices):
+            _limit(now, group, kept)
+    return live(now)
+
+
+def live(now: Studio) -> Conditions:
+    """What the sliders stand for at this moment, also before the page was drawn with it."""
+    kept, speed, memory = stored(now), {}, {}
+    for group in groups(now.machine.devices):
+        first = group.names[0]
+        factor = choices.typed(_key(now, f"speed {group.label}"), kept.speed.get(first, 1.0))
+        limit = choices.typed(_key(now, f"memory {group.label}"), _drawn_limit(kept, first))
+        speed |= dict.fromkeys(group.names, float(factor))
+        if limit != AS_IT_IS:
+            chosen = None if limit == NO_LIMIT else int(limit)
+            memory |= dict.fromkeys(group.names, chosen)
+    bandwidth = choices.typed(_key(now, "bandwidth"), kept.bandwidth)
+    latency = choices.typed(_key(now, "latency"), kept.latency)
+    set_now = Conditions(speed, float(bandwidth), float(latency), memory)
+    return changes(now.problem.machine, set_now)
+
+
+def put(now: Studio, wanted: Conditions) -> None:
+    """Set all sliders; from a callback only.
+
+    They are drawn anew under other keys, because a browser may still send the value of a slider
+    that it has just been told to set.
+    """
+    choices.store(_name(now), {**wanted.to_json(), "round": _round(now) + 1})
+    if choices.may_write():
+        return
+    for group in groups(now.machine.devices):
+        first = group.names[0]
+        choices.put(_key(now, f"speed {group.label}"), wanted.speed.get(first, 1.0))
+        choices.put(_key(now, f"memory {group.label}"), _drawn_limit(wanted, first))
+    choices.put(_key(now, "bandwidth"), wanted.bandwidth)
+    choices.put(_key(now, "latency"), wanted.latency)
+
+
+def reset(now: Studio) -> None:
+    """Set every slider to the machine as it is; from a callback only."""
+    put(now, UNCHANGED)
+
+
+def in_words(conditions: Conditions) -> str:
+    """What differs from the machine as it is, devices of the same factor together."""
+    said = [f"{_listed(names)} at {_times(f)} speed" for f, names in _by(conditions.speed)]
+    if conditions.bandwidth != 1.0:
+        said.append(f"links at {_times(conditions.bandwidth)} bandwidth")
+    if conditions.latency != 1.0:
+        said.append(f"links with {_times(conditions.latency)} delay")
+    for limit, names in _by(conditions.memory_bytes):
+        size = "without a memory limit" if limit is None else f"with {units.num_bytes(limit)}"
+        said.append(f"{_listed(names)} {size}")
+    return ", ".join(said) or "as it is"
+
+
+def _by(values: Mapping[str, T]) -> list[tuple[T, list[str]]]:
+    """Names by their value, in the order in which values come first."""
+    names: dict[T, list[str]] = {}
+    for name, value in values.items():
+        names.setdefault(value, []).append(name)
+    return list(names.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"
+
+
+def _times(factor: float) -> str:
+    return f"×{factor:g}"
+
+
+def _name(now: Studio) -> str:
+    return f"what-if-{now.shelf.folder.name}"
+
+
+def _round(now: Studio) -> int:
+    """How often all sliders were set at once."""
+    kept = choices.remembered(_name(now), {})
+    return int(kept.get("round", 0)) if isinstance(kept, dict) else 0
+
+
+def _key(now: Studio, what: str) -> str:
+    return f"{_name(now)}-{_round(now)}-{what}"
+
+
+def _factor(
+    now: Studio, what: str, kept: float, options: Sequence[float], label: str, help: str
+) -> None:
+    _slider(now, what, kept, options, _times, label, help)
+
+
+def _slider(
+    now: Studio,
+    what: str,
+    kept: float,
+    options: Sequence[float],
+    shown: Callable[[float], str],
+    label: str,
+    help: str,
+) -> None:
+    key = _key(now, what)
+    choices.preset(key, kept)
+    st.select_slider(
+        words.plain(label),
+        options,
+        key=key,
+        format_func=shown,
+        on_change=_keep,
+        help=help,
+    )
+
+
+def _keep() -> None:
+    now = studio()
+    choices.store(_name(now), {**live(now).to_json(), "round": _round(now)})
+
+
+def _links(now: Studio, kept: Conditions) -> None:
+    if len(now.machine.devices) < 2:
+        st.caption("A single device has no links.")
+        return
+    moving = "Speed of moving tensors to and from accelerators"
+    label = moving if now.problem.execution == "call" else "Bandwidth of all links"
+    _factor(now, "bandwidth", kept.bandwidth, LINKS, label, BANDWIDTH_HELP)
+    if now.problem.costs.latency_s.any():
+        _factor(now, "latency", kept.latency, LINKS, "Delay of all links", DELAY_HELP)
+    else:
+        st.caption("Links have no delay in this file.")
+
+
+def _limit(now: Studio, group: Group, kept: Conditions) -> None:
+    device = now.problem.machine.device(group.names[0])
+    needed = max(now.simulated.peak_bytes.values(), default=0)
+    # What the slider holds stays among its stops when the placement, and so its range, changes.
+    held = int(choices.typed(_key(now, f"memory {group.label}"), _drawn_limit(kept, device.name)))
+    options = limits(device.memory_bytes, needed, held if held >= 0 else None)
+    as_it_is = f"as it is: {units.num_bytes(device.memory_bytes)}"
+
+    def shown(limit: float) -> str:
+        if limit == AS_IT_IS:
+            return as_it_is
+        return units.num_bytes(None if limit == NO_LIMIT else limit)
+
+    label, help = f"Memory of {group.label}", "The most that weights and tensors may take there."
+    _slider(
+        now, f"memory {group.label}", _drawn_limit(kept, device.name), options, shown, label, help
+    )
+
+
+def _drawn_limit(kept: Conditions, name: str) -> int:
+    if name not in kept.memory_bytes:
+        return AS_IT_IS
+    limit = kept.memory_bytes[name]
+    return NO_LIMIT if limit is None else limit
+
+
+def limits(now_bytes: int | None, needed: float, kept: int | None) -> list[int]:
+    """Stops of a memory slider, growing: powers of two around what is needed and what there is.
+
+    The limit as it is stands in its place among them; no limit is the last.
+    """
+    low = max(0, math.floor(math.log2(max(needed, 8.0))) - 4)
+    high = math.ceil(math.log2(max(needed, now_bytes or 0, 8.0))) + 2
+    sizes = {float(2**power): 2**power for power in range(low, high + 1)}
+    if kept is not None:
+        sizes[float(kept)] = kept
+    if now_bytes is not None:
+        sizes[float(now_bytes)] = AS_IT_IS
+    stops = [sizes[size] for size in sorted(sizes)]
+    return [*stops, NO_LIMIT if now_bytes is not None else AS_IT_IS]

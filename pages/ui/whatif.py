@@ -1,0 +1,244 @@
+"""What the placement on the screen would do on a changed machine, beside the machine as it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.ui import (
+    cached,
+    charts,
+    choices,
+    commands,
+    comparing,
+    conditions,
+    messages,
+    naming,
+    redraw,
+    standing,
+    units,
+    words,
+)
+from pages.ui.canvas import device_colour
+from pages.ui.studio import Studio, studio
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.what_if import Conditions
+
+# Kernels times placements up to which the others are predicted at every move of a slider.
+AT_ONCE = 20_000
+MOST_DEVICES = 16
+
+
+@dataclass(frozen=True)
+class Case:
+    """One placement on the machine as it is and on the changed one; seconds of the goal."""
+
+    name: str
+    before_s: float
+    after_s: float
+    broken: tuple[str, ...]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes on the changed machine."""
+        return self.after_s / self.before_s if self.before_s else 1.0
+
+
+def case_of(posed: Problem, changed: Problem, name: str, placement: Placement) -> Case:
+    return Case(
+        name,
+        cached.simulated(posed, placement).value,
+        cached.simulated(changed, placement).value,
+        cached.violations(changed, placement),
+    )
+
+
+@st.fragment(key="what-if")
+def show() -> None:
+    """Sliders on the left, what follows from them on the right; only this is drawn anew."""
+    now = studio()
+    messages.show()
+    left, right = st.columns([0.36, 0.64], gap="medium")
+    with left:
+        naming.chooser(now)
+        st.subheader("The what-if machine", help="The machine of this project with other parts.")
+        wanted = conditions.sliders(now)
+        st.button(
+            "Reset to the machine as it is",
+            icon=":material/restart_alt:",
+            disabled=wanted == conditions.UNCHANGED,
+            on_click=_reset,
+            width="stretch",
+        )
+    with right:
+        _prediction(now, wanted)
+
+
+def _prediction(now: Studio, wanted: Conditions) -> None:
+    changed = cached.what_if(now.problem, wanted)
+    case = case_of(now.problem, changed, now.named.name, now.placement)
+    st.subheader("Simulated, not measured", help="No machine like this is here; all is computed.")
+    said = words.plain(conditions.in_words(wanted))
+    name = words.plain(now.named.name)
+    st.caption(
+        f"Placement **{name}** on a machine with {said}."
+        if wanted != conditions.UNCHANGED
+        else f"Placement **{name}** on the machine as it is: move a slider."
+    )
+    _numbers(now, case, changed)
+    for sentence in case.broken:
+        st.warning(words.plain(sentence), icon=":material/memory:")
+    st.table(
+        {words.plain(key): value for key, value in _figures(now, changed).items()},
+        hide_header=False,
+        alt="Figures of the placement on the machine as it is and on the what-if machine",
+    )
+    _others(now, changed, case)
+    if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
+        _steps(now, changed)
+    with st.expander("The same on the command line"):
+        path = now.shelf.path(now.named.name)
+        argv = commands.what_if(now.project, wanted, placement=path)
+        st.code(commands.text(argv), language="bash", wrap_lines=True)
+
+
+def _numbers(now: Studio, case: Case, changed: Problem) -> None:
+    per = "sample" if now.settings.objective == "throughput" else "step"
+    unit, cells = now.problem.unit, st.columns(3)
+    cells[0].metric(
+        f"What-if {per} time",
+        units.seconds(case.after_s, unit),
+        _change(case.ratio),
+        delta_color="off",
+        delta_arrow="off",
+        help="Simulated.",
+    )
+    cells[1].metric(
+        f"{per.capitalize()} time as it is",
+        units.seconds(case.before_s, unit),
+        f"times {now.costs}",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    cells[2].metric(
+        "Allowed there",
+        "no" if case.broken else "yes",
+        "memory and other rules",
+        delta_color="off",
+        delta_arrow="off",
+        help="Whether the placement keeps within the memory limits and all rules.",
+    )
+
+
+def _change(ratio: float) -> str:
+    if abs(ratio - 1.0) < 5e-4:
+        return "no change"
+    return f"{abs(ratio - 1.0):.1%} {'longer' if ratio > 1 else 'shorter'}"
+
+
+def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
+    """Columns of the table: what it is about, as it is, and on the changed machine."""
+    used = set(now.placement.device_of.values())
+    names = [d.name for d in now.machine.devices if d.name in used][:MOST_DEVICES]
+    columns = {"": [f"{name}: {what}" for name in names for what in ("busy", "memory")]}
+    for title, posed in (("As it is", now.problem), ("What if", changed)):
+        simulated = cached.simulated(posed, now.placement)
+        busy_s = comparing.busy_of(posed, simulated, now.placement)
+        columns[title] = []
+        for name in names:
+            share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0
+            busy = units.seconds(busy_s.get(name, 0.0), posed.unit)
+            held = simulated.peak_bytes.get(name, 0)
+            columns[title] += [f"{busy} ({share:.0%})", _held(posed, name, held)]
+    return {key: [words.plain(text) for text in texts] for key, texts in columns.items()}
+
+
+def _held(posed: Problem, device: str, num_bytes: float) -> str:
+    limit = posed.machine.device(device).memory_bytes
+    held = units.num_bytes(num_bytes)
+    if limit is None:
+        return f"{held}, no limit"
+    return f"{held} of {units.num_bytes(limit)}" + (", too much" * (num_bytes > limit))
+
+
+def _others(now: Studio, changed: Problem, case: Case) -> None:
+    """Whether another placement of the shelf would then be better."""
+    items = [i for i in now.shelf.items if i.name != now.named.name]
+    if not items:
+        st.caption("There is no other placement to hold against it; the Compare page makes some.")
+        return
+    many = len(now.problem.kernels.ops) * len(items) > AT_ONCE
+    if many and not st.toggle("Predict the other placements there too", key="what-if-others"):
+        return
+    cases = [case]
+    for item in items:
+        placement = standing.placement_of(now, item.name)
+        cases.append(case_of(now.problem, changed, item.name, placement))
+    cases.sort(key=lambda c: (bool(c.broken), c.after_s))
+    st.markdown(verdict(case, cases, now.problem.unit))
+    with st.expander(f"All {len(cases)} placements on this machine"):
+        st.table(_ranking(cases, now), hide_header=False, alt="All placements, the best first")
+    best = cases[0]
+    if best.name != case.name and is_better(best, case):
+        st.button(
+            words.plain(f"Show {best.name} instead"),
+            on_click=_choose,
+            args=(best.name,),
+            disabled=not choices.may_write(),
+        )
+
+
+def is_better(best: Case, case: Case) -> bool:
+    """Whether a placement is better there: allowed where this one is not, or faster."""
+    if bool(best.broken) != bool(case.broken):
+        return not best.broken
+    return best.after_s < case.after_s * (1 - standing.SAME)
+
+
+def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
+    """Which placement would be best there, in a sentence."""
+    best = cases[0]
+    if not is_better(best, case):
+        if case.broken:
+            return "No other placement of this project is allowed there either."
+        return f"Of the {len(cases)} placements of this project this one would be the best there."
+    reach = f"**{words.plain(best.name)}** would be best: {units.seconds(best.after_s, unit)}"
+    if case.broken:
+        return f"Of the placements that are allowed there, {reach}."
+    gain = 1 - best.after_s / case.after_s
+    return f"{reach}, {gain:.1%} shorter than this one there."
+
+
+def _ranking(cases: Sequence[Case], now: Studio) -> dict[str, list[str]]:
+    unit = now.problem.unit
+    return {
+        "Placement": [words.plain(c.name, 40) for c in cases],
+        "What if": [words.plain(units.seconds(c.after_s, unit)) for c in cases],
+        "As it is": [words.plain(units.seconds(c.before_s, unit)) for c in cases],
+        "Change": [words.plain(_change(c.ratio)) for c in cases],
+        "Allowed": ["no" if c.broken else "yes" for c in cases],
+    }
+
+
+def _steps(now: Studio, changed: Problem) -> None:
+    colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+    parts = [
+        ("as it is", cached.simulated(now.problem, now.placement)),
+        ("what if", cached.simulated(changed, now.placement)),
+    ]
+    st.plotly_chart(
+        comparing.stacked(parts, colours), key="timelines-what-if", config=charts.CONFIG
+    )
+    st.caption("Both simulated. A red outline marks the critical path.")
+
+
+def _reset() -> None:
+    conditions.reset(studio())
+    redraw.only("what-if")
+
+
+def _choose(name: str) -> None:
+    now = studio()
+    if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
+        now.shelf.choose(name)

@@ -1,0 +1,195 @@
+"""The what-if page: sliders, what follows from them, and placements that are kept apart."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import asking, conditions, projects, standing, studio, trials, whatif
+from placement import pipeline as pl
+from placement.core.machine import Device
+from placement.what_if import UNCHANGED, Conditions
+from tests.pages.test_pages import APP, checked, metric, texts
+from tests.pages.test_standing import own_home
+from tests.workloads import diamond
+
+__all__ = ["own_home"]
+
+
+def opened(**settings):
+    project = projects.create()
+    project.change(**{"model": "onnx-squeezenet", "machine": "null-2", **settings})
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    return checked(app.switch_page("pages/what_if.py").run()), project
+
+
+def slider(app, label):
+    return next(s for s in app.select_slider if s.label.replace("\\", "").startswith(label))
+
+
+def button(app, label):
+    return next(b for b in app.button if b.label.startswith(label))
+
+
+def now_of(project):
+    return studio.Studio(project, project.settings)
+
+
+def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
+    app, project = opened()
+    before = metric(app, "Step time as it is").value
+    assert metric(app, "What-if step time").value == before
+    assert button(app, "Reset").disabled
+    for name in ("null:0", "null:1"):
+        checked(slider(app, f"Speed of {name}").set_value(0.5).run())
+    checked(slider(app, "Bandwidth").set_value(0.5).run())
+    assert metric(app, "Step time as it is").value == before
+    now = now_of(project)
+    slow = pl.what_if(now.problem, Conditions({"null:0": 0.5, "null:1": 0.5}, 0.5))
+    ratio = pl.simulate(slow, now.placement).value / now.simulated.value
+    assert metric(app, "What-if step time").delta == f"{ratio - 1:.1%} longer"
+    assert "null:0, null:1 at ×0.5 speed, links at ×0.5 bandwidth" in texts(app)
+    kept = projects.find(project.id).settings.form
+    assert next(v for k, v in kept.items() if k.startswith("what-if"))["bandwidth"] == 0.5
+
+    checked(button(app, "Reset").click().run())
+    assert metric(app, "What-if step time").value == before
+    assert slider(app, "Speed of null:0").value == 1.0
+    assert button(app, "Reset").disabled
+
+
+def test_a_memory_limit_that_is_too_small_is_told_as_what_it_breaks():
+    app, _ = opened()
+    memory = slider(app, "Memory of null:0")
+    assert memory.value == conditions.AS_IT_IS
+    smallest = conditions.limits(None, 0, None)[0]
+    assert smallest >= 1
+    checked(memory.set_value(int(str(memory.options[0]).split()[0]) * 1024).run())
+    assert metric(app, "Allowed there").value == "no"
+    assert any("needs" in str(w.value) and "but has" in str(w.value) for w in app.warning)
+
+
+def test_another_placement_that_would_be_better_there_is_named():
+    app, project = opened(model="onnx-inception-v2")
+    now = now_of(project)
+    alone = pl.place(now.problem, "single")
+    now.shelf.add("single", alone.placement, "single", studio.facts_of(alone), show=False)
+    [used] = set(alone.placement.device_of.values())
+    other = next(d.name for d in now.machine.devices if d.name != used)
+    checked(slider(app, f"Speed of {other}").set_value(0.25).run())
+    assert "**single** would be best" in texts(app)
+    checked(button(app, "Show single instead").click().run())
+    assert now_of(project).named.name == "single"
+    assert "would be the best there" in texts(app)
+
+
+def test_a_workload_has_the_page_in_its_own_unit(tmp_path):
+    """All four nodes are one call of 10 ms; on an accelerator of twice the speed one of 5 ms."""
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(diamond()))
+    app, project = opened(model_kind="path", model=str(path), machine="local")
+    assert metric(app, "What-if step time").value == "10 ms"
+    device = next(iter(now_of(project).placement.ops_per_device()))
+    checked(slider(app, f"Speed of {device}").set_value(2.0).run())
+    assert metric(app, "What-if step time").value == "5 ms"
+    assert not any(s.label.startswith("Delay") for s in app.select_slider)
+
+
+def case(name, before_s, after_s, broken=()):
+    return whatif.Case(name, before_s, after_s, tuple(broken))
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "Of the 1 placements"),
+        ([case("b", 1.0, 1.5)], "**b** would be best: 1.5 s, 25.0% shorter than this one there."),
+        ([case("b", 1.0, 2.5)], "this one would be the best there"),
+        ([case("b", 1.0, 1.0, ["too big"])], "this one would be the best there"),
+    ],
+)
+def test_the_verdict_on_the_other_placements(others, said):
+    shown = case("a", 1.0, 2.0)
+    ranked = sorted([shown, *others], key=lambda c: (bool(c.broken), c.after_s))
+    assert said in whatif.verdict(shown, ranked, "s")
+
+
+def test_the_verdict_where_this_placement_is_not_allowed():
+    shown, other = case("a", 1.0, 1.0, ["too big"]), case("b", 1.0, 3.0)
+    assert "that are allowed there, **b** would be best: 3 s" in whatif.verdict(
+        shown, [other, shown], "s"
+    )
+    both = [shown, case("b", 1.0, 3.0, ["too big"])]
+    assert whatif.verdict(shown, both, "s").startswith("No other placement")
+
+
+def test_conditions_in_words():
+    assert conditions.in_words(UNCHANGED) == "as it is"
+    said = conditions.in_words(
+        Conditions({"a": 2.0, "b": 2.0, "c": 0.5}, 4.0, 0.1, {"a": 2**20, "b": None})
+    )
+    assert said == (
+        "a, b at ×2 speed, c at ×0.5 speed, links at ×4 bandwidth, links with ×0.1 delay,"
+        " a with 1 MiB, b without a memory limit"
+    )
+
+
+def test_many_devices_share_a_slider_by_kind():
+    few = [Device(f"gpu:{i}", "gpu") for i in range(3)]
+    assert [g.names for g in conditions.groups(few)] == [("gpu:0",), ("gpu:1",), ("gpu:2",)]
+    many = [*(Device(f"gpu:{i}", "gpu") for i in range(20)), Device("cpu:0")]
+    assert [(g.label, len(g.names)) for g in conditions.groups(many)] == [
+        ("gpu:0 to gpu:19", 20),
+        ("cpu:0", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "needed"), [(None, 0), (2**30, 5e6), (1000, 1e9), (2**20, 2**20)]
+)
+def test_memory_stops_grow_and_hold_what_is_needed_and_what_there_is(limit, needed):
+    stops = conditions.limits(limit, needed, 12345)
+    assert stops.count(conditions.AS_IT_IS) == 1 and 12345 in stops
+    last = conditions.AS_IT_IS if limit is None else conditions.NO_LIMIT
+    assert stops[-1] == last
+    sizes = [limit if s == conditions.AS_IT_IS else s for s in stops[:-1]]
+    assert sizes == sorted(sizes)
+    assert sizes[0] <= max(needed, 8) <= sizes[-1]
+
+
+def answered(project, placer="single"):
+    """What a job for a what-if machine leaves on its own shelf."""
+    now = now_of(project)
+    wanted = Conditions({"null:0": 0.25})
+    changed = pl.what_if(now.problem, wanted)
+    placed = pl.place(changed, placer)
+    shelf = trials.what_if_shelf(project.folder, now.shelf.folder.name)
+    facts = {
+        **studio.facts_of(placed),
+        "what_if": wanted.to_json(),
+        "unchanged_value": pl.simulate(now.problem, placed.placement).value,
+    }
+    shelf.add(f"{placer} what-if 1", placed.placement, placer, facts)
+    return placed
+
+
+def test_what_was_made_for_a_what_if_machine_stays_apart_until_it_is_kept(monkeypatch):
+    app, project = opened()
+    placed = answered(project)
+    assert now_of(project).shelf.items == (now_of(project).named,)
+    checked(app.run())
+    assert "single what-if 1" in str(app.dataframe[-1].value)
+    monkeypatch.setattr(asking.choices, "typed", lambda key, default: {"row": 0})
+    monkeypatch.setattr(asking.choices, "renew_claim", lambda opened: True)
+    monkeypatch.setattr(asking, "studio", lambda: now_of(project))
+    monkeypatch.setattr(asking.choices, "say", lambda kind, text: None)
+    asking._keep(["single what-if 1"])
+    now = now_of(project)
+    row = next(r for r in standing.standings(now) if r.name == "single what-if 1")
+    assert row.notes == ("found for a what-if machine",)
+    assert row.value_s == pl.simulate(now.problem, placed.placement).value
+    assert row.measured is None and row.search_s is None
+    assert now.shelf.read("single what-if 1").machine == now.machine.name
+    assert now.named.name != "single what-if 1"

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,14 @@ WATCH = """() => {
     if (what === "painted" || what === "confirmed") globalThis.watched[what] ||= at;
   });
 }"""
+
+
+def chromium() -> str:
+    """The browser on the path; ends the program where there is none."""
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        raise SystemExit("There is no Chromium or Chrome on the path; install one.")
+    return found
 
 
 @contextmanager
@@ -90,7 +98,9 @@ def opened(browser: Any, url: str) -> tuple[Any, float]:
     return page, page.evaluate(DRAWN) / 1000
 
 
-def edits(page: Any, number: int) -> tuple[list[float], list[float]]:
+def edits(
+    page: Any, number: int, after_each: Callable[[], object] = lambda: None
+) -> tuple[list[float], list[float]]:
     """Seconds from key press to painted and to confirmed, one edit at a time."""
     page.wait_for_function(IDLE)
     node = page.evaluate("() => globalThis.__placementCanvas.probe().nodes[0]")
@@ -106,6 +116,7 @@ def edits(page: Any, number: int) -> tuple[list[float], list[float]]:
         confirmed.append((seen["confirmed"] - seen["key"]) / 1000)
         page.wait_for_function(IDLE)
         page.wait_for_timeout(120)
+        after_each()
     return painted, confirmed
 
 
@@ -124,9 +135,7 @@ def summary(values: list[float]) -> dict[str, float]:
 def measure(app: str, query: str, num_loads: int, num_edits: int) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
-    executable = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if executable is None:
-        raise SystemExit("There is no Chromium or Chrome on the path; install one.")
+    executable = chromium()
     with served(app) as base, sync_playwright() as playwright:
         url = f"{base}/{query}"
         loads = []

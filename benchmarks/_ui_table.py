@@ -1,0 +1,126 @@
+"""What the figures of the page say: the tables, and which wishes they meet."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+STUDIO = "Placement Studio"
+SMALL = ("Inception v2", "DenseNet-121", "3,000 ops")
+LARGE, HUGE = "10,000 ops", "30,000 ops"
+HEAD_START_S, HUGE_S = 1.0, 8.0
+EDIT_S, MESSAGE_BYTES, FRAMES_PER_S = 0.2, 100_000, 30.0
+
+Values = Sequence[float]
+
+
+@dataclass
+class Found:
+    """All that was measured: `loads[file][side]` in seconds, `pans[side]` in frames per second,
+    edits in seconds and bytes, and what could not be measured, in words."""
+
+    loads: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    again: dict[str, list[float]] = field(default_factory=dict)
+    pans: dict[str, list[float]] = field(default_factory=dict)
+    painted: list[float] = field(default_factory=list)
+    confirmed: list[float] = field(default_factory=list)
+    message_bytes: list[float] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def load(self, file: str, side: str, seconds: float) -> None:
+        self.loads.setdefault(file, {}).setdefault(side, []).append(seconds)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A figure of the studio with what is wanted of it; `met` is None where nothing says so."""
+
+    what: str
+    values: tuple[float, ...]
+    unit: str
+    wanted: str
+    met: bool | None
+
+
+def wishes(found: Found) -> list[Wish]:
+    """The studio's figures against what is wanted of them."""
+    rows = [_beside_peers(found, file) for file in (*SMALL, LARGE) if file in found.loads]
+    if STUDIO in found.loads.get(HUGE, {}):
+        rows.append(_at_most(f"{HUGE}, opened", found.loads[HUGE][STUDIO], HUGE_S, "s"))
+    if found.confirmed:
+        rows.append(_at_most("3,000 ops, key to Python's repaint", found.confirmed, EDIT_S, "s"))
+        size = _at_most("received per edit", found.message_bytes, MESSAGE_BYTES, "bytes")
+        rows += [Wish("3,000 ops, key to first repaint", tuple(found.painted), "s", "", None), size]
+    if STUDIO in found.pans:
+        rates = found.pans[STUDIO]
+        met = statistics.median(rates) >= FRAMES_PER_S
+        rows.append(
+            Wish("3,000 ops, panning", tuple(rates), "fps", f"at least {FRAMES_PER_S:.0f}", met)
+        )
+    return rows
+
+
+def _beside_peers(found: Found, file: str) -> Wish:
+    """A load against the faster peer's: as fast, with a head start for the small files."""
+    loads = found.loads[file]
+    medians = [statistics.median(v) for side, v in loads.items() if side != STUDIO]
+    own = loads.get(STUDIO, [])
+    if not medians or not own:
+        return Wish(f"{file}, opened", tuple(own), "s", "no peer to compare with", None)
+    most = min(medians) + (HEAD_START_S if file in SMALL else 0.0)
+    reason = "faster peer + 1.0 s" if file in SMALL else "faster peer"
+    return _at_most(f"{file}, opened", own, most, "s", f" ({reason})")
+
+
+def _at_most(what: str, values: Values, most: float, unit: str, reason: str = "") -> Wish:
+    met = statistics.median(values) <= most if values else None
+    return Wish(what, tuple(values), unit, f"at most {_number(most)}{reason}", met)
+
+
+def text(found: Found) -> str:
+    """Both tables and what is missing, as Markdown."""
+    return "\n".join([*_load_lines(found), "", *_wish_lines(wishes(found)), *_notes(found)])
+
+
+def _load_lines(found: Found) -> list[str]:
+    sides = list(dict.fromkeys(side for loads in found.loads.values() for side in loads))
+    yield_again = f"{STUDIO}, again"
+    lines = [
+        f"| seconds to the settled picture | {' | '.join(sides)} | {yield_again} |",
+        "|---" * (len(sides) + 2) + "|",
+    ]
+    for file, loads in found.loads.items():
+        cells = [spread(loads.get(side, ())) for side in sides]
+        lines.append(f"| {file} | {' | '.join(cells)} | {spread(found.again.get(file, ()))} |")
+    if found.pans:
+        cells = [spread(found.pans.get(side, ())) for side in sides]
+        lines.append(f"| panning 3,000 ops, frames per second | {' | '.join(cells)} | - |")
+    return lines
+
+
+def _wish_lines(rows: Sequence[Wish]) -> list[str]:
+    lines = ["| what | median (range) | wanted | met |", "|---|---|---|---|"]
+    for row in rows:
+        met = {True: "yes", False: "**no**", None: ""}[row.met]
+        lines.append(f"| {row.what} | {spread(row.values)} {row.unit} | {row.wanted} | {met} |")
+    return lines
+
+
+def _notes(found: Found) -> list[str]:
+    return ["", *(f"{what}: {why}." for what, why in found.missing.items())] * bool(found.missing)
+
+
+def spread(values: Values) -> str:
+    """Median and range; a dash for nothing."""
+    if not values:
+        return "-"
+    low, high = _number(min(values)), _number(max(values))
+    return f"{_number(statistics.median(values))} ({low} to {high})"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.0f}" if value >= 20 else f"{value:.3g}"
+
+
+def to_json(found: Found) -> Mapping[str, Any]:
+    return {**vars(found), "wishes": [vars(row) for row in wishes(found)]}

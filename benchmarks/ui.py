@@ -1,0 +1,148 @@
+"""The page beside Netron and Model Explorer, in one Chromium: the same files, turn by turn.
+
+    python -m benchmarks.ui [--json] [--loads 5] [--files "3,000 ops"] [--shots FOLDER] [--alone]
+
+Every server is up and has shown one page before the first measured one. A measured load is of a
+file that no server has met, in a profile without anything cached; "again" is the studio's second
+load of the same project. When a picture counts as settled is said in `_ui_watch.py`. The peers come
+from the package index into an environment of their own, `.venv-peers`, which is made where it is
+missing (about 800 MB); without it the studio is measured alone and the table says so. The browser
+reaches no address outside this computer.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _ui_files, _ui_sides, canvas
+from benchmarks._ui_sides import Side
+from benchmarks._ui_table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
+from benchmarks._ui_watch import PATIENCE_S, NotDrawn, Watched, watched
+
+FLAGS = (*canvas.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+EDITED = "3,000 ops"
+AGAIN, HUGE_LOADS = 3, 3
+PAN_S, NUM_EDITS = 3.0, 20
+# The number of a copy that only warms the servers up.
+WARM = 1000
+
+
+class Bench:
+    """One run: the browser, the servers that are up, the files' folder and what was found."""
+
+    def __init__(self, browser: Any, folder: Path, shots: Path | None) -> None:
+        self.browser, self.folder, self.shots = browser, folder, shots
+        self.sides: list[Side] = []
+        self.found = Found()
+
+    def start(self, stack: ExitStack, alone: bool) -> None:
+        """Start the servers and let each show a page; a peer that cannot be had is noted."""
+        makers = [_ui_sides.studio]
+        why = "left out" if alone else _ui_sides.install_peers()
+        if why:
+            self.found.missing["Netron and Model Explorer"] = why
+        else:
+            makers += [_ui_sides.netron, _ui_sides.model_explorer]
+        warm = _ui_files.write("Inception v2", WARM, self.folder)
+        for make in makers:
+            try:
+                side = make(stack)
+                # What is compiled on a computer's first use takes minutes, once.
+                with self.shown(side, warm, patience_s=600.0):
+                    self.sides.append(side)
+            except (OSError, NotDrawn) as error:
+                self.found.missing[make.__name__] = str(error)
+        if not any(side.name == STUDIO for side in self.sides):
+            raise SystemExit(f"The studio does not start: {self.found.missing['studio']}")
+
+    @contextmanager
+    def shown(
+        self, side: Side, file: Path, patience_s: float = PATIENCE_S
+    ) -> Iterator[tuple[Watched, str, float]]:
+        """A settled page of a file, its address, and the seconds it took."""
+        with side.opened(file) as url, watched(self.browser, side.cookies(url)) as page:
+            seconds = page.settled_s(url, side.drawn, patience_s)
+            if self.shots is not None:
+                (self.shots / f"{file.stem}-{side.name}.jpg").write_bytes(page.frames.last)
+            yield page, url, seconds
+
+    def load(self, name: str, copy: int, sides: Sequence[Side], last: bool) -> None:
+        """Each side opens one copy of a file, the first to begin being another every time."""
+        file = _ui_files.write(name, copy, self.folder)
+        first = copy % len(sides)
+        for side in (*sides[first:], *sides[:first]):
+            try:
+                with self.shown(side, file) as (page, url, seconds):
+                    self.found.load(name, side.name, seconds)
+                    self.handle(name, side, page, last)
+                    if side.name == STUDIO and copy < AGAIN and name != HUGE:
+                        with watched(self.browser) as second:
+                            again = self.found.again.setdefault(name, [])
+                            again.append(second.settled_s(url, side.drawn))
+            except (OSError, NotDrawn) as error:
+                self.found.missing[f"{side.name}, {name}"] = str(error)
+        self.say(f"{name}, {copy + 1}: ", name)
+
+    def handle(self, name: str, side: Side, page: Watched, last: bool) -> None:
+        """What is done with a page once it is there: pan it, and edit the studio's."""
+        if name != EDITED or not last:
+            return
+        self.found.pans[side.name] = page.frames_per_s(side.grip, PAN_S)
+        if side.name == STUDIO:
+            totals: list[int] = []
+            painted, confirmed = canvas.edits(
+                page.page, NUM_EDITS, lambda: totals.append(sum(page.received))
+            )
+            self.found.painted, self.found.confirmed = painted, confirmed
+            # The first edit starts a placement of its own, and the selection came before it.
+            self.found.message_bytes = [b - a for a, b in pairwise(totals)]
+
+    def say(self, what: str, name: str) -> None:
+        loads = self.found.loads.get(name, {})
+        told = ", ".join(f"{side} {values[-1]:.2f} s" for side, values in loads.items())
+        print(f"{what}{told}", file=sys.stderr, flush=True)
+
+
+def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -> Found:
+    from playwright.sync_api import sync_playwright
+
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=canvas.chromium(), args=list(FLAGS))
+        bench = Bench(browser, folder, shots)
+        bench.start(stack, alone)
+        own = [side for side in bench.sides if side.name == STUDIO]
+        for copy in range(loads):
+            for name in files:
+                if name != HUGE:
+                    bench.load(name, copy, bench.sides, copy == loads - 1)
+                elif copy < HUGE_LOADS:
+                    bench.load(name, copy, own, False)
+        browser.close()
+    return bench.found
+
+
+def main() -> None:
+    every = (*SMALL, LARGE, HUGE)
+    parser = argparse.ArgumentParser(description="Measure the page beside its peers.")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--loads", type=int, default=5)
+    parser.add_argument("--files", nargs="+", default=every, choices=every)
+    parser.add_argument("--shots", type=Path, help="keep a picture of each settled page here")
+    parser.add_argument("--alone", action="store_true", help="without the peers")
+    given = parser.parse_args()
+    if given.shots is not None:
+        given.shots.mkdir(parents=True, exist_ok=True)
+    found = measure(given.files, given.loads, given.shots, given.alone)
+    print(json.dumps(to_json(found)) if given.json else text(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,12 @@
 """The component's Python side: what it reads from a browser, and the script it sends."""
 
+import json
+
 import pytest
 import streamlit as st
 
 from pages.ui import canvas
+from pages.ui.canvas import component
 from pages.ui.canvas.frontend import canvas_shim, library_script, store_shim
 from tests.pages.graphs import blocks
 
@@ -69,6 +72,32 @@ def test_paint_of_another_view_is_refused():
     paint = canvas.paint(closed, [0] * len(graph.ops), 1)
     with pytest.raises(ValueError, match="another view"):
         canvas.draw_canvas(opened, paint, devices=canvas.device_keys(["cpu"]))
+
+
+def test_a_message_holds_a_character_per_node_and_edge(monkeypatch):
+    graph = blocks(250)
+    view = canvas.build_view(graph, canvas.default_expanded(graph))
+    devices = [i // 7 % 4 for i in range(len(graph.ops))]
+    tones = canvas.tones_by_class(
+        view, devices, [(f"kind {k}", "#000000") for k in range(4)], by="kind", title="Op type"
+    )
+    sent = []
+    monkeypatch.setattr(
+        component, "_renderers", lambda: {"canvas": lambda **call: sent.append(call)}
+    )
+    canvas.draw_canvas(
+        view,
+        canvas.paint(view, devices, 4),
+        devices=canvas.device_keys([f"cpu:{i}" for i in range(4)]),
+        tones=tones,
+        crossings=canvas.crossings(view, graph, devices),
+        sums={i: "1.23 ms" for i, node in enumerate(view.nodes) if node.group >= 0},
+    )
+    data = sent[0]["data"]
+    assert len(graph.ops) == 3000
+    assert len(data["colours"]) == len(data["tones"]["codes"]) == len(view.nodes)
+    assert len(data["crossings"]) == len(view.edges)
+    assert len(json.dumps(data)) < 40_000
 
 
 def test_the_script_asks_for_nothing_from_the_network():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import canvas, frame
+from pages.ui import canvas, frame, gestures
 from pages.ui.messages import plain_errors
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
@@ -49,7 +49,7 @@ page = st.navigation(
     position="top",
 )
 st.html(ASSETS / "studio.css")
-canvas.mount_library()
+canvas.mount_library(gestures.cancel_layout)
 with plain_errors():
     frame.show(page.url_path or FIRST)
     page.run()

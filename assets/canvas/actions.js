@@ -1,24 +1,30 @@
 // What gestures and buttons do: change the screen at once, and tell Python.
 
+const LAYING_MS = 500;
+const EDITS = new Set(["assign", "undo", "redo", "pin", "unpin"]);
+
+function opsText(number) {
+  return `${number} ${number === 1 ? "op" : "ops"}`;
+}
+
 Object.assign(Canvas.prototype, {
   send(entry) {
-    if (this.readOnly && ["assign", "undo", "redo"].includes(entry.kind)) {
+    if (this.readOnly && EDITS.has(entry.kind)) {
       this.chrome.notice("Read only: this placement cannot be changed here");
-      return;
+      return 0;
     }
-    this.outbox.push(entry);
+    return this.outbox.push(entry);
   },
 
-  select(ids) {
+  select(ids, how = "set") {
     const { model } = this;
     const before = model.selected.join("");
-    model.select(ids);
+    model.select(ids, how);
     if (model.selected.join("") === before) return;
-    this.send({ kind: "select", nodes: ids });
+    this.send({ kind: "select", nodes: ids, how });
     this.chrome.clearNotice();
     this.repaint();
-    const ops = model.numSelectedOps();
-    this.chrome.say(ids.length ? `${ops} ${ops === 1 ? "op" : "ops"} selected` : "Nothing selected");
+    this.chrome.say(model.hasSelection() ? `${opsText(model.numSelectedOps())} selected` : "Nothing selected");
     this.afterFrame(() => announce("selected", { key: this.data.key }));
   },
 
@@ -29,31 +35,63 @@ Object.assign(Canvas.prototype, {
   selectBox(id, add = false) {
     const { model } = this;
     const ids = model.inside.get(id).map((i) => model.nodes[i].id);
-    this.select(add ? [...new Set([...model.selection(), ...ids])] : ids);
+    this.select(ids, add ? "add" : "set");
+  },
+
+  // What an edit is for: the selection, or without one the node in the focus ring. Ops that are
+  // selected inside closed blocks are known to Python alone: null stands for "what is selected".
+  targets() {
+    const { model } = this;
+    if (model.hasSelection()) {
+      return { nodes: model.isPartlyHidden() ? null : model.selection(), ops: model.numSelectedOps() };
+    }
+    const i = this.ringShown ? model.index.get(this.ring) : undefined;
+    return i === undefined ? null : { nodes: [this.ring], ops: model.nodes[i].ops };
+  },
+
+  targetsOr(remedy) {
+    const found = this.targets();
+    if (!found) {
+      this.chrome.notice(remedy);
+      this.chrome.say("Nothing is selected");
+    }
+    return found;
   },
 
   assignSelection(device) {
     const { model } = this;
     const target = model.devices[device];
-    const nodes = model.selection();
     if (!target) return;
-    if (!nodes.length) {
-      this.chrome.notice("Select something first, then choose a device");
-      this.chrome.say("Nothing is selected");
-      return;
-    }
-    if (this.readOnly) {
-      this.send({ kind: "assign" });
-      return;
-    }
-    model.assign(nodes, device);
-    this.send({ kind: "assign", nodes, device });
+    const found = this.targetsOr("Select something first, then choose a device");
+    if (!found || !this.send({ kind: "assign", nodes: found.nodes, device })) return;
+    model.assign(found.nodes ?? model.selection(), device);
     this.repaint();
-    const ops = model.numSelectedOps();
-    const text = `${ops} ${ops === 1 ? "op" : "ops"} on ${target.label}`;
+    this.tell(`${opsText(found.ops)} on ${target.label}`);
+    this.afterFrame(() => announce("painted", { key: this.data.key }));
+  },
+
+  // Pinned ops stay on their device, whatever a method or a drag wants.
+  pinSelection(on) {
+    const { model } = this;
+    const found = this.targetsOr(`Select something first, then ${on ? "pin" : "unpin"} it`);
+    if (!found || !this.send({ kind: on ? "pin" : "unpin", nodes: found.nodes })) return;
+    model.pin(found.nodes ?? model.selection(), on);
+    this.repaint();
+    const where = `pinned where ${found.ops === 1 ? "it is" : "they are"}`;
+    this.tell(`${opsText(found.ops)} ${on ? where : "free to move"}`);
+  },
+
+  // All that leads to the selection, all that follows from it, or all that is built like it.
+  widen(way) {
+    const found = this.targetsOr("Select something first, then widen the selection");
+    if (!found) return;
+    if (!this.model.hasSelection()) this.select(found.nodes);
+    this.send({ kind: "widen", way });
+  },
+
+  tell(text) {
     this.chrome.say(text);
     this.chrome.notice(text);
-    this.afterFrame(() => announce("painted", { key: this.data.key }));
   },
 
   // The clicked block keeps its place on the screen when the new view arrives.
@@ -62,31 +100,73 @@ Object.assign(Canvas.prototype, {
     const known = model.boxIndex.has(id) || model.nodes[model.index.get(id)]?.closed;
     if (!known) return;
     this.toggled = id;
-    this.send({ kind: "toggle", node: id });
+    this.expectView(this.send({ kind: "toggle", node: id }));
+  },
+
+  unfold(kind) {
+    this.toggled = null;
+    this.expectView(this.send({ kind }));
+  },
+
+  // A view is under way; where it takes long, people see it and can have it stopped.
+  expectView(n) {
+    if (!n) return;
+    this.expected = n;
     this.chrome.root.setAttribute("aria-busy", "true");
+    clearTimeout(this.layingTimer);
+    this.layingTimer = setTimeout(guarded(() => (this.chrome.laying.hidden = false)), LAYING_MS);
   },
 
-  closedGroupInSelection() {
-    const { model } = this;
-    return model.selection().find((id) => model.nodes[model.index.get(id)].closed);
+  viewCame() {
+    clearTimeout(this.layingTimer);
+    this.chrome.laying.hidden = true;
+    this.expected = 0;
   },
 
-  boxAroundSelection() {
+  cancelLayout() {
+    home.cancel?.();
+    this.toggled = null;
+    this.viewCame();
+    this.chrome.root.removeAttribute("aria-busy");
+    this.tell("Cancelled: the drawing stays as it is");
+  },
+
+  // Keys act on the node in the focus ring while it is shown, else on the selection.
+  atHand() {
     const { model } = this;
-    const first = model.selection()[0];
+    return this.ringShown && model.index.has(this.ring) ? [this.ring] : model.selection();
+  },
+
+  closedGroupAtHand() {
+    const { model } = this;
+    return this.atHand().find((id) => model.nodes[model.index.get(id)].closed);
+  },
+
+  boxAtHand() {
+    const { model } = this;
+    const first = this.atHand()[0];
     const parent = first && model.nodes[model.index.get(first)].parent;
     return model.boxIndex.has(parent) ? parent : undefined;
   },
 
-  toggleSelected(open) {
-    const id = open ? this.closedGroupInSelection() : this.boxAroundSelection();
-    if (id) this.toggle(id);
-    else this.chrome.notice(open ? "Select a closed block first" : "Select something in a block");
+  // Enter opens a block and selects an op; Backspace closes the block around.
+  enter() {
+    const group = this.closedGroupAtHand();
+    if (group) this.toggle(group);
+    else if (this.ringShown) this.select([this.ring], "toggle");
+    else this.chrome.notice("Select a closed block first");
+  },
+
+  leave() {
+    const box = this.boxAtHand();
+    if (box) this.toggle(box);
+    else this.chrome.notice("Select something in a block");
   },
 
   openMenuAtSelection() {
     const { model } = this;
-    const i = model.selected.indexOf("2");
+    const first = this.atHand()[0];
+    const i = first === undefined ? model.selected.indexOf("1") : model.index.get(first);
     const { clientWidth, clientHeight } = this.chrome.stage;
     const at =
       i < 0 ? { x: clientWidth / 2, y: clientHeight / 3 } : this.net.canvasToDOM(model.nodes[i]);

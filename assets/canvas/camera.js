@@ -52,8 +52,11 @@ Object.assign(Canvas.prototype, {
 
   fit(animated) {
     if (!this.net) return;
-    const camera = this.cameraFor(false);
-    // An animation of vis-network ends near its aim, not on it.
+    this.travel(this.cameraFor(false), animated);
+  },
+
+  // An animation of vis-network ends near its aim, not on it.
+  travel(camera, animated) {
     const arrive = guarded(() => {
       if (animated && this.aim !== camera) return;
       this.net?.moveTo({ ...camera, animation: false });
@@ -150,6 +153,34 @@ Object.assign(Canvas.prototype, {
       Math.abs(position.x - 16 / scale - middle.x) > 1 ||
       Math.abs(position.y - middle.y) > 1;
     if (sticksOut) this.net.moveTo({ scale, position, animation: false });
+  },
+
+  // Timeline, table and search ask by a growing number; each number is granted once.
+  lookIfAsked(isNew) {
+    const { session, focus } = this.data;
+    if (focus <= (home.looked.get(session) ?? 0)) return;
+    home.looked.set(session, focus);
+    this.lookAtSelection(!isNew);
+  },
+
+  // Moves to what is selected, and away from it only as far as it needs to be seen whole.
+  lookAtSelection(animated) {
+    const { model } = this;
+    const chosen = model.nodes.filter((_, i) => model.selected[i] > "0");
+    if (!chosen.length || !this.net) return;
+    const left = Math.min(...chosen.map((n) => n.x - n.w / 2));
+    const right = Math.max(...chosen.map((n) => n.x + n.w / 2));
+    const top = Math.min(...chosen.map((n) => n.y - n.h / 2));
+    const bottom = Math.max(...chosen.map((n) => n.y + n.h / 2));
+    const { clientWidth, clientHeight } = this.chrome.stage;
+    const whole = Math.min(
+      (clientWidth - 120) / (right - left),
+      (clientHeight - 100) / (bottom - top),
+    );
+    const scale = Math.max(0.01, Math.min(whole, Math.max(this.net.getScale(), 0.8)));
+    const position = { x: (left + right) / 2, y: (top + bottom) / 2 };
+    this.travel({ scale, position }, animated);
+    announce("looked", { key: this.data.key });
   },
 
   bringIntoView(i) {

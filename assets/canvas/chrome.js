@@ -1,21 +1,23 @@
 // What stands around the drawing: device chips, tool buttons, the status and help lines.
 
 const HELP =
-  "Click, Ctrl-click or Shift-drag to select · 1–9 puts the selection on a device · " +
+  "Click, Ctrl-click or Shift-drag to select · 1–9 or drag to a device to place · " +
   "double-click opens or closes a block";
 
 const GESTURES = [
-  ["Click", "select an op, a block, or all inside an open block's title"],
-  ["Ctrl-click", "add to the selection or take away"],
-  ["Shift-drag, Alt-drag", "select with a box, with a lasso"],
-  ["Arrow keys", "walk from op to op"],
+  ["Click, Ctrl-click", "select an op, a block or a title; add or take away"],
+  ["Shift-drag, Alt-drag", "select with a box, with a lasso (also L)"],
+  ["/", "search ops by name, type or regular expression"],
+  ["Shift+↑, Shift+↓, A", "select all before, all after, all alike"],
   ["1 … 9", "put the selection on that device"],
   ["Drag onto a device", "the same with the mouse; clicking the device works too"],
+  ["P, Del", "pin the selection where it is; unpin it"],
+  ["Ctrl+Z, Ctrl+Y", "undo, redo (also U, Shift+U)"],
   ["Double-click, Enter, ⌫", "open or close a block"],
-  ["Right-click, M", "menu with all devices"],
-  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo (also U, Shift+U)"],
+  ["Arrow keys, Space", "move the focus ring along edges; select what is in it"],
+  ["Right-click, M", "menu with all of this"],
   ["Drag, wheel, + − F", "move, zoom, show everything"],
-  ["Esc", "select nothing"],
+  ["Esc", "cancel, then select nothing"],
 ];
 
 function element(tag, className, text) {
@@ -37,6 +39,18 @@ function button(label, title, action) {
   return made;
 }
 
+function setText(box, text) {
+  if (box.textContent !== text) box.textContent = text;
+}
+
+function chipTitle({ name, busy, memory }, i) {
+  const told = busy
+    ? ` (predicted: computes for ${busy} of a step and holds at most ${memory})`
+    : "";
+  const keyed = i < 9 ? `, or press ${i + 1}` : "";
+  return `${name}${told}: click${keyed}, or drop here to put the selection on it`;
+}
+
 class Chrome {
   constructor(canvas) {
     this.canvas = canvas;
@@ -44,6 +58,7 @@ class Chrome {
     this.root.tabIndex = 0;
     this.root.setAttribute("role", "application");
     this.root.setAttribute("aria-label", "Graph of the model, coloured by device");
+    this.root.setAttribute("aria-roledescription", "graph editor; press ? for its keys");
     this.chips = element("div", "chips");
     this.chips.setAttribute("role", "group");
     this.chips.setAttribute("aria-label", "Devices");
@@ -53,7 +68,8 @@ class Chrome {
     this.note = element("div", "note");
     this.note.hidden = true;
     const [panel, question] = this.gestureList();
-    this.stage.append(this.drawing, this.overlay, this.note, this.zoomTools(), panel);
+    this.laying = this.layingNote();
+    this.stage.append(this.drawing, this.overlay, this.note, this.zoomTools(), panel, this.laying);
     this.live = element("div", "live");
     this.live.setAttribute("aria-live", "polite");
     this.status = element("div", "status");
@@ -66,6 +82,19 @@ class Chrome {
     this.head.append(this.chips, this.legend.row, this.tools());
     this.root.append(this.head, this.stage, this.foot, this.live);
     this.shownDevices = "";
+    this.rove = [this.chips, ...this.root.querySelectorAll("[role=toolbar]")].map(roving);
+  }
+
+  // Stands over the drawing while Python lays out a view for longer than a moment.
+  layingNote() {
+    const note = element("div", "laying");
+    note.setAttribute("role", "status");
+    note.hidden = true;
+    note.append(
+      element("span", "", "Laying out the graph"),
+      button("Cancel", "Cancel and keep the drawing as it is (Esc)", () => this.canvas.cancelLayout()),
+    );
+    return note;
   }
 
   tools() {
@@ -74,7 +103,7 @@ class Chrome {
     row.setAttribute("role", "toolbar");
     row.setAttribute("aria-label", "Canvas tools");
     this.undo = button("↶", "Undo the last change (Ctrl+Z)", () => canvas.send({ kind: "undo" }));
-    this.redo = button("↷", "Redo (Ctrl+Shift+Z)", () => canvas.send({ kind: "redo" }));
+    this.redo = button("↷", "Redo (Ctrl+Y)", () => canvas.send({ kind: "redo" }));
     this.lasso = button("Lasso", "Draw a lasso with the next drag (or Alt-drag)", () =>
       canvas.setLasso(!canvas.lassoNext),
     );
@@ -83,11 +112,14 @@ class Chrome {
       this.undo,
       this.redo,
       element("span", "gap"),
+      button("Search", "Search ops by name, type or regular expression (/)", () =>
+        canvas.finder.open(),
+      ),
       this.lasso,
       button("Open all", "Open all blocks, as far as they can be drawn", () =>
-        canvas.send({ kind: "expand_all" }),
+        canvas.unfold("expand_all"),
       ),
-      button("Close all", "Close all blocks", () => canvas.send({ kind: "collapse_all" })),
+      button("Close all", "Close all blocks", () => canvas.unfold("collapse_all")),
     );
     return row;
   }
@@ -115,10 +147,12 @@ class Chrome {
       list.append(element("dt", "", what), element("dd", "", means));
     }
     panel.append(list);
-    const toggle = button("?", "What mouse and keys do here", () => {
+    this.gesturePanel = panel;
+    this.toggleGestures = () => {
       panel.hidden = !panel.hidden;
       toggle.setAttribute("aria-expanded", String(!panel.hidden));
-    });
+    };
+    const toggle = button("?", "What mouse and keys do here (?)", this.toggleGestures);
     toggle.setAttribute("aria-expanded", "false");
     toggle.setAttribute("aria-controls", panel.id);
     this.closeGestures = () => {
@@ -130,25 +164,31 @@ class Chrome {
 
   // Chips are kept while the devices stay the same, so that one can be clicked or dropped on
   // while numbers change.
-  showDevices({ devices, counts, hatched }, readOnly) {
+  showDevices({ devices, counts, hatched }, { undo, redo }, readOnly) {
     const key = JSON.stringify([devices.map(({ name, label }) => [name, label]), readOnly]);
     if (key !== this.shownDevices) {
       this.shownDevices = key;
       this.chips.replaceChildren(...devices.map((device, i) => this.chip(device, i, readOnly)));
     }
     [...this.chips.children].forEach((chip, i) => {
-      const text = String(counts[i] ?? 0);
-      const number = chip.querySelector(".count");
-      if (number.textContent !== text) number.textContent = text;
+      setText(chip.querySelector(".count"), opsText(counts[i] ?? 0));
       const { busy, memory } = devices[i];
-      const told = chip.querySelector(".facts");
       const facts = busy ? [element("span", "word", "busy "), `${busy} · ${memory}`] : [];
-      told.replaceChildren(...facts);
-      told.title = `Predicted: computes for ${busy} of a step and holds at most ${memory}`;
+      chip.querySelector(".facts").replaceChildren(...facts);
+      chip.title = chipTitle(devices[i], i);
       paintSwatch(chip.firstChild, devices[i].colour, hatched ? devices[i].pattern : "");
     });
-    this.undo.disabled = readOnly;
-    this.redo.disabled = readOnly;
+    this.showStep(this.undo, readOnly, undo, "Undo", "Ctrl+Z");
+    this.showStep(this.redo, readOnly, redo, "Redo", "Ctrl+Y");
+    for (const settle of this.rove) settle();
+  }
+
+  showStep(tool, readOnly, step, verb, keys) {
+    tool.disabled = readOnly || !step;
+    const title = step ? `${verb} ${step} (${keys})` : `Nothing to ${verb.toLowerCase()}`;
+    if (tool.title === title) return;
+    tool.title = title;
+    tool.setAttribute("aria-label", title);
   }
 
   chip(device, i, readOnly) {
@@ -158,11 +198,11 @@ class Chrome {
     chip.disabled = readOnly;
     const swatch = element("span", "swatch", i < 9 ? String(i + 1) : "");
     swatch.style.color = inkOn(device.colour);
-    const count = element("span", "count");
-    chip.append(swatch, element("span", "name", device.label), count, element("span", "unit", "ops"));
-    chip.append(element("span", "facts"));
-    const keyed = i < 9 ? ` (key ${i + 1})` : "";
-    chip.title = `${device.name}: click or drop here to put the selection on it${keyed}`;
+    const texts = element("span", "texts");
+    const first = element("span", "first");
+    first.append(element("span", "name", device.label), element("span", "count"));
+    texts.append(first, element("span", "facts"));
+    chip.append(swatch, texts);
     chip.addEventListener("click", (event) => {
       event.stopPropagation();
       this.canvas.assignSelection(i);

@@ -5,7 +5,7 @@
 
 const CLICK_REACH = 5;
 // Parts of the stage that are not the drawing.
-const FURNITURE = ".menu, .zoom, .gestures, .note";
+const FURNITURE = ".menu, .zoom, .gestures, .note, .find, .minimap, .laying";
 
 class Gestures {
   constructor(canvas) {
@@ -51,6 +51,7 @@ class Gestures {
     canvas.menu.close(false);
     canvas.chrome.closeGestures();
     canvas.chrome.root.focus({ preventScroll: true });
+    canvas.ringShown = false;
     if (event.button !== 0) return;
     const [x, y] = this.point(event);
     const found = this.hit(x, y);
@@ -88,7 +89,7 @@ class Gestures {
     active.moved = true;
     canvas.tooltip.hide();
     if (active.region) active.region.extend(x, y);
-    else if (active.found.node >= 0 && !canvas.readOnly) this.drag(event);
+    else if ((active.found.node >= 0 || active.found.box >= 0) && !canvas.readOnly) this.drag(event);
   }
 
   drag(event) {
@@ -96,10 +97,8 @@ class Gestures {
     const { model, chrome } = canvas;
     if (!active.dragging) {
       active.dragging = true;
-      const { id } = model.nodes[active.found.node];
-      if (!model.selection().includes(id)) canvas.select([id]);
-      const ops = model.numSelectedOps();
-      this.ghost = element("div", "ghost", `${ops} ${ops === 1 ? "op" : "ops"}`);
+      this.takeAlong(active.found);
+      this.ghost = element("div", "ghost", opsText(model.numSelectedOps()));
       chrome.root.append(this.ghost);
       chrome.root.classList.add("dragging");
     }
@@ -108,6 +107,18 @@ class Gestures {
     this.ghost.style.top = `${event.clientY - frame.top + 8}px`;
     const chip = this.chipAt(event);
     for (const other of chrome.chips.children) other.classList.toggle("target", other === chip);
+  }
+
+  // What is dragged: the whole selection if that was taken hold of, else the op or the block alone.
+  takeAlong({ node, box }) {
+    const { canvas } = this;
+    const { model } = canvas;
+    if (node >= 0) {
+      if (model.selected[node] === "0") canvas.select([model.nodes[node].id]);
+      return;
+    }
+    const { id } = model.boxes[box];
+    if (!model.inside.get(id).every((i) => model.selected[i] === "2")) canvas.selectBox(id);
   }
 
   chipAt(event) {
@@ -123,7 +134,7 @@ class Gestures {
       const [x, y] = this.point(event);
       active.region.extend(x, y);
       const ids = active.region.nodes();
-      canvas.select(add ? [...new Set([...canvas.model.selection(), ...ids])] : ids);
+      canvas.select(ids, add ? "add" : "set");
     } else if (active.dragging) {
       const chip = this.chipAt(event);
       if (chip) canvas.assignSelection(Number(chip.dataset.device));
@@ -140,9 +151,8 @@ class Gestures {
       canvas.toggle(node >= 0 ? model.nodes[node].id : model.boxes[box].id);
     } else if (node >= 0) {
       const { id } = model.nodes[node];
-      const now = model.selection();
-      if (!add) canvas.select([id]);
-      else canvas.select(now.includes(id) ? now.filter((other) => other !== id) : [...now, id]);
+      canvas.ring = id;
+      canvas.select([id], add ? "toggle" : "set");
     } else if (box >= 0) {
       canvas.selectBox(model.boxes[box].id, add);
     } else if (!add) {
@@ -187,7 +197,7 @@ class Gestures {
     const [x, y] = this.point(event);
     const { node, box } = this.hit(x, y);
     const { model } = canvas;
-    if (node >= 0 && model.selected[node] !== "2") canvas.select([model.nodes[node].id]);
+    if (node >= 0 && model.selected[node] === "0") canvas.select([model.nodes[node].id]);
     else if (node < 0 && box >= 0) canvas.selectBox(model.boxes[box].id);
     canvas.menu.open(x, y);
   }

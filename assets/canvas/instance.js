@@ -4,6 +4,8 @@ const home = (globalThis.__placementCanvas ??= {});
 home.views ??= new Map();
 home.waiters ??= new Set();
 home.saved ??= new Map();
+// Number of the last wish to look at the selection that was granted, by session.
+home.looked ??= new Map();
 home.alive = new Set();
 
 // Streamlit replaces a component that throws with an error box; ours goes on and says so instead.
@@ -38,10 +40,15 @@ class Canvas {
     this.tooltip = new Tooltip(this.chrome.stage);
     this.menu = new Menu(this);
     this.gestures = new Gestures(this);
+    this.finder = new Finder(this);
+    this.minimap = new Minimap(this);
     this.overlay = this.chrome.overlay;
     this.hoveredNode = -1;
     this.hoveredBox = -1;
     this.lassoNext = false;
+    this.ring = null;
+    this.ringShown = false;
+    this.expected = 0;
     this.scale = 1;
     this.seen = { left: 0, top: 0 };
     this.bundles = [];
@@ -91,6 +98,9 @@ class Canvas {
     if (!this.net) this.createNetwork();
     else if (isNew) this.swapNodes();
     if (isNew) this.placeCamera(before, sameGraph);
+    if (isNew || data.ack >= this.expected) this.viewCame();
+    this.lookIfAsked(isNew);
+    this.finder.show(data.search);
     this.chrome.showNote(model.nodes.length ? "" : data.empty || "This graph has no ops.");
     this.repaint();
     if (data.ack > this.confirmed) {
@@ -118,7 +128,11 @@ class Canvas {
       fixed: true,
       shape: "custom",
       ctxRenderer: ({ ctx }) => ({
-        drawNode: guarded(() => drawNode(ctx, this, i)),
+        drawNode: guarded(() => {
+          drawStack(ctx, this, i);
+          drawNode(ctx, this, i);
+          drawMarks(ctx, this, i);
+        }),
         nodeDimensions: { width: node.w, height: node.h },
       }),
     }));
@@ -132,6 +146,7 @@ class Canvas {
     // vis-network makes its own tab stop inside ours.
     this.net.canvas.frame.tabIndex = -1;
     this.net.on("beforeDrawing", guarded((ctx) => this.drawBeneath(ctx)));
+    this.net.on("afterDrawing", guarded(() => this.minimap.draw()));
     this.net.on("zoom", guarded(() => this.saveCamera()));
     this.net.on("dragEnd", guarded(() => this.saveCamera()));
     this.resized();
@@ -155,7 +170,7 @@ class Canvas {
   repaint() {
     const { model, chrome } = this;
     this.bundles = bundleEdges(model, this.hoveredNode);
-    chrome.showDevices(model, this.readOnly);
+    chrome.showDevices(model, this.data, this.readOnly);
     chrome.legend.show(this);
     chrome.showStatus(this.statusText());
     this.net?.redraw();
@@ -165,11 +180,11 @@ class Canvas {
     const { model } = this;
     const chosen = model.selection();
     const ops = model.numSelectedOps();
-    if (chosen.length === 1) {
+    if (chosen.length === 1 && !model.isPartlyHidden()) {
       const node = model.nodes[model.index.get(chosen[0])];
       return `Selected: ${node.label}, ${node.closed ? `${node.ops} ops` : node.sub}`;
     }
-    if (chosen.length) return `Selected: ${ops} ops`;
+    if (model.hasSelection()) return `Selected: ${opsText(ops)}`;
     const refused = model.view?.refused ?? 0;
     if (refused) return `${refused} blocks stay closed: too many nodes to draw at once`;
     return this.readOnly ? "Read only" : "Nothing selected";
@@ -178,6 +193,8 @@ class Canvas {
   destroy() {
     this.outbox.close();
     this.chrome.clearNotice();
+    clearTimeout(this.finder.timer);
+    clearTimeout(this.layingTimer);
     this.sizes.disconnect();
     home.waiters.delete(this.wake);
     this.gestures.finish();

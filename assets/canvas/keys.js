@@ -1,18 +1,22 @@
 // The keyboard. Every key stops here: Streamlit's own shortcuts (r, c) must not fire.
 
-const SWALLOWED = new Set([" ", "PageUp", "PageDown", "Home", "End"]);
+const SWALLOWED = new Set(["PageUp", "PageDown", "Home", "End"]);
 
 function handleKey(canvas, event) {
   const { key } = event;
   if (key === "Tab") return;
   event.stopPropagation();
-  if (!canvas.net || canvas.menu.shown || event.target.closest?.(".tool, .chip")) return;
+  if (!canvas.net || canvas.menu.shown || event.target.closest?.(".tool, .chip, .find")) return;
   const command = event.ctrlKey || event.metaKey;
   if (act(canvas, event, key, command)) event.preventDefault();
 }
 
 function act(canvas, event, key, command) {
   const lower = key.toLowerCase();
+  if (key === " ") {
+    canvas.chooseRing(command || event.shiftKey);
+    return true;
+  }
   if (command) {
     if (lower === "z") canvas.send({ kind: event.shiftKey ? "redo" : "undo" });
     else if (lower === "y") canvas.send({ kind: "redo" });
@@ -23,31 +27,41 @@ function act(canvas, event, key, command) {
   if (event.altKey) return false;
   // The digit's place on the keyboard counts, so that Shift and other layouts do not matter.
   const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code) ?? /^([1-9])$/.exec(key);
-  if (digit) canvas.assignSelection(Number(digit[1]) - 1);
-  else if (lower === "u") canvas.send({ kind: event.shiftKey ? "redo" : "undo" });
-  else if (key === "Escape") {
-    canvas.chrome.closeGestures();
-    canvas.gestures.finish();
-    canvas.select([]);
-  } else if (key === "+" || key === "=") canvas.zoom(1.3);
+  const widened = event.shiftKey && { ArrowUp: "upstream", ArrowDown: "downstream" }[key];
+  if (key === "?") canvas.chrome.toggleGestures();
+  else if (key === "/") canvas.finder.open();
+  else if (digit) canvas.assignSelection(Number(digit[1]) - 1);
+  else if (widened) canvas.widen(widened);
+  else if (key === "Escape") canvas.escape();
+  else if (key === "+" || key === "=") canvas.zoom(1.3);
   else if (key === "-") canvas.zoom(1 / 1.3);
-  else if (lower === "f") canvas.fit(true);
-  else if (key === "Enter") canvas.toggleSelected(true);
-  else if (key === "Backspace") canvas.toggleSelected(false);
-  else if (key === "ContextMenu" || lower === "m") canvas.openMenuAtSelection();
+  else if (key === "Enter") canvas.enter();
+  else if (key === "Backspace") canvas.leave();
+  else if (key === "Delete") canvas.pinSelection(false);
+  else if (key === "ContextMenu") canvas.openMenuAtSelection();
   else if (key.startsWith("Arrow")) walk(canvas, key);
+  else if (LETTERS[lower]) LETTERS[lower](canvas, event);
   else return SWALLOWED.has(key);
   return true;
 }
 
+const LETTERS = {
+  a: (canvas) => canvas.widen("alike"),
+  f: (canvas) => canvas.fit(true),
+  l: (canvas) => canvas.setLasso(!canvas.lassoNext),
+  m: (canvas) => canvas.openMenuAtSelection(),
+  p: (canvas) => canvas.pinSelection(true),
+  u: (canvas, event) => canvas.send({ kind: event.shiftKey ? "redo" : "undo" }),
+};
+
 // Up and down follow the data; where there is none, and sideways, the nearest node that way.
 function walk(canvas, key) {
   const { model } = canvas;
-  const from = model.selected.lastIndexOf("2");
-  const next = from < 0 ? 0 : (alongData(model, from, key) ?? nearestThatWay(model, from, key));
-  if (next === undefined || !model.nodes[next]) return;
-  canvas.select([model.nodes[next].id]);
-  canvas.bringIntoView(next);
+  const from = model.index.get(canvas.ring) ?? model.selected.lastIndexOf("2");
+  const shown = canvas.ringShown || from < 0;
+  // The first arrow key shows where the ring is, the next one moves it.
+  const next = from < 0 ? 0 : shown ? (alongData(model, from, key) ?? nearestThatWay(model, from, key)) : from;
+  if (next !== undefined && model.nodes[next]) canvas.focusOn(next);
 }
 
 function alongData(model, from, key) {

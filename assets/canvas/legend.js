@@ -34,6 +34,7 @@ class Legend {
     const signs = [];
     if (model.devices.length > 1) signs.push(["dashed", "between devices", theme.text]);
     if (/[12]/.test(model.marks)) signs.push(["diamond", "critical path", theme.critical]);
+    if (model.pins.some((pin) => pin > "0")) signs.push(["pin", "pinned", theme.text]);
     signs.push(["wedge", "wider: more bytes", theme.faint]);
     return signs;
   }

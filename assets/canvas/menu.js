@@ -16,32 +16,16 @@ class Menu {
 
   open(x, y) {
     const { canvas } = this;
-    const { model } = canvas;
-    const chosen = model.selection();
-    const entries = [];
-    if (chosen.length && !canvas.readOnly) {
-      const ops = model.numSelectedOps();
-      entries.push(element("div", "caption", `Put ${ops} ${ops === 1 ? "op" : "ops"} on`));
-      model.devices.forEach((device, i) => {
-        entries.push(
-          this.entry(device.label, () => canvas.assignSelection(i), {
-            colour: device.colour,
-            hint: i < 9 ? String(i + 1) : "",
-          }),
-        );
-      });
-      entries.push(element("hr"));
-    }
-    const group = canvas.closedGroupInSelection();
-    const around = canvas.boxAroundSelection();
-    if (group) entries.push(this.entry("Open block", () => canvas.toggle(group), { hint: "Enter" }));
-    if (around) {
-      const { label } = model.boxes[model.boxIndex.get(around)];
-      entries.push(this.entry(`Close ${label}`, () => canvas.toggle(around), { hint: "⌫" }));
-      entries.push(this.entry(`Select all of ${label}`, () => canvas.selectBox(around)));
-    }
-    if (chosen.length) entries.push(this.entry("Clear selection", () => canvas.select([])));
-    else entries.push(this.entry("Select everything", () => canvas.selectAll()));
+    const targets = canvas.targets();
+    const entries = [
+      ...(targets && !canvas.readOnly ? this.placing(targets) : []),
+      ...(targets ? this.widening() : []),
+      ...this.blocks(),
+    ];
+    if (targets) {
+      entries.push(this.entry("Zoom to the selection", () => canvas.lookAtSelection(true)));
+      entries.push(this.entry("Clear selection", () => canvas.select([]), { hint: "Esc" }));
+    } else entries.push(this.entry("Select everything", () => canvas.selectAll(), { hint: "Ctrl+A" }));
     entries.push(this.entry("Show everything", () => canvas.fit(true), { hint: "F" }));
     this.box.replaceChildren(...entries);
     this.box.hidden = false;
@@ -51,6 +35,49 @@ class Menu {
     this.box.style.top = `${Math.max(4, Math.min(y, clientHeight - this.box.offsetHeight - 6))}px`;
     canvas.tooltip.hide();
     this.items()[0]?.focus();
+  }
+
+  placing({ ops }) {
+    const { canvas } = this;
+    const devices = canvas.model.devices.map((device, i) =>
+      this.entry(device.label, () => canvas.assignSelection(i), {
+        colour: device.colour,
+        hint: i < 9 ? String(i + 1) : "",
+      }),
+    );
+    return [
+      element("div", "caption", `Put ${opsText(ops)} on`),
+      ...devices,
+      element("hr"),
+      this.entry("Pin where it is", () => canvas.pinSelection(true), { hint: "P" }),
+      this.entry("Unpin", () => canvas.pinSelection(false), { hint: "Del" }),
+      element("hr"),
+    ];
+  }
+
+  widening() {
+    const { canvas } = this;
+    return [
+      this.entry("Select all before it", () => canvas.widen("upstream"), { hint: "Shift+↑" }),
+      this.entry("Select all after it", () => canvas.widen("downstream"), { hint: "Shift+↓" }),
+      this.entry("Select all alike", () => canvas.widen("alike"), { hint: "A" }),
+      element("hr"),
+    ];
+  }
+
+  blocks() {
+    const { canvas } = this;
+    const { model } = canvas;
+    const group = canvas.closedGroupAtHand();
+    const around = canvas.boxAtHand();
+    const entries = [];
+    if (group) entries.push(this.entry("Open block", () => canvas.toggle(group), { hint: "Enter" }));
+    if (around) {
+      const { label } = model.boxes[model.boxIndex.get(around)];
+      entries.push(this.entry(`Close ${label}`, () => canvas.toggle(around), { hint: "⌫" }));
+      entries.push(this.entry(`Select all of ${label}`, () => canvas.selectBox(around)));
+    }
+    return entries;
   }
 
   entry(text, action, { colour, hint } = {}) {

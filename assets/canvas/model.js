@@ -17,6 +17,8 @@ class Model {
     this.hatched = false;
     this.crossings = null;
     this.sums = {};
+    this.pins = [];
+    this.numChosen = null;
   }
 
   setView(view) {
@@ -48,17 +50,32 @@ class Model {
     this.hatched = Boolean(data.hatched);
     this.crossings = data.crossings || null;
     this.sums = data.sums ?? {};
+    this.pins = [...data.pins];
+    this.numChosen = data.chosen;
     for (const entry of pending) {
-      if (entry.kind === "select") this.select(entry.nodes);
-      else if (entry.kind === "assign") this.assign(entry.nodes, entry.device);
+      if (entry.kind === "select") this.select(entry.nodes, entry.how);
+      else if (entry.kind === "assign") this.assign(entry.nodes ?? this.selection(), entry.device);
+      else if (entry.kind === "pin" || entry.kind === "unpin") {
+        this.pin(entry.nodes ?? this.selection(), entry.kind === "pin");
+      }
     }
   }
 
-  select(ids) {
-    this.selected = this.nodes.map(() => "0");
+  // "set" replaces the selection, "add" adds to it, "toggle" adds what is not all in it already.
+  select(ids, how = "set") {
+    this.numChosen = null;
+    if (how === "set") this.selected = this.nodes.map(() => "0");
     for (const id of ids) {
       const i = this.index.get(id);
-      if (i !== undefined) this.selected[i] = "2";
+      if (i === undefined) continue;
+      this.selected[i] = how === "toggle" && this.selected[i] === "2" ? "0" : "2";
+    }
+  }
+
+  pin(ids, on) {
+    for (const id of ids) {
+      const i = this.index.get(id);
+      if (i !== undefined) this.pins[i] = on ? "2" : "0";
     }
   }
 
@@ -93,7 +110,17 @@ class Model {
     return this.nodes.filter((_, i) => this.selected[i] === "2").map((node) => node.id);
   }
 
+  // Whether the selection holds ops that no node on the screen stands for alone.
+  isPartlyHidden() {
+    return this.selected.includes("1");
+  }
+
+  hasSelection() {
+    return this.isPartlyHidden() || this.selected.includes("2");
+  }
+
   numSelectedOps() {
+    if (this.numChosen !== null) return this.numChosen;
     return this.nodes.reduce((sum, node, i) => sum + (this.selected[i] === "2" ? node.ops : 0), 0);
   }
 

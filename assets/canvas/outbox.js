@@ -23,7 +23,8 @@ class Outbox {
     const n = Math.max(Date.now(), this.last + 1);
     this.last = n;
     // A selection that has not left yet gives way to the newer one.
-    if (entry.kind === "select" && tail?.kind === "select" && tail.n > this.inFlight) {
+    const replaces = entry.kind === "select" && entry.how === "set" && tail?.kind === "select";
+    if (replaces && tail.n > this.inFlight) {
       this.queue.pop();
     }
     this.queue.push({ n, ...entry });

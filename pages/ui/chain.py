@@ -96,6 +96,7 @@ def _select(key: str, ops: Sequence[Sequence[str]]) -> None:
     rows = state["selection"]["rows"] if state else []
     if rows and 0 <= rows[0] < len(ops):
         choices.select(ops[rows[0]])
+        choices.look_at_selection()
     redraw.only(*redraw.SELECTED)
 
 

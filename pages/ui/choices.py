@@ -16,7 +16,10 @@ from pages.ui import owner, projects, trash
 from pages.ui.projects import Project
 
 _applied_ops: dict[str, int] = {}
-PER_PROJECT = ("selection", "expanded", "expanded_of", "run_shown", "kept")
+PER_PROJECT = (
+    *("selection", "expanded", "expanded_of", "expanded_before", "search_answer"),
+    *("run_shown", "kept"),
+)
 
 
 def project() -> Project:
@@ -129,8 +132,52 @@ def expanded(graph: str) -> frozenset[str] | None:
 
 
 def expand(graph: str, groups: Iterable[str]) -> None:
+    wanted = sorted(groups)
+    known = st.session_state.get("expanded_of") == graph
+    before = st.session_state.get("expanded") if known else None
+    if before is not None and before != wanted:
+        st.session_state["expanded_before"] = before
     st.session_state["expanded_of"] = graph
-    st.session_state["expanded"] = sorted(groups)
+    st.session_state["expanded"] = wanted
+
+
+def laying_out() -> None:
+    """Called now and then while a view is laid out; ends the work where a cancel waits.
+
+    Touching the session state is where Streamlit starts over when the browser asks for it.
+    """
+    st.session_state.get("expanded_of")
+
+
+def laid_out() -> None:
+    """The open groups have been drawn: from now on a cancel does not take them back."""
+    st.session_state.pop("expanded_before", None)
+
+
+def cancel_layout() -> None:
+    """Back to the open groups of before, where the new ones have not been drawn yet."""
+    before = st.session_state.pop("expanded_before", None)
+    if before is not None:
+        st.session_state["expanded"] = before
+
+
+def focus() -> int:
+    """How often somebody asked the picture to move to the selection."""
+    return int(st.session_state.get("focus", 0))
+
+
+def look_at_selection() -> None:
+    """Make the picture move to the selection when it is drawn next, on whatever page."""
+    st.session_state["focus"] = focus() + 1
+
+
+def search_answer() -> dict[str, Any] | None:
+    """What the last search in the picture found."""
+    return st.session_state.get("search_answer")
+
+
+def answer_search(answer: dict[str, Any]) -> None:
+    st.session_state["search_answer"] = answer
 
 
 def last_op() -> int:

@@ -1,11 +1,10 @@
 """Where two placements differ: the graph coloured by the moves from one to the other."""
 
 from collections import Counter
-from typing import Any
 
 import streamlit as st
 
-from pages.ui import canvas, choices, colouring, qualities, redraw, studio, words
+from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, studio, words
 from pages.ui.comparing import Side
 from pages.ui.studio import Studio
 
@@ -48,15 +47,15 @@ def in_words(moves: Counter[tuple[str, str]]) -> str:
 
 @st.fragment(key="store")
 def _store() -> None:
-    canvas.mount_view(_view(studio.studio()))
+    gestures.mount_view(studio.studio())
 
 
 @st.fragment(key="canvas")
 def _draw(here: Side, there: Side) -> None:
-    if _apply():
+    if gestures.apply(looks_only=True):
         st.rerun()
     now = studio.studio()
-    view = _view(now)
+    view = gestures.view_of(now)
     devices = canvas.device_keys([d.name for d in now.machine.devices])
     canvas.draw_canvas(
         view,
@@ -67,37 +66,13 @@ def _draw(here: Side, there: Side) -> None:
         session=choices.nonce(),
         read_only=True,
         height=HEIGHT,
+        focus=choices.focus(),
+        search=choices.search_answer(),
         on_ops=_on_ops,
         tones=colouring.difference(now, view, here.placement, there.placement, there.name),
     )
 
 
-def _view(now: Studio) -> canvas.View:
-    graph = now.model.graph
-    opened = choices.expanded(graph.fingerprint)
-    return canvas.build_view(graph, canvas.default_expanded(graph) if opened is None else opened)
-
-
 def _on_ops() -> None:
-    opened = _apply() & {"toggle", "expand_all", "collapse_all"}
+    opened = gestures.apply(looks_only=True) & gestures.OPENING
     redraw.only(*(("store",) if opened else ()), "canvas")
-
-
-def _apply() -> set[str]:
-    """Select and open what was asked for; nothing is edited here. The kinds that were applied."""
-    kinds, session = set(), choices.nonce()
-    for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
-        kinds.add(op["kind"])
-        _apply_one(studio.studio(), op)
-        choices.applied_op(session, op["n"])
-    return kinds
-
-
-def _apply_one(now: Studio, op: dict[str, Any]) -> None:
-    if op["kind"] == "select":
-        choices.select(canvas.ops_of(_view(now), op["nodes"]))
-    elif op["kind"] in ("toggle", "expand_all", "collapse_all"):
-        graph = now.model.graph
-        opened = choices.expanded(graph.fingerprint)
-        before = canvas.default_expanded(graph) if opened is None else opened
-        choices.expand(graph.fingerprint, canvas.expanded_after(graph, before, op))

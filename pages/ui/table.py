@@ -164,6 +164,8 @@ def _pick(now: Studio, event: dict[str, Any]) -> None:
     before = () if event["only"] else choices.selection()
     selected = rows.picked(names, before, chosen, left)
     choices.select(selected)
+    if event["only"]:
+        choices.look_at_selection()
     choices.keep("table-seen", list(selected))
 
 

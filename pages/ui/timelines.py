@@ -144,6 +144,7 @@ def _on_pick() -> None:
         bar, add = found
         before = choices.selection() if add else ()
         choices.select(dict.fromkeys((*before, *bar.ops)))
+        choices.look_at_selection()
     redraw.only(*redraw.SELECTED)
 
 

@@ -4,8 +4,6 @@ Each part is a fragment of its own, so that an edit redraws the colours and the 
 else. Everything is read anew from the project, which the edit has changed by then.
 """
 
-from typing import Any
-
 import streamlit as st
 
 from pages.ui import (
@@ -14,6 +12,7 @@ from pages.ui import (
     choices,
     colouring,
     finding,
+    gestures,
     hinting,
     inspector,
     loads,
@@ -32,7 +31,6 @@ from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
 
 MOST_COUNTS = 4
-READ_ONLY = "This project is open in another session; here it can only be looked at."
 
 
 def show(*, numbers: bool = True, height: int = 600) -> None:
@@ -46,7 +44,7 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
         _side(not numbers)
         _hints()
         ruling.show()
-    table.show(_view)
+    table.show(gestures.view_of)
 
 
 @st.fragment(key="numbers")
@@ -57,19 +55,20 @@ def _numbers(wanted: bool) -> None:
 
 @st.fragment(key="store")
 def _store() -> None:
-    canvas.mount_view(_view(studio.studio()))
+    gestures.mount_view(studio.studio())
 
 
 @st.fragment(key="canvas")
 def _draw(height: int) -> None:
     # A callback that was cut short leaves its edits behind.
-    if _apply():
+    if gestures.apply():
         st.rerun()
     now = studio.studio()
-    view, devices = _view(now), colouring.devices(now)
+    view, devices = gestures.view_of(now), colouring.devices(now)
     chosen = colouring.switch(now, view)
     index = now.machine.index
     placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
+    undo, redo = gestures.steps(now.history)
     canvas.draw_canvas(
         view,
         canvas.paint(view, placed, len(devices)),
@@ -79,8 +78,13 @@ def _draw(height: int) -> None:
         session=choices.nonce(),
         read_only=not choices.may_write(),
         height=height,
-        on_ops=_on_ops,
+        on_ops=gestures.on_ops,
         marks=critical_ops(now.problem, now.simulated),
+        pins=now.pins,
+        undo=undo,
+        redo=redo,
+        focus=choices.focus(),
+        search=choices.search_answer(),
         empty="" if now.model.graph.ops else "This model has no ops.",
         tones=chosen.tones,
         hatched=chosen.hatched,
@@ -167,66 +171,6 @@ def _above(value_s: float, bound_s: float) -> str:
     return f"this is {above:.{1 if above > 0.01 else 2}%} above" if above else ""
 
 
-def _view(now: Studio) -> canvas.View:
-    graph = now.model.graph
-    opened = choices.expanded(graph.fingerprint)
-    return canvas.build_view(graph, canvas.default_expanded(graph) if opened is None else opened)
-
-
-def _on_ops() -> None:
-    """Apply what was done in the picture, then redraw only what it touches."""
-    kinds = _apply()
-    opened = kinds & {"toggle", "expand_all", "collapse_all"}
-    redraw.only(*(("store",) if opened else ()), *redraw.EDITED)
-
-
-def _apply() -> set[str]:
-    """Apply the edits that wait, oldest first, and say of which kinds they were."""
-    kinds, session = set(), choices.nonce()
-    for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
-        kinds.add(op["kind"])
-        now = studio.studio()
-        told = ("info", "")
-        if op["kind"] == "select":
-            choices.select(canvas.ops_of(_view(now), op["nodes"]))
-        elif op["kind"] in ("toggle", "expand_all", "collapse_all"):
-            _open_or_close(now, op)
-        else:
-            told = _edit(now, op, _view(now))
-        choices.applied_op(session, op["n"])
-        if told[1]:
-            choices.say(*told)
-    return kinds
-
-
-def _open_or_close(now: Studio, op: dict[str, Any]) -> None:
-    graph = now.model.graph
-    opened = choices.expanded(graph.fingerprint)
-    before = canvas.default_expanded(graph) if opened is None else opened
-    choices.expand(graph.fingerprint, canvas.expanded_after(graph, before, op))
-
-
-def _edit(now: Studio, op: dict[str, Any], view: canvas.View) -> tuple[str, str]:
-    """Change the placement; the kind and text of what to say about it."""
-    if not choices.renew_claim(now.project):
-        return "warning", READ_ONLY
-    if op["kind"] == "undo":
-        studio.step_back(now)
-    elif op["kind"] == "redo":
-        studio.step_forward(now)
-    elif op["device"] < len(now.machine.devices):
-        ops = tuple(canvas.ops_of(view, op["nodes"]))
-        return _move(now, ops, now.machine.devices[op["device"]].name)
-    return "info", ""
-
-
-def _move(now: Studio, ops: tuple[str, ...], device: str) -> tuple[str, str]:
-    try:
-        return "info", studio.edit(now, ops, device)
-    except ValueError as error:
-        return "warning", str(error)
-
-
 def _move_buttons(now: Studio, with_placing: bool) -> None:
     """Device menu, undo and redo, for those who do not use the keys."""
     history = now.shelf.history(now.named.name)
@@ -266,7 +210,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
 def _clicked_move(ops: tuple[str, ...], device: str) -> None:
     now = studio.studio()
     if choices.renew_claim(now.project):
-        told = _move(now, ops, device)
+        told = gestures.move(now, ops, device)
         if told[1]:
             choices.say(*told)
     redraw.only(*redraw.EDITED)

@@ -1,11 +1,13 @@
 """A studio of its own on a free port, and a real Chromium; a missing browser fails the tests."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.browser.canvas_page import PROBE, Canvas
 from tests.browser.serving import Server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -23,7 +25,7 @@ FLAGS = (
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "studio_url" in item.fixturenames or "page" in item.fixturenames:
+        if {"studio_url", "page", "harness_url"} & set(item.fixturenames):
             item.add_marker(pytest.mark.browser)
 
 
@@ -108,6 +110,54 @@ def new_page(chromium, studio_url, studio_log):
 def page(new_page):
     """One session of the studio, just opened."""
     return new_page()
+
+
+@pytest.fixture(scope="session")
+def harness_url(tmp_path_factory):
+    """The address of a page with nothing but a canvas."""
+    log = tmp_path_factory.mktemp("harness") / "log"
+    home = tmp_path_factory.mktemp("harness-home")
+    server = Server(home, log, app="tests/browser/harness_canvas.py")
+    try:
+        yield server.start()
+        assert "Traceback" not in log.read_text(), log.read_text()
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def opened(chromium, harness_url):
+    """Open the harness; errors and any request outside fail the test."""
+    contexts, wrong = [], []
+
+    def open_canvas(query: str = "model=blocks", **options) -> Canvas:
+        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))
+        page.on("dialog", lambda d: (wrong.append("a dialog: code was executed"), d.dismiss()))
+        page.on("console", lambda m: wrong.append(m.text) if "graph canvas:" in m.text else None)
+        page.on(
+            "request",
+            lambda r: (
+                wrong.append(r.url)
+                if re.match(r"(https?|wss?)://", r.url) and "//127.0.0.1:" not in r.url
+                else None
+            ),
+        )
+        page.goto(f"{harness_url}/?{query}")
+        canvas = Canvas(page)
+        canvas.settled()
+        return canvas
+
+    yield open_canvas
+    for context in contexts:
+        for page in context.pages:
+            probe = page.evaluate(PROBE)
+            assert probe is None or probe["error"] is None, probe["error"]
+            assert page.locator('[data-testid="stException"]').count() == 0
+        context.close()
+    assert not wrong, wrong
 
 
 def _error_in(message) -> tuple[str, ...]:

@@ -1,14 +1,15 @@
 """A small studio around nothing but the canvas, for its browser tests.
 
 `?model=` names a bundled sample or a made-up graph ("hostile", "chain", "wide"), `?slow=` delays
-every edit by that many seconds. What Python holds is shown as JSON, so that a test can compare it
-with the picture.
+every edit by that many seconds, `?breath_ms=` every step of a layout after the first. What Python
+holds is shown as JSON, so that a test can compare it with the picture.
 """
 
 import json
 import sys
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -30,7 +31,10 @@ def load(name: str):  # type: ignore[no-untyped-def]
 name = st.query_params.get("model", "blocks")
 graph = load(name)
 num_devices = int(st.query_params.get("devices", "3"))
-keys = canvas.device_keys([f"cpu:{i}" for i in range(num_devices)])
+keys = [
+    replace(key, busy=f"{i} µs", memory="1 KiB")
+    for i, key in enumerate(canvas.device_keys([f"cpu:{i}" for i in range(num_devices)]))
+]
 if state.get("model") != name:
     half = len(graph.ops) // 2
     state.update(
@@ -42,12 +46,46 @@ if state.get("model") != name:
         done=[],
         undone=[],
         expanded=sorted(canvas.default_expanded(graph)),
+        expanded_before=[],
+        pins=[],
+        focus=0,
+        answer=None,
         log=[],
     )
 
 
+def breathe() -> None:
+    if state["log"]:
+        time.sleep(0.001 * float(st.query_params.get("breath_ms", "0")))
+    state.get("expanded")
+
+
 def view_now():  # type: ignore[no-untyped-def]
-    return canvas.build_view(graph, frozenset(state["expanded"]))
+    return canvas.build_view(graph, frozenset(state["expanded"]), check=breathe)
+
+
+def ops_for(op) -> list[str]:  # type: ignore[no-untyped-def]
+    wanted = op["nodes"]
+    return list(state["selection"]) if wanted is None else canvas.ops_inside(graph, wanted)
+
+
+def answer(op) -> None:  # type: ignore[no-untyped-def]
+    told = {"text": op["text"], "by": op["by"], "at": -1, "total": 0, "note": ""}
+    try:
+        found = canvas.search(graph, op["text"], op["by"])
+    except ValueError as error:
+        state["answer"] = {**told, "note": str(error)}
+        return
+    told.update(total=len(found), note="" if found else "No match")
+    names = [graph.ops[i].name for i in found]
+    if op["all"]:
+        state.update(selection=names, focus=state["focus"] + 1)
+    elif found and op["at"] >= 0:
+        told["at"] = op["at"] % len(found)
+        one = names[told["at"]]
+        expanded = canvas.reveal(graph, state["expanded"], [one])
+        state.update(selection=[one], focus=state["focus"] + 1, expanded=sorted(expanded))
+    state["answer"] = told
 
 
 def apply() -> None:
@@ -58,11 +96,24 @@ def apply() -> None:
         state["log"].append(op["kind"])
         kind = op["kind"]
         if kind == "select":
-            state["selection"] = canvas.ops_of(view_now(), op["nodes"])
+            nodes, known = canvas.ops_inside(graph, op["nodes"]), set(state["selection"])
+            if op["how"] == "set":
+                known = set()
+            elif op["how"] == "toggle" and set(nodes) <= known:
+                known, nodes = known - set(nodes), []
+            state["selection"] = [o.name for o in graph.ops if o.name in known | set(nodes)]
+        elif kind == "widen":
+            state["selection"] = list(canvas.related(graph, state["selection"], op["way"]))
+        elif kind == "search":
+            answer(op)
+            redraw = True
+        elif kind in ("pin", "unpin"):
+            pins, wanted = set(state["pins"]), set(ops_for(op))
+            state["pins"] = sorted(pins | wanted if kind == "pin" else pins - wanted)
         elif kind == "assign":
             state["done"].append(list(state["devices"]))
             state["undone"] = []
-            for op_name in canvas.ops_of(view_now(), op["nodes"]):
+            for op_name in ops_for(op):
                 state["devices"][graph.index[op_name]] = op["device"]
         elif kind in ("undo", "redo"):
             take, give = ("done", "undone") if kind == "undo" else ("undone", "done")
@@ -70,6 +121,7 @@ def apply() -> None:
                 state[give].append(list(state["devices"]))
                 state["devices"] = state[take].pop()
         else:
+            state["expanded_before"] = list(state["expanded"])
             state["expanded"] = sorted(canvas.expanded_after(graph, state["expanded"], op))
             redraw = True
     st.rerun(["store", "canvas", "side"] if redraw else ["canvas", "side"])
@@ -88,6 +140,11 @@ def draw() -> None:
         canvas.paint(view, state["devices"], num_devices),
         devices=keys,
         selection=state["selection"],
+        pins=state["pins"],
+        undo="a step" if state["done"] else "",
+        redo="a step" if state["undone"] else "",
+        focus=state["focus"],
+        search=state["answer"],
         ack=state["last"],
         session=state["nonce"],
         read_only="readonly" in st.query_params,
@@ -100,7 +157,7 @@ def draw() -> None:
 
 @st.fragment(key="side")
 def side() -> None:
-    held = {"devices": state["devices"], "selection": state["selection"], "log": state["log"]}
+    held = {name: state[name] for name in ("devices", "selection", "pins", "log")}
     st.code(json.dumps(held), language=None)
 
 
@@ -114,6 +171,10 @@ def other() -> None:
     st.write("Another page")
 
 
-canvas.mount_library()
+def cancelled() -> None:
+    state["expanded"] = state["expanded_before"]
+
+
+canvas.mount_library(cancelled)
 page = st.navigation([st.Page(main, title="Main", default=True), st.Page(other, title="Other")])
 page.run()

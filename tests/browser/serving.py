@@ -17,11 +17,11 @@ STOP_S = 30
 class Server:
     """The studio on a port and a home folder of its own; it can be ended and started again."""
 
-    def __init__(self, home: Path, log: Path) -> None:
+    def __init__(self, home: Path, log: Path, app: str = "app.py") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self.home, self.log = home, log
+        self.home, self.log, self.app = home, log, app
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -32,7 +32,7 @@ class Server:
         """Start it, once more if need be, and wait until it answers; its address."""
         self.stop()
         command = (
-            *(sys.executable, "-m", "streamlit", "run", "app.py"),
+            *(sys.executable, "-m", "streamlit", "run", self.app),
             *("--server.headless", "true", "--server.port", str(self.port)),
         )
         with self.log.open("a") as log:

@@ -1,129 +1,8 @@
 """Every gesture of the canvas in a real Chromium, against a page that holds nothing else."""
 
-import json
-import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
-
 import pytest
 
 pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).parents[2]
-PROBE = "() => globalThis.__placementCanvas?.probe?.() ?? null"
-
-
-@pytest.fixture(scope="module")
-def harness_url(tmp_path_factory):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("harness") / "log"
-    command = (
-        *(sys.executable, "-m", "streamlit", "run", "tests/browser/harness_canvas.py"),
-        *("--server.headless", "true", "--server.port", str(port)),
-    )
-    with log.open("w") as out:
-        server = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            assert server.poll() is None, log.read_text()
-            try:
-                urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.1)
-        yield url
-        assert "Traceback" not in log.read_text(), log.read_text()
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-class Canvas:
-    """A page with a canvas, and what a person does to it."""
-
-    def __init__(self, page):
-        self.page = page
-
-    def probe(self):
-        return self.page.evaluate(PROBE)
-
-    def wait(self, condition: str):
-        """Until a JavaScript expression over the probe `p` holds."""
-        self.page.wait_for_function(
-            f"() => {{ const p = ({PROBE})(); return p && ({condition}); }}"
-        )
-        return self.probe()
-
-    def settled(self):
-        """Until Python has answered everything."""
-        return self.wait("p.pending === 0 && !p.busy && p.drawn === p.view")
-
-    def node(self, label: str):
-        return next(n for n in self.probe()["nodes"] if n["label"] == label)
-
-    def click(self, node, **options):
-        self.page.mouse.click(node["x"], node["y"], **options)
-
-    def drag(self, start, end, *, key: str | None = None):
-        if key:
-            self.page.keyboard.down(key)
-        self.page.mouse.move(*start)
-        self.page.mouse.down()
-        for step in range(1, 9):
-            self.page.mouse.move(
-                start[0] + (end[0] - start[0]) * step / 8, start[1] + (end[1] - start[1]) * step / 8
-            )
-        self.page.mouse.up()
-        if key:
-            self.page.keyboard.up(key)
-
-    def held(self):
-        """What Python holds, once it agrees with the picture."""
-        self.settled()
-        text = self.page.locator('[data-testid="stCode"]').inner_text()
-        return json.loads(text)
-
-
-@pytest.fixture
-def opened(chromium, harness_url):
-    """Open the harness; errors and any request outside fail the test."""
-    contexts, wrong = [], []
-
-    def open_canvas(query: str = "model=blocks", **options) -> Canvas:
-        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))
-        page.on("dialog", lambda d: (wrong.append("a dialog: code was executed"), d.dismiss()))
-        page.on("console", lambda m: wrong.append(m.text) if "graph canvas:" in m.text else None)
-        page.on(
-            "request",
-            lambda r: (
-                wrong.append(r.url)
-                if re.match(r"(https?|wss?)://", r.url) and "//127.0.0.1:" not in r.url
-                else None
-            ),
-        )
-        page.goto(f"{harness_url}/?{query}")
-        canvas = Canvas(page)
-        canvas.settled()
-        return canvas
-
-    yield open_canvas
-    for context in contexts:
-        for page in context.pages:
-            probe = page.evaluate(PROBE)
-            assert probe is None or probe["error"] is None, probe["error"]
-            assert page.locator('[data-testid="stException"]').count() == 0
-        context.close()
-    assert not wrong, wrong
 
 
 def test_first_picture_shows_blocks_in_device_colours(opened):
@@ -281,21 +160,45 @@ def test_a_title_selects_its_block_and_its_minus_closes_it(opened):
     canvas.wait(f"p.nodes.some((n) => n.id === '{box['id']}')")
 
 
-def test_keyboard_alone_walks_opens_and_assigns(opened):
+def test_keyboard_alone_walks_opens_selects_and_assigns(opened):
     canvas = opened()
     page = canvas.page
     page.locator(".canvas").focus()
     page.keyboard.press("ArrowDown")
+    first = canvas.wait("p.ring")
+    assert first["selection"] == [] and first["ring"] == first["nodes"][0]["id"]
     page.keyboard.press("ArrowDown")
-    canvas.wait("p.selection.length === 1")
-    selected = next(n for n in canvas.probe()["nodes"] if n["selected"] == "2")
-    assert selected["closed"]
+    ring = canvas.probe()["ring"]
+    at = next(i for i, n in enumerate(first["nodes"]) if n["id"] == ring)
+    assert any(e["from"] == 0 and e["to"] == at for e in first["edges"]), "along an edge"
+    block = first["nodes"][at]
+    said = canvas.probe()["said"]
+    assert said.startswith(f"Closed block {block['label']}; {block['sub']}; on cpu:0; not selected")
+    page.keyboard.press("Space")
+    assert canvas.held()["selection"] != [] and canvas.probe()["selection"] == [ring]
     page.keyboard.press("2")
+    assert canvas.held()["devices"].count(1) == 36 + block["ops"]
     page.keyboard.press("Enter")
-    canvas.wait(f"p.boxes.some((b) => b.id === '{selected['id']}')")
+    canvas.wait(f"p.boxes.some((b) => b.id === '{ring}')")
     page.keyboard.press("Escape")
     assert canvas.held()["selection"] == []
     assert canvas.page.locator(".live").inner_text() == "Nothing selected"
+
+
+def test_the_tab_key_stops_once_in_each_part(opened):
+    canvas = opened()
+    canvas.page.locator(".canvas").focus()
+    stops = []
+    for _ in range(4):
+        canvas.page.keyboard.press("Tab")
+        stops.append(
+            canvas.page.evaluate(
+                "() => { let e = document.activeElement;"
+                " while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;"
+                " return e.parentElement.getAttribute('aria-label') ?? e.parentElement.className; }"
+            )
+        )
+    assert stops == ["Devices", "Canvas tools", "Zoom", "foot"]
 
 
 def test_zoom_fit_and_pan_leave_the_placement_alone(opened):

@@ -59,6 +59,22 @@ def wide(num_ops: int = 80) -> Graph:
     return graph_of(ops, [(0, i) for i in range(1, num_ops // 2)])
 
 
+def stacked(num_layers: int = 12) -> Graph:
+    """Equal layers in a chain with a head and a tail, and constants that every layer reads."""
+    ops = [(f"c{i}", "Constant", "") for i in range(5)]
+    ops.append(("embed", "Gather", ""))
+    arcs = [(0, 5)]
+    for layer in range(num_layers):
+        scope = f"layer{layer}"
+        for kind in ("MatMul", "Relu", "Add"):
+            arcs.append((len(ops) - 1, len(ops)))
+            ops.append((f"{scope}/{kind.lower()}", kind, scope))
+        arcs.extend((i, len(ops) - 1) for i in range(5))
+    arcs.append((len(ops) - 1, len(ops)))
+    ops.append(("head", "Softmax", ""))
+    return graph_of(ops, arcs)
+
+
 def hostile() -> Graph:
     ops = [(f"{HOSTILE}{i}", HOSTILE, f"{HOSTILE}/</script>") for i in range(3)]
     ops.append(('"\u202e`${x}', "Conv\u0000\n", 'a href="x"/b'))
@@ -66,10 +82,12 @@ def hostile() -> Graph:
 
 
 def graph_named(name: str) -> Graph:
-    """A made-up graph, a chain ("chain-1000"), or a bundled sample."""
+    """A made-up graph, with a size where wanted ("chain-1000"), or a bundled sample."""
     if name.startswith("chain-"):
         return chain(int(name.removeprefix("chain-")))
-    made = {"blocks": blocks, "wide": wide, "hostile": hostile}
+    if name.startswith("blocks-"):
+        return blocks(int(name.removeprefix("blocks-")))
+    made = {"blocks": blocks, "wide": wide, "hostile": hostile, "stacked": stacked}
     if name in made:
         return made[name]()
     from placement import loaders

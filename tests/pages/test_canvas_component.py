@@ -25,6 +25,7 @@ def test_edits_come_in_order_and_once(browser_says):
     queue = [
         {"n": 7, "kind": "assign", "nodes": ["o1"], "device": 2},
         {"n": 5, "kind": "select", "nodes": ["o1", "s2"]},
+        {"n": 8, "kind": "pin", "nodes": None, "how": "dropped"},
         {"n": 7, "kind": "assign", "nodes": ["o1"], "device": 2},
         {"n": 9, "kind": "undo", "extra": "dropped"},
     ]
@@ -32,6 +33,7 @@ def test_edits_come_in_order_and_once(browser_says):
     edits = canvas.read_ops("canvas", session="here", after=5)
     assert edits == [
         {"n": 7, "kind": "assign", "nodes": ["o1"], "device": 2},
+        {"n": 8, "kind": "pin", "nodes": None},
         {"n": 9, "kind": "undo"},
     ]
     assert canvas.read_ops("canvas", session="another", after=0) == []
@@ -51,7 +53,14 @@ def test_edits_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "assign", "nodes": ["o1"]},
         {"n": 1, "kind": "assign", "nodes": "o1", "device": 0},
         {"n": 1, "kind": "select", "nodes": [1]},
+        {"n": 1, "kind": "select", "nodes": None},
+        {"n": 1, "kind": "select", "nodes": ["o1"], "how": "sometimes"},
         {"n": 1, "kind": "toggle"},
+        {"n": 1, "kind": "widen", "way": "sideways"},
+        {"n": 1, "kind": "unpin", "nodes": [None]},
+        {"n": 1, "kind": "search", "text": "x", "by": "name", "at": -2},
+        {"n": 1, "kind": "search", "text": "x" * 201, "by": "name", "at": 0},
+        {"n": 1, "kind": "search", "text": "x", "by": "smell", "at": 0},
     ],
 )
 def test_malformed_edits_are_left_out(browser_says, entry):

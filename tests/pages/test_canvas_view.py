@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.ui import canvas
-from pages.ui.canvas.scopes import MAX_MEMBERS
+from pages.ui.canvas.drafts import MAX_MEMBERS
 from pages.ui.canvas.viewmodel import OPTIONS, store_payload
 from placement.core.graph import Graph
-from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, wide
+from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, stacked, wide
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,10 @@ def test_nothing_overlaps_and_boxes_hold_their_members(graph, random):
     check_layout(view)
 
 
-@pytest.mark.parametrize("graph", [blocks(), chain(1000), wide(), hostile()], ids=lambda g: "")
+SHAPES = (blocks(), chain(1000), wide(), hostile(), stacked())
+
+
+@pytest.mark.parametrize("graph", SHAPES, ids=lambda g: "")
 def test_layouts_of_typical_shapes(graph):
     for expanded in (frozenset(), canvas.default_expanded(graph), all_groups(graph)):
         check_layout(canvas.build_view(graph, expanded))
@@ -168,6 +171,58 @@ def test_chains_of_scopes_are_one_group_and_lone_ops_none():
 def test_blocks_of_the_same_structure_are_counted():
     tree = canvas.scope_tree(blocks(num_blocks=12))
     assert {g.alike for g in tree.groups if g.label.startswith("block")} == {12}
+
+
+def test_equal_blocks_in_a_chain_are_a_stack():
+    graph = stacked()
+    tree = canvas.scope_tree(graph)
+    [stack] = [g for g in tree.groups if g.stack]
+    assert (stack.label, stack.stack, stack.num_ops) == ("layer0–11", 12, 36)
+    assert [tree.groups[~m].label for m in stack.members] == [f"layer{i}" for i in range(12)]
+    assert len({tree.groups[~m].shape for m in stack.members}) == 1
+    only = canvas.scope_tree(blocks(num_blocks=12))
+    assert [g.stack for g in only.groups[1:]].count(12) == 0, "nothing beside them to tell apart"
+
+
+def test_parallel_branches_are_no_stack():
+    ops = [("a", "Split", ""), *((f"b{i}/{k}", k, f"b{i}") for i in range(4) for k in "XY")]
+    firsts = range(1, 9, 2)
+    graph = graph_of(ops, [*((0, i) for i in firsts), *((i, i + 1) for i in firsts)])
+    assert not any(g.stack for g in canvas.scope_tree(graph).groups)
+
+
+def test_constants_are_tucked_away_until_they_are_opened():
+    graph = stacked()
+    tree = canvas.scope_tree(graph)
+    [constants] = [g for g in tree.groups if g.tucked]
+    assert [graph.ops[m].name for m in constants.members] == [f"c{i}" for i in range(5)]
+    expanded = canvas.expanded_after(graph, frozenset(), {"kind": "expand_all"})
+    assert constants.id not in canvas.default_expanded(graph) | expanded
+    view = canvas.build_view(graph, expanded)
+    node = next(n for n in view.nodes if n.id == constants.id)
+    assert node.tucked == 13
+    assert all(e.way is None for e in view.edges if view.nodes[e.start] == node)
+    opened = canvas.expanded_after(graph, expanded, {"kind": "toggle", "node": constants.id})
+    check_layout(canvas.build_view(graph, opened))
+
+
+class Cancelled(Exception):
+    pass
+
+
+def test_a_layout_can_be_stopped_and_leaves_nothing_behind():
+    calls = []
+
+    def stop():
+        calls.append(1)
+        if len(calls) > 3:
+            raise Cancelled
+
+    graph = blocks(9)
+    with pytest.raises(Cancelled):
+        canvas.build_view(graph, all_groups(graph), check=stop)
+    assert canvas.build_view(graph, all_groups(graph)).hash
+    assert len(calls) == 4, "what is known needs no work and asks nobody"
 
 
 def test_first_sight_shows_a_handful_of_nodes():

@@ -27,15 +27,21 @@ How a page uses it, in the order of the calls:
 
 Each entry of `read_ops` is a dict with a growing number `n` and a `kind`:
 
-    select        nodes: the whole new selection, as visible node ids
+    select        nodes, as visible node ids; how: "set", "add", or "toggle"
     assign        nodes, device: put these nodes on the device with that index
+    pin, unpin    nodes: keep these where they are, whatever a method decides
+    widen         way: select all "upstream", "downstream" or "alike" too
+    search        text, by; at: select this match (-1: only count them); all: select them all
     toggle        node: open this closed group, or close this open one
     expand_all, collapse_all, undo, redo
 
 `draw_canvas(..., tones=...)` colours the cards by something else than the device: `tones_by_class`
 makes the tones of categories, `tones_by_value` those of amounts.
 
-`ops_of(view, op["nodes"])` turns node ids into op names (a group stands for its ops), and
+`nodes` of an assign, pin or unpin is None for whatever is selected: a selection may hold ops inside
+closed groups, for which no visible node stands alone.
+
+`ops_inside(graph, op["nodes"])` turns node ids into op names (a group stands for its ops), and
 `expanded_after(graph, expanded, op)` gives the new set of open groups. `session` is any string that
 names this Python session; edits meant for another one are dropped. Python's word is final: colours
 and selection drawn at once in the browser are replaced by what `draw_canvas` sends next.
@@ -46,10 +52,12 @@ Only `component` uses Streamlit. Everything else is pure and depends on no devic
 from typing import TYPE_CHECKING, Any
 
 from pages.ui.canvas.crossing import crossings
-from pages.ui.canvas.expansion import default_expanded, expanded_after, reveal
+from pages.ui.canvas.expansion import all_visible, default_expanded, expanded_after, reveal
 from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
-from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, scope_tree
+from pages.ui.canvas.related import related
+from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, ops_inside, scope_tree
+from pages.ui.canvas.searching import search
 from pages.ui.canvas.toning import Tones, sums_by_node
 from pages.ui.canvas.toning import by_class as tones_by_class
 from pages.ui.canvas.toning import by_value as tones_by_value
@@ -66,6 +74,7 @@ __all__ = [
     "ScopeTree",
     "Tones",
     "View",
+    "all_visible",
     "build_view",
     "crossings",
     "default_expanded",
@@ -76,11 +85,14 @@ __all__ = [
     "mount_library",
     "mount_view",
     "network",
+    "ops_inside",
     "ops_of",
     "paint",
     "read_ops",
+    "related",
     "reveal",
     "scope_tree",
+    "search",
     "selection_marks",
     "sums_by_node",
     "tones_by_class",

@@ -16,17 +16,36 @@ import streamlit as st
 from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
 from pages.ui.canvas.painting import Paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey
+from pages.ui.canvas.related import WAYS
+from pages.ui.canvas.searching import BY
 from pages.ui.canvas.toning import Tones
 from pages.ui.canvas.viewmodel import store_payload
 from pages.ui.canvas.views import View
 
-KINDS = ("select", "assign", "toggle", "expand_all", "collapse_all", "undo", "redo")
+# What an edit of each kind carries beside its number; see the docstring of the package.
+KINDS: dict[str, tuple[str, ...]] = {
+    "select": ("nodes", "how"),
+    "assign": ("targets", "device"),
+    "pin": ("targets",),
+    "unpin": ("targets",),
+    "widen": ("way",),
+    "search": ("text", "by", "at", "all"),
+    "toggle": ("node",),
+    "expand_all": (),
+    "collapse_all": (),
+    "undo": (),
+    "redo": (),
+}
+MOST_TEXT = 200
 HIDDEN = ".st-key-canvas-lib, .st-key-canvas-store { display: none; }"
 
 
-def mount_library() -> None:
-    """Send the drawing library to the browser; call once per run, before the page's own content."""
-    _renderers()["lib"](key="canvas-lib")
+def mount_library(on_cancel: Callable[[], None] = lambda: None) -> None:
+    """Send the drawing library to the browser; call once per run, before the page's own content.
+
+    `on_cancel` is called when somebody wants a view no longer that is still being laid out.
+    """
+    _renderers()["lib"](key="canvas-lib", on_cancel_change=on_cancel)
 
 
 def mount_view(view: View) -> None:
@@ -47,6 +66,11 @@ def draw_canvas(
     height: int = 620,
     on_ops: Callable[[], None] = lambda: None,
     marks: Iterable[str] = (),
+    pins: Iterable[str] = (),
+    undo: str = "",
+    redo: str = "",
+    focus: int = 0,
+    search: Mapping[str, Any] | None = None,
     empty: str = "",
     tones: Tones | None = None,
     hatched: bool = False,
@@ -55,27 +79,36 @@ def draw_canvas(
 ) -> Any:
     """Draw a view with its colours.
 
-    `selection` and `marks` (the critical path) are op names. `ack` is the number of the last edit
-    that Python has applied. `read_only` keeps selection and expansion but assigns nothing. `empty`
-    is shown over the canvas where the graph has no ops. `tones` colour the cards by something else
+    `selection`, `marks` (the critical path) and `pins` are op names. `ack` is the number of the
+    last edit that Python has applied. `read_only` keeps selection and expansion but assigns
+    nothing. `undo` and `redo` say which step they would take, empty for none. A `focus` larger than
+    before makes the drawing move to the selection. `search` answers the last search. `empty` is
+    shown over the canvas where the graph has no ops. `tones` colour the cards by something else
     than the device; `hatched` draws the hatch of each device too. `crossings` says which edges lead
     from device to device, `sums` what to write on closed blocks, by node.
     """
     if paint.view != view.hash or (tones and tones.view != view.hash):
         raise ValueError("The paint was made for another view; call paint() with this one.")
+    chosen = tuple(selection)
     data = {
         "key": key,
         "view": view.hash,
         "colours": paint.colours,
         "mixes": {str(node): list(map(list, mix)) for node, mix in paint.mixes.items()},
         "counts": list(paint.counts),
-        "selected": selection_marks(view, selection),
+        "selected": selection_marks(view, chosen),
+        "chosen": len(chosen),
         "marks": selection_marks(view, marks),
         "devices": [vars(device) for device in devices],
         "tones": tones.payload() if tones else None,
         "hatched": hatched,
         "crossings": crossings,
         "sums": {str(node): text for node, text in (sums or {}).items()},
+        "pins": selection_marks(view, pins),
+        "undo": undo,
+        "redo": redo,
+        "focus": focus,
+        "search": None if search is None else dict(search),
         "ack": ack,
         "session": session,
         "readOnly": read_only,
@@ -105,24 +138,40 @@ def _edit(entry: object) -> dict[str, Any] | None:
     if not isinstance(entry, Mapping):
         return None
     number, kind = entry.get("n"), entry.get("kind")
-    if not isinstance(number, int) or isinstance(number, bool) or kind not in KINDS:
+    if not _is_count(number) or not isinstance(kind, str) or kind not in KINDS:
         return None
     edit: dict[str, Any] = {"n": number, "kind": kind}
-    if kind in ("select", "assign"):
-        nodes = entry.get("nodes")
-        if not isinstance(nodes, list) or not all(isinstance(n, str) for n in nodes):
+    for field in KINDS[kind]:
+        name = "nodes" if field == "targets" else field
+        value = entry.get(name, DEFAULTS.get(field))
+        if not CHECKS[field](value):
             return None
-        edit["nodes"] = nodes
-    if kind == "assign":
-        device = entry.get("device")
-        if not isinstance(device, int) or isinstance(device, bool) or device < 0:
-            return None
-        edit["device"] = device
-    if kind == "toggle":
-        if not isinstance(entry.get("node"), str):
-            return None
-        edit["node"] = entry["node"]
+        edit[name] = value
     return edit
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+DEFAULTS = {"how": "set", "all": False}
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "nodes": _is_names,
+    # None stands for what is selected, also inside closed blocks.
+    "targets": lambda value: value is None or _is_names(value),
+    "how": lambda value: value in ("set", "add", "toggle"),
+    "device": _is_count,
+    "way": lambda value: value in WAYS,
+    "text": lambda value: isinstance(value, str) and len(value) <= MOST_TEXT,
+    "by": lambda value: value in BY,
+    "at": lambda value: value == -1 or _is_count(value),
+    "all": lambda value: isinstance(value, bool),
+    "node": lambda value: isinstance(value, str),
+}
 
 
 def _checked(data: dict[str, Any]) -> dict[str, Any]:

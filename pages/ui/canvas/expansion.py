@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pages.ui.canvas.scopes import scope_tree
+from pages.ui.canvas.visible import BUDGET, visible_set
 from placement.core.graph import Graph
 
 FIRST_SIGHT = 60
@@ -13,14 +14,16 @@ FIRST_SIGHT_LEAST = 10
 def default_expanded(graph: Graph) -> frozenset[str]:
     """Open groups level by level while at most about sixty nodes show; small models fully.
 
-    Where a whole level is too much and little shows yet, its first groups open singly.
+    Where a whole level is too much and little shows yet, its first groups open singly. Constants
+    stay tucked away.
     """
     tree = scope_tree(graph)
     opened: set[str] = set()
     count = len(tree.groups[0].members)
     level = [0]
     while True:
-        level = [~m for g in level for m in tree.groups[g].members if m < 0]
+        inner = [~m for g in level for m in tree.groups[g].members if m < 0]
+        level = [g for g in inner if not tree.groups[g].tucked]
         more = sum(len(tree.groups[g].members) - 1 for g in level)
         if not level:
             break
@@ -47,7 +50,7 @@ def expanded_after(
     if kind == "collapse_all":
         return frozenset()
     if kind == "expand_all":
-        return frozenset(g.id for g in tree.groups[1:])
+        return frozenset(g.id for g in tree.groups[1:] if not g.tucked)
     if kind == "toggle":
         known = {g.id: g.index for g in tree.groups[1:]}
         node = str(event.get("node"))
@@ -57,6 +60,14 @@ def expanded_after(
             return now - {node}
         return now | {tree.groups[g].id for g in tree.ancestors(known[node])}
     return now
+
+
+def all_visible(graph: Graph, expanded: Iterable[str], op_names: Iterable[str]) -> bool:
+    """Whether each of these ops has a node of its own with these groups open."""
+    tree = scope_tree(graph)
+    seen = visible_set(graph, tree, frozenset(expanded), budget=BUDGET)
+    nodes = (seen.node_of_op[graph.index[name]] for name in op_names if name in graph.index)
+    return all(seen.members[node] >= 0 for node in nodes)
 
 
 def reveal(graph: Graph, expanded: Iterable[str], op_names: Iterable[str]) -> frozenset[str]:

@@ -6,7 +6,7 @@ Knows only sizes and edges: nothing of devices, so a placement never moves a box
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -64,6 +64,7 @@ def layered(
     bottom: frozenset[int] = frozenset(),
     aspect: float = 1.6,
     fold_above: float = 900.0,
+    check: Callable[[], object] = lambda: None,
 ) -> Drawing:
     """Place items of the given (width, height) and lead the wires between them.
 
@@ -76,9 +77,11 @@ def layered(
     grid = Grid(list(layer_of), [width for width, _ in sizes])
     cells_of = _lead(grid, wires)
     num_layers = max(grid.layer_of) + 1
-    layers = ordered_layers(grid.layer_of, grid.arcs, num_layers)
+    layers = ordered_layers(grid.layer_of, grid.arcs, num_layers, check)
     half = [w / 2 + (NODE_GAP if w else DUMMY_GAP) / 2 for w in grid.width_of]
+    check()
     xs = horizontal_positions(layers, half, grid.arcs, num_real=len(sizes))
+    check()
     heights = [max((sizes[c][1] for c in layer if c < len(sizes)), default=0.0) for layer in layers]
     folded = fold(
         layers, xs, half, heights, grid.arcs, gap=LAYER_GAP, aspect=aspect, above=fold_above

@@ -16,9 +16,12 @@ R = TypeVar("R")
 
 
 def remembered(
-    maxsize: int, key: Callable[[Any], Hashable]
+    maxsize: int, key: Callable[[Any], Hashable], *, apart_from: str = ""
 ) -> Callable[[Callable[Concatenate[T, P], R]], Callable[Concatenate[T, P], R]]:
-    """Remember the last `maxsize` results by `key(first argument)` and the further arguments."""
+    """Remember the last `maxsize` results by `key(first argument)` and the further arguments.
+
+    `apart_from` names a keyword argument that does not change the result.
+    """
 
     def decorate(function: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
         kept: OrderedDict[Hashable, R] = OrderedDict()
@@ -26,7 +29,8 @@ def remembered(
 
         @wraps(function)
         def call(first: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            name = (key(first), args, tuple(sorted(kwargs.items())))
+            counted = {k: v for k, v in kwargs.items() if k != apart_from}
+            name = (key(first), args, tuple(sorted(counted.items())))
             with lock:
                 if name in kept:
                     kept.move_to_end(name)

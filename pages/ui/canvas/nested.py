@@ -4,7 +4,7 @@ An edge that leaves a box runs through a port in the box's border, so it keeps c
 members; all edges of one source share their ports and ways.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pages.ui.canvas.layered import Drawing, Wire, layered
@@ -57,9 +57,17 @@ class _Scope:
 
 
 def nested_layout(
-    tree: ScopeTree, visible: Visible, sizes: Sequence[Point], titles: dict[int, float]
+    tree: ScopeTree,
+    visible: Visible,
+    sizes: Sequence[Point],
+    titles: dict[int, float],
+    *,
+    check: Callable[[], object] = lambda: None,
 ) -> Layout:
-    """Lay out the visible nodes; `titles` gives the least width of each open group's header."""
+    """Lay out the visible nodes; `titles` gives the least width of each open group's header.
+
+    `check` is called now and then and may raise to end the work.
+    """
     scopes = {g: _Scope() for g in sorted(visible.opened)}
     home = [
         tree.group_of[member] if member >= 0 else tree.groups[~member].parent
@@ -79,7 +87,7 @@ def nested_layout(
     drawings: dict[int, Drawing] = {}
     extents: dict[int, Point] = {}
     for group in sorted(visible.opened, key=lambda g: (-tree.groups[g].depth, g)):
-        drawings[group], extents[group] = _draw(group, scopes[group], sizes, extents, titles)
+        drawings[group], extents[group] = _draw(group, scopes[group], sizes, extents, titles, check)
     origin = _origins(scopes, drawings, extents)
     centres: list[Point] = [(0.0, 0.0)] * len(visible.members)
     for group, scope in scopes.items():
@@ -133,6 +141,7 @@ def _draw(
     sizes: Sequence[Point],
     extents: dict[int, Point],
     titles: dict[int, float],
+    check: Callable[[], object],
 ) -> tuple[Drawing, Point]:
     measures: list[Point] = []
     for kind, number in scope.items:
@@ -147,6 +156,7 @@ def _draw(
         bottom=frozenset(i for (kind, _), i in scope.items.items() if kind == "out"),
         aspect=1.7 if group == 0 else 1.2,
         fold_above=620.0 if group == 0 else 760.0,
+        check=check,
     )
     if group == 0:
         return drawing, (drawing.width, drawing.height)

@@ -1,7 +1,7 @@
 """Order within layers: few edge crossings, by barycentre sweeps (Sugiyama et al., 1981)."""
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 NUM_SWEEPS = 8
@@ -10,16 +10,22 @@ Layers = list[list[int]]
 
 
 def ordered_layers(
-    layer_of: Sequence[int], arcs: Sequence[tuple[int, int]], num_layers: int
+    layer_of: Sequence[int],
+    arcs: Sequence[tuple[int, int]],
+    num_layers: int,
+    check: Callable[[], object] = lambda: None,
 ) -> Layers:
-    """Cells of each layer from left to right; the best order met in a bounded number of sweeps."""
+    """Cells of each layer from left to right; the best order met in a bounded number of sweeps.
+
+    `check` is called often and may raise to end the work.
+    """
     above: list[list[int]] = [[] for _ in layer_of]
     below: list[list[int]] = [[] for _ in layer_of]
     for a, b in arcs:
         below[a].append(b)
         above[b].append(a)
     layers = _first_order(layer_of, above, below, num_layers)
-    best, fewest = [list(layer) for layer in layers], _crossings(layers, below)
+    best, fewest = [list(layer) for layer in layers], _crossings(layers, below, check)
     place = [0.0] * len(layer_of)
     for layer in layers:
         _write_places(layer, place)
@@ -39,7 +45,7 @@ def ordered_layers(
             }
             layer.sort(key=lambda cell: (centre[cell], place[cell]))
             _write_places(layer, place)
-        count = _crossings(layers, below)
+        count = _crossings(layers, below, check)
         if count < fewest:
             best, fewest = [list(layer) for layer in layers], count
     return best
@@ -69,9 +75,10 @@ def _first_order(
     return layers
 
 
-def _crossings(layers: Layers, below: list[list[int]]) -> int:
+def _crossings(layers: Layers, below: list[list[int]], check: Callable[[], object]) -> int:
     total = 0
     for upper, lower in pairwise(layers):
+        check()
         place = {cell: i for i, cell in enumerate(lower)}
         ends: list[int] = []
         for cell in upper:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pages.ui.canvas.scopes import members_of
 from pages.ui.canvas.views import View
 
 CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
@@ -81,12 +82,4 @@ def ops_of(view: View, node_ids: Iterable[str]) -> list[str]:
     A group stands for all its ops, open or closed, so an edit made while another view was on the
     screen is understood too. Ids that the graph does not have are left out.
     """
-    groups = {group.id: group.index for group in view.tree.groups}
-    chosen: set[int] = set()
-    for node_id in node_ids:
-        number = node_id[1:]
-        if node_id in groups:
-            chosen.update(view.tree.ops(groups[node_id]))
-        elif node_id[:1] == "o" and number.isdecimal() and int(number) < len(view.op_names):
-            chosen.add(int(number))
-    return [view.op_names[i] for i in sorted(chosen)]
+    return [view.op_names[i] for i in members_of(view.tree, node_ids)]

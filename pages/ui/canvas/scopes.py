@@ -1,18 +1,26 @@
 """The scope tree: ops grouped into blocks by their slash paths, at most 400 members in each.
 
 Chains of scopes with nothing else in them become one group ("stage1/block2"), a scope around a
-single op is left out, and a scope with too many members gets a layer of numbered ranges.
+single op is left out, and a scope with too many members gets a layer of numbered ranges. Blocks of
+one structure that follow each other are a stack, and the constants of a scope are one group.
 """
 
-import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from pages.ui.canvas.drafts import (
+    Draft,
+    constants_of,
+    measure,
+    simplify,
+    split,
+    stack,
+    tuck_constants,
+)
 from pages.ui.canvas.memo import remembered
 from placement.core.graph import Graph
 
-MAX_MEMBERS = 400
 MAX_DEPTH = 24
 
 
@@ -21,7 +29,8 @@ class ScopeGroup:
     """A block of ops. Members are op indices, or `~index` of a group (a negative number).
 
     `alike` counts the siblings of the same structure, this one included: 12 for one of twelve
-    equal layers.
+    equal layers; `shape` is the same number for all groups of one structure. `stack` is how many
+    equal blocks a stack holds, 0 for other groups. `tucked` groups hold constants only.
     """
 
     index: int
@@ -32,6 +41,9 @@ class ScopeGroup:
     members: tuple[int, ...]
     num_ops: int
     alike: int
+    shape: int = 0
+    stack: int = 0
+    tucked: bool = False
 
     @property
     def id(self) -> str:
@@ -63,22 +75,33 @@ class ScopeTree:
             index = self.groups[index].parent
 
 
-@dataclass
-class _Draft:
-    """A group while the tree is being built; members are op indices or drafts."""
+def ops_inside(graph: Graph, node_ids: Iterable[str]) -> list[str]:
+    """Names of the ops that these node ids stand for, in declared order.
 
-    label: str
-    path: str
-    members: "list[int | _Draft]" = field(default_factory=list)
-    by_name: "dict[str, _Draft]" = field(default_factory=dict)
-    num_ops: int = 0
-    signature: int = 0
+    A group stands for all its ops, open or closed, so an edit made while another view was on the
+    screen is understood too. Ids that the graph does not have are left out.
+    """
+    return [graph.ops[i].name for i in members_of(scope_tree(graph), node_ids)]
+
+
+def members_of(tree: ScopeTree, node_ids: Iterable[str]) -> list[int]:
+    """Op indices that node ids stand for ("o3" an op, "s2" a group), in declared order."""
+    chosen: set[int] = set()
+    for node_id in node_ids:
+        kind, number = node_id[:1], node_id[1:]
+        if not number.isdecimal() or len(number) > 9:
+            continue
+        if kind == "s" and int(number) < len(tree.groups):
+            chosen.update(tree.ops(int(number)))
+        elif kind == "o" and int(number) < len(tree.group_of):
+            chosen.add(int(number))
+    return sorted(chosen)
 
 
 @remembered(16, key=lambda graph: graph.fingerprint)
 def scope_tree(graph: Graph) -> ScopeTree:
     """The tree of a graph; the same content gives the same ids on every run."""
-    root = _Draft("", "")
+    root = Draft("", "")
     for index, op in enumerate(graph.ops):
         draft = root
         parts = [part for part in op.scope.split("/") if part]
@@ -86,15 +109,18 @@ def scope_tree(graph: Graph) -> ScopeTree:
             parts = [*parts[: MAX_DEPTH - 1], "/".join(parts[MAX_DEPTH - 1 :])]
         for part in parts:
             if part not in draft.by_name:
-                child = _Draft(part, f"{draft.path}/{part}" if draft.path else part)
+                child = Draft(part, f"{draft.path}/{part}" if draft.path else part)
                 draft.by_name[part] = child
                 draft.members.append(child)
             draft = draft.by_name[part]
         draft.members.append(index)
-    _simplify(root)
-    known: dict[tuple[object, ...], int] = {}
     kinds = [op.kind for op in graph.ops]
-    _measure(root, kinds, known)
+    simplify(root)
+    tuck_constants(root, constants_of(graph))
+    measure(root, kinds, {})
+    stack(root, graph)
+    split(root)
+    measure(root, kinds, {})
     groups: list[ScopeGroup] = []
     _freeze(root, -1, 0, 1, groups)
     group_of = [0] * len(graph.ops)
@@ -105,59 +131,26 @@ def scope_tree(graph: Graph) -> ScopeTree:
     return ScopeTree(tuple(groups), tuple(group_of))
 
 
-def _simplify(draft: _Draft) -> None:
-    members: list[int | _Draft] = []
-    for member in draft.members:
-        if isinstance(member, _Draft):
-            _simplify(member)
-            only = member.members[0] if len(member.members) == 1 else None
-            if isinstance(only, _Draft):
-                only.label = f"{member.label}/{only.label}"
-                member = only
-            elif only is not None:
-                member = only
-        members.append(member)
-    while len(members) == 1 and isinstance(members[0], _Draft) and not draft.path:
-        members = members[0].members
-    draft.members = _chunked(members, draft.path)
-
-
-def _chunked(members: list[int | _Draft], path: str) -> list[int | _Draft]:
-    """Members in a few even ranges, about as many ranges as members in each."""
-    if len(members) <= MAX_MEMBERS:
-        return members
-    size = min(MAX_MEMBERS, math.ceil(math.sqrt(len(members))))
-    ranges: list[int | _Draft] = []
-    for start in range(0, len(members), size):
-        part = members[start : start + size]
-        label = f"… {start + 1}–{start + len(part)}"
-        ranges.append(_Draft(label, f"{path}/{label}" if path else label, part))
-    return _chunked(ranges, path)
-
-
-def _measure(draft: _Draft, kinds: list[str], known: dict[tuple[object, ...], int]) -> None:
-    shape: list[object] = []
-    for member in draft.members:
-        if isinstance(member, _Draft):
-            _measure(member, kinds, known)
-            draft.num_ops += member.num_ops
-            shape.append(member.signature)
-        else:
-            draft.num_ops += 1
-            shape.append(kinds[member])
-    draft.signature = known.setdefault(tuple(shape), len(known))
-
-
-def _freeze(draft: _Draft, parent: int, depth: int, alike: int, into: list[ScopeGroup]) -> int:
+def _freeze(draft: Draft, parent: int, depth: int, alike: int, into: list[ScopeGroup]) -> int:
     index = len(into)
     placeholder = ScopeGroup(index, "", "", parent, depth, (), 0, 1)
     into.append(placeholder)
-    repeats = Counter(m.signature for m in draft.members if isinstance(m, _Draft))
+    repeats = Counter(m.signature for m in draft.members if isinstance(m, Draft))
     members = tuple(
-        ~_freeze(m, index, depth + 1, repeats[m.signature], into) if isinstance(m, _Draft) else m
+        ~_freeze(m, index, depth + 1, repeats[m.signature], into) if isinstance(m, Draft) else m
         for m in draft.members
     )
     into[index] = ScopeGroup(
-        index, draft.label, draft.path, parent, depth, members, draft.num_ops, alike
+        index=index,
+        label=draft.label,
+        path=draft.path,
+        parent=parent,
+        depth=depth,
+        members=members,
+        num_ops=draft.num_ops,
+        alike=alike,
+        shape=draft.signature,
+        stack=draft.stack,
+        tucked=draft.tucked,
     )
     return index

@@ -69,6 +69,10 @@ def _extras(node: ViewNode) -> dict[str, Any]:
     if node.group >= 0:
         extras["closed"] = True
         extras["alike"] = node.alike
+    if node.stack:
+        extras["stack"] = node.stack
+    if node.tucked:
+        extras["hiddenEdges"] = node.tucked
     return extras
 
 

@@ -1,23 +1,27 @@
 """A view: what of a graph is visible, where it is drawn, and what is written on it."""
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pages.ui.canvas import wording
 from pages.ui.canvas.memo import remembered
 from pages.ui.canvas.nested import nested_layout
 from pages.ui.canvas.scopes import ScopeTree, scope_tree
-from pages.ui.canvas.visible import Visible, visible_set
+from pages.ui.canvas.visible import BUDGET, Visible, visible_set
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Tensor
-
-BUDGET = 1500
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class ViewNode:
-    """One visible node: an op (`group` is -1) or a closed group. `x`, `y` are its centre."""
+    """One visible node: an op (`group` is -1) or a closed group. `x`, `y` are its centre.
+
+    `stack` is how many equal blocks a closed stack holds; `tucked` counts the edges from here that
+    are drawn only on demand.
+    """
 
     id: str
     label: str
@@ -30,6 +34,8 @@ class ViewNode:
     group: int
     num_ops: int
     alike: int
+    stack: int = 0
+    tucked: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,21 +89,34 @@ class View:
     hash: str
 
 
-def build_view(graph: Graph, expanded: frozenset[str], *, budget: int = BUDGET) -> View:
-    """The view of a graph with these groups open; the last few are kept."""
-    return _build_view(graph, frozenset(expanded), budget)
+def build_view(
+    graph: Graph,
+    expanded: frozenset[str],
+    *,
+    budget: int = BUDGET,
+    check: Callable[[], object] = lambda: None,
+) -> View:
+    """The view of a graph with these groups open; the last few are kept.
+
+    `check` is called now and then while the drawing is laid out; what it raises ends the work.
+    """
+    return _build_view(graph, frozenset(expanded), budget, check=check)
 
 
-@remembered(24, key=lambda graph: graph.fingerprint)
-def _build_view(graph: Graph, expanded: frozenset[str], budget: int) -> View:
+@remembered(24, key=lambda graph: graph.fingerprint, apart_from="check")
+def _build_view(
+    graph: Graph, expanded: frozenset[str], budget: int, *, check: Callable[[], object]
+) -> View:
     tree = scope_tree(graph)
     visible = visible_set(graph, tree, expanded, budget=budget)
     nodes = _words(graph, tree, visible)
     titles = {g: 7.4 * len(_box_label(tree, g)) + 90 for g in visible.opened}
-    layout = nested_layout(tree, visible, [(n.width, n.height) for n in nodes], titles)
+    sizes = [(n.width, n.height) for n in nodes]
+    layout = nested_layout(tree, visible, sizes, titles, check=check)
+    tucked = Counter(flow.start for flow in visible.flows if flow.tucked)
     placed = tuple(
-        ViewNode(**{**n.__dict__, "x": round(x, 1), "y": round(y, 1)})
-        for n, (x, y) in zip(nodes, layout.centres, strict=True)
+        replace(n, x=round(x, 1), y=round(y, 1), tucked=tucked[i])
+        for i, (n, (x, y)) in enumerate(zip(nodes, layout.centres, strict=True))
     )
     edges = tuple(
         ViewEdge(
@@ -167,12 +186,13 @@ def _op_node(graph: Graph, index: int, outputs: dict[str, Tensor]) -> ViewNode:
 def _group_node(graph: Graph, tree: ScopeTree, index: int) -> ViewNode:
     group = tree.groups[index]
     label = wording.shortened(group.label, 26)
-    subtitle = f"{group.num_ops} ops" + (f" · ×{group.alike}" if group.alike > 1 else "")
+    subtitle = f"{group.num_ops} ops"
+    if group.stack:
+        subtitle = f"×{group.stack} · {subtitle}"
     width = min(220.0, max(132.0, 7.8 * len(label) + 48))
     title = _group_title(graph, tree, index)
-    return ViewNode(
-        group.id, label, subtitle, title, 0, 0, width, 58.0, index, group.num_ops, group.alike
-    )
+    numbers = (index, group.num_ops, group.alike, group.stack)
+    return ViewNode(group.id, label, subtitle, title, 0, 0, width, 58.0, *numbers)
 
 
 def _group_title(graph: Graph, tree: ScopeTree, index: int) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pages.ui.canvas.scopes import ScopeTree
 from placement.core.graph import Graph
 
+BUDGET = 1500
 FAN_OUT = 24
 
 
@@ -12,8 +13,9 @@ FAN_OUT = 24
 class Flow:
     """Tensors from one visible node to another: how many, their bytes, the largest one's name.
 
-    `tucked` flows come from a source that nearly everything reads; they would bury the picture, so
-    they are drawn only while one of their ends is selected or under the pointer.
+    `tucked` flows come from constants, or from a source that nearly everything reads; they would
+    bury the picture, so they are drawn only while one of their ends is selected or under the
+    pointer.
     """
 
     start: int
@@ -72,11 +74,14 @@ def visible_set(graph: Graph, tree: ScopeTree, expanded: frozenset[str], *, budg
             for op in tree.ops(~member):
                 node_of_op[op] = len(members)
         members.append(member)
-    flows = _flows(graph, node_of_op, len(members))
+    constants = {i for i, m in enumerate(members) if m < 0 and tree.groups[~m].tucked}
+    flows = _flows(graph, node_of_op, len(members), constants)
     return Visible(tuple(members), is_open, tuple(refused), tuple(node_of_op), flows)
 
 
-def _flows(graph: Graph, node_of_op: list[int], num_nodes: int) -> tuple[Flow, ...]:
+def _flows(
+    graph: Graph, node_of_op: list[int], num_nodes: int, constants: set[int]
+) -> tuple[Flow, ...]:
     """Bytes between visible nodes, each tensor counted once per pair of nodes."""
     index = graph.index
     found: dict[tuple[int, int], tuple[int, int, int, str]] = {}
@@ -96,7 +101,10 @@ def _flows(graph: Graph, node_of_op: list[int], num_nodes: int) -> tuple[Flow, .
     for start, end in found:
         fan_out[start] += 1
         has_input[end] = True
-    tucked = [n > FAN_OUT or (n > FAN_OUT / 3 and not has_input[i]) for i, n in enumerate(fan_out)]
+    tucked = [
+        i in constants or n > FAN_OUT or (n > FAN_OUT / 3 and not has_input[i])
+        for i, n in enumerate(fan_out)
+    ]
     return tuple(
         Flow(start, end, number, num_bytes, name, tucked[start])
         for (start, end), (number, num_bytes, _, name) in sorted(found.items())

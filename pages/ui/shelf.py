@@ -87,15 +87,16 @@ class Shelf:
         facts: Mapping[str, Any] | None = None,
         *,
         show: bool = True,
+        beside: bool = False,
     ) -> str:
         """Put a placement on the shelf, by default as the current one; its name there is returned.
 
         A placer's result takes the place of an earlier result of the same placer under the same
-        name; a name that is taken otherwise gets a number.
+        name; a name that is taken otherwise gets a number, and so does every one with `beside`.
         """
         items = list(self.items)
         same = next((i for i in items if i.name == name), None)
-        if same is not None and (same.made_by != made_by or made_by == HAND):
+        if same is not None and (beside or same.made_by != made_by or made_by == HAND):
             free = _next_name(name, {i.name for i in items})
             return self.add(free, placement, made_by, facts, show=show)
         entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})

@@ -21,7 +21,7 @@ EXAMPLES = {
 }
 HELP = (
     "A rule puts all ops of a type, a block or a name on a device. Where several rules name an op,"
-    " the last one in the list wins. Rules are kept with the project and change nothing until you"
+    " the last one in the list wins: 3 of 5 ops means that later rules take 2. Rules are kept with the project and change nothing until you"
     " apply them; then all moves together are one step that can be undone. The command line knows"
     " the same rules: --placer manual --set 'rules=Conv=cpu:0'."
 )
@@ -56,11 +56,12 @@ def show() -> None:
 def _row(number: int, row: Row, of: int, locked: bool) -> None:
     doing = row.trouble or f"{row.num_won} op{'' if row.num_won == 1 else 's'}"
     if not row.trouble and row.num_won < row.num_matched:
-        doing += f" of {row.num_matched}, the others by later rules"
+        doing = f"{row.num_won} of {row.num_matched} ops"
     shown = words.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)
     colour = "orange" if row.trouble else "gray"
-    st.markdown(shown)
-    line = st.container(horizontal=True, vertical_alignment="center", gap="xxsmall")
+    lines = st.container(gap="xxsmall")
+    lines.markdown(shown)
+    line = lines.container(horizontal=True, vertical_alignment="center", gap="xxsmall")
     line.markdown(f":{colour}[:small[{words.plain(doing)}]]", width="stretch")
     for icon, say, by in (("arrow_upward", "up", -1), ("arrow_downward", "down", 1)):
         line.button(
@@ -105,8 +106,9 @@ def _form(now: Studio, locked: bool) -> None:
     if kind:
         where.selectbox("goes to", names, key="rule-device", disabled=locked)
     go.button(
-        "Add rule",
+        "Add",
         key="rule-add",
+        help="Put the rule at the end of the list, where it wins.",
         on_click=_add,
         args=(names[0],),
         disabled=locked,

@@ -1,0 +1,85 @@
+"""Pins, rules, the list of changes and placing the selection, in a real browser."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.studio import PATIENCE_MS, choose, drawn, go, select, until
+
+SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True).first
+
+
+def opened(page):
+    """The Place page with a small model, and its counts by device."""
+    drawn(page)
+    choose(page, "Sample", "onnx-squeezenet")
+    until(page, "p.counts.reduce((a, b) => a + b) === 66")
+    go(page, "Place")
+    return drawn(page)["counts"]
+
+
+def test_pins_hold_against_keys_and_reload_and_are_undone(page):
+    before = opened(page)
+    node = select(page, 1)
+    button(page, "Pin").click()
+    pinned = page.get_by_text(re.compile(r"Pinned: \d+ on "))
+    expect(pinned.first).to_be_visible()
+    page.mouse.click(node["x"], node["y"])
+    for key in ("1", "2"):
+        page.keyboard.press(key)
+    expect(page.get_by_text(re.compile("pinned and stayed; to move")).first).to_be_visible()
+    assert drawn(page)["counts"] == before
+    page.reload()
+    assert drawn(page)["counts"] == before
+    expect(pinned.first).to_be_visible()
+    button(page, "Undo").click()
+    expect(pinned).to_have_count(0)
+    select(page, 1)
+    page.keyboard.press("1" if before[1] >= before[0] else "2")
+    until(page, f"!({SAME})", before)
+
+
+def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state(page):
+    before = opened(page)
+    page.get_by_text("Rules by op type, block or name").click()
+    choose(page, "New rule for", "Pattern or list of rules")
+    page.get_by_role("textbox", name="Pattern or list of rules").fill(
+        "*=cpu:0; Conv=cpu:1; Gone=cpu:0"
+    )
+    # Pressed before the page was drawn with what was typed.
+    button(page, "Add").click()
+    expect(page.get_by_text("matches no op").first).to_be_visible()
+    button(page, "Apply rules").click()
+    expect(page.get_by_text(re.compile("Without effect: Gone=cpu:0")).first).to_be_visible()
+    by_rule = until(page, f"!({SAME})", before)["counts"]
+    assert sum(by_rule) == 66 and by_rule[1] >= 26
+    page.locator(".st-key-rule-up-1 button:visible").click()
+    expect(page.get_by_text("later rules take all of its ops").first).to_be_visible()
+    button(page, "Apply rules").click()
+    until(page, SAME, [66, 0])
+    page.get_by_text("Changes by hand").first.click()
+    page.get_by_role("button", name=re.compile("^1: rules ")).click()
+    until(page, SAME, by_rule)
+    page.get_by_role("button", name=re.compile("^0: as it was made")).click()
+    until(page, SAME, before)
+    button(page, "Redo").click()
+    until(page, SAME, by_rule)
+
+
+def test_a_method_places_the_selection_and_nothing_else(page):
+    before = opened(page)
+    choose(page, "Method", "single")
+    select(page, 1)
+    button(page, "Place selection").click()
+    placed = page.get_by_text(re.compile(r"Placed by single on \d+ ops?: predicted"))
+    expect(placed.first).to_be_visible(timeout=PATIENCE_MS)
+    number = int(re.search(r"on (\d+) op", placed.first.inner_text())[1])
+    after = drawn(page)["counts"]
+    assert abs(after[0] - before[0]) <= number < 66 and sum(after) == 66
+    expect(page.get_by_role("combobox", name=re.compile("Placement")).first).to_have_value(
+        re.compile(f"single on {number} op")
+    )

@@ -21,9 +21,10 @@ EXAMPLES = {
 }
 HELP = (
     "A rule puts all ops of a type, a block or a name on a device. Where several rules name an op,"
-    " the last one in the list wins: 3 of 5 ops means that later rules take 2. Rules are kept with the project and change nothing until you"
-    " apply them; then all moves together are one step that can be undone. The command line knows"
-    " the same rules: --placer manual --set 'rules=Conv=cpu:0'."
+    " the last one in the list wins: 3 of 5 ops means that later rules take 2. Rules are kept with"
+    " the project and change nothing until you apply them; then all moves together are one step"
+    " that can be undone. The command line knows the same rules: --placer manual --set"
+    " 'rules=Conv=cpu:0'."
 )
 MOST_BLOCKS = 2000
 

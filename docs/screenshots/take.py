@@ -1,0 +1,107 @@
+"""Pictures of every page, in two sizes, light and dark: `python -m docs.screenshots.take`.
+
+A studio of its own with an empty home is started, a sample is placed and run in it as a person
+would, and then each page is photographed once it has come to rest. Pages are found by their files.
+"""
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.conftest import FLAGS, find_browser
+from tests.browser.serving import Server
+from tests.browser.studio import PATIENCE_MS, drawn, go, metric, page_names, project_of, settled
+
+HERE = Path(__file__).parent
+SIZES = ((1440, 900), (1024, 768))
+SCHEMES = ("light", "dark")
+NUM_COLOURS = 256
+REST_MS = 700
+MOST_LOOKS = 12
+
+
+def prepare(browser: Browser, url: str) -> str:
+    """Place the default sample with `auto` and run it; the project's id."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(url)
+    drawn(page)
+    go(page, "Place")
+    for method in ("heft", "auto"):
+        box = page.get_by_role("combobox", name=re.compile("Method")).first
+        box.click()
+        page.get_by_role("option", name=method, exact=True).click()
+        page.get_by_role("button", name="Place", exact=True).click()
+        told = page.get_by_text(re.compile(f"Placed by {method}")).first
+        expect(told).to_be_visible(timeout=2 * PATIENCE_MS)
+    go(page, "Run")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(metric(page, "Measured step time")).to_be_visible(timeout=PATIENCE_MS)
+    project = project_of(page)
+    page.close()
+    return project
+
+
+def at_rest(page: Page) -> bytes:
+    """The picture of a page once nothing on it changes any more."""
+    settled(page)
+    before, now = b"", page.screenshot()
+    for _ in range(MOST_LOOKS):
+        if now == before:
+            break
+        page.wait_for_timeout(REST_MS)
+        before, now = now, page.screenshot()
+    return now
+
+
+def small(picture: bytes) -> bytes:
+    """The same picture with a palette of its own colours: a third of the size, to the eye alike."""
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    few = image.quantize(NUM_COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    packed = BytesIO()
+    few.save(packed, "PNG", optimize=True)
+    return packed.getvalue()
+
+
+def pictures(browser: Browser, url: str, project: str) -> Iterator[tuple[str, bytes]]:
+    """File name and content of each picture."""
+    for width, height in SIZES:
+        for scheme in SCHEMES:
+            page = browser.new_page(
+                viewport={"width": width, "height": height}, color_scheme=scheme
+            )
+            for name in page_names():
+                page.goto(f"{url}/{name}?project={project}")
+                yield f"{name or 'model'}-{width}-{scheme}.png", small(at_rest(page))
+            page.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=HERE, help="folder for the pictures")
+    out = parser.parse_args().out
+    out.mkdir(parents=True, exist_ok=True)
+    began, total = time.monotonic(), 0
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = Server(Path(folder) / "home", Path(folder) / "studio.log")
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
+        try:
+            url = server.start()
+            for name, content in pictures(browser, url, prepare(browser, url)):
+                (out / name).write_bytes(content)
+                total += len(content)
+                print(f"{out / name}: {len(content) // 1024} kB")
+        finally:
+            browser.close()
+            server.stop()
+    print(f"{total / 2**20:.1f} MiB in {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,7 @@
 # make run     the studio at http://127.0.0.1:8501
 # make test    everything that must hold: format, lint, types, tests, browser, a second provider
 # make setup   only the environment of `make run`
+# make pictures   every page in docs/screenshots, taken anew
 
 PYTHON ?= python3
 VENV = .venv
@@ -22,7 +23,7 @@ make_venv = \
 
 FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
 
-.PHONY: run setup test check webgpu browser clean
+.PHONY: run setup test check webgpu browser pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -43,6 +44,9 @@ webgpu: $(WEBGPU)/ready-to-test browser
 
 browser:
 	@sh tests/browser/find_chromium.sh
+
+pictures: $(VENV)/ready-to-test $(VENV)/compiled browser
+	$(VENV)/bin/python -m docs.screenshots.take
 
 $(VENV)/ready-to-run: requirements.txt
 	@$(call make_venv,$(VENV))

@@ -40,17 +40,13 @@ def show(now: Studio, page: str) -> None:
 def _model(now: Studio) -> Step:
     if not now.settings.touched:
         return Step(
-            f"A sample, placed on {_devices(len(now.machine.devices))}. Open your own network on"
-            " the left, or let a method improve the placement: Place",
+            "A sample, already placed: one colour per device. Open yours on the left, or improve"
+            " it: Place",
             "place",
         )
     if now.is_estimate and now.can_measure:
         return Step("Times are estimates so far. Measure this network here: Devices", "devices")
     return Step("Let a method place this network, or move ops by hand: Place", "place")
-
-
-def _devices(number: int) -> str:
-    return f"{number} devices, one colour each" if number > 1 else "1 device"
 
 
 def _on_devices(now: Studio) -> Step:

@@ -9,9 +9,12 @@ from typing import Any
 from pages.ui.atomic import read_json
 from pages.ui.edits import history_from_json
 from pages.ui.projects import LONGEST_NAME, Settings
+from pages.ui.rules import MAX_RULES
 from placement import loaders
 from placement.core.machine import machine_from_json
 from placement.core.placement import placement_from_json
+from placement.core.problem import UNIT_S
+from placement.rules import REGEX, Rule
 from profiling.devices import presets
 
 # What was typed into the forms of another computer's pages is no part of the work.
@@ -19,6 +22,9 @@ NOT_TAKEN = ("form", "touched")
 LONGEST_TEXT = 4_000
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 _NUMBERS = ("value", "lower_bound", "seconds")
+_TEXTS = ("account", "costs", "from", "objective", "unit")
+# A job that stays behind, and claims of proof: nobody here has seen the proof.
+_NO_FACTS = ("job", "problem", "proven_optimal")
 
 
 def settings(content: Any, machines: Iterable[str]) -> Settings:
@@ -92,11 +98,16 @@ def _item(content: Any) -> dict[str, Any]:
 
 
 def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a method told about its placement; the job that it told it in stays behind."""
-    facts = {str(k): v for k, v in content.items() if k != "job" and _is_plain(v)}
+    """What a method told about its placement, as far as it can be taken on trust."""
+    facts = {str(k): v for k, v in content.items() if k not in _NO_FACTS and _is_plain(v)}
     for name in _NUMBERS:
         if name in facts:
             facts[name] = _number(facts[name], name)
+    for name in _TEXTS:
+        if name in facts:
+            facts[name] = _text(facts[name], name, LONGEST_TEXT)
+    if facts.get("unit", "s") not in UNIT_S:
+        raise ValueError(f"it has times in {_shown(facts['unit'])}, which is no known unit.")
     return facts
 
 
@@ -130,6 +141,15 @@ def pins(content: Any) -> dict[str, str]:
     if not all(isinstance(device, str) for device in content.values()):
         raise ValueError("a pin names no device.")
     return dict(content)
+
+
+def rules(content: Any) -> list[dict[str, str]]:
+    """Rules by pattern. Regular expressions stay behind: a mean one can take years to search."""
+    found = [Rule(_label(r["pattern"], "pattern"), _label(r["device"], "device")) for r in content]
+    if len(found) > MAX_RULES:
+        raise ValueError(f"it has more than {MAX_RULES} rules.")
+    kept = [rule for rule in found if not rule.pattern.startswith(REGEX)]
+    return [{"pattern": rule.pattern, "device": rule.device} for rule in kept]
 
 
 def machine(content: Any) -> dict[str, Any]:

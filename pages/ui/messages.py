@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.elements import exception
 
 from pages.ui import choices, words
 
@@ -13,6 +14,8 @@ FAULT = (
     " happened stands in the terminal that runs the studio"
 )
 _log = logging.getLogger(__name__)
+# What Streamlit says about a fault in a callback or fragment, where nothing of ours is around it.
+exception._GENERIC_UNCAUGHT_EXCEPTION_TEXT = f"{FAULT}."
 
 
 def show() -> None:

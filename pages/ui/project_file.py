@@ -48,6 +48,7 @@ PARTS = (
     Part(re.compile(rf"{_SHELF}/{_NAME}\.json"), imported.placement),
     Part(re.compile(rf"{_SHELF}/{_NAME}\.history"), imported.history),
     Part(re.compile(rf"machines/{_NAME}\.json"), imported.machine),
+    Part(re.compile(r"rules\.json"), imported.rules),
 )
 _SETTINGS = re.compile(r"project\.json|studio-project\.json")
 _MODEL_FILE = re.compile(rf"{MODEL}/{_NAME}")
@@ -79,9 +80,12 @@ def contents(project: Project, *, with_model: bool = True) -> str:
         for name in names
         if name.endswith("/index.json")
     )
-    said = [_counted(num_placements, "placement") + " with their history"]
+    num_rules = len(read_json(project.folder / "rules.json", ()))
+    whose = "its" if num_placements == 1 else "their"
+    said = [f"{_counted(num_placements, 'placement')} with {whose} history"]
     said += [_counted(num_machines, "machine file")] if num_machines else []
-    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. Runs stay here."
+    said += [_counted(num_rules, "rule")] if num_rules else []
+    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. Runs stay behind."
 
 
 def _counted(number: int, what: str) -> str:

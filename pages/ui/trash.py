@@ -1,5 +1,6 @@
 """Deleted projects: kept whole for a while, so that every deletion can be undone."""
 
+import math
 import os
 import shutil
 import time
@@ -25,8 +26,8 @@ class Trashed:
 
     @property
     def days_left(self) -> int:
-        """Whole days until it is gone, at least 0."""
-        return max(0, int(KEEP_DAYS - (time.time() - self.deleted_at) / 86_400))
+        """Days until it is gone, rounded up."""
+        return max(0, math.ceil(KEEP_DAYS - (time.time() - self.deleted_at) / 86_400))
 
 
 def throw_away(project: Project) -> Trashed:

@@ -156,7 +156,7 @@ def next_steps(app):
 
 @pytest.mark.parametrize(
     ("page", "said"),
-    [("model", "Open your own network"), ("devices", "Measure"), ("place", "Run")],
+    [("model", "Open yours on the left"), ("devices", "Measure"), ("place", "Run")],
 )
 def test_every_page_says_what_to_do_next(page, said):
     app, _ = opened(page)
@@ -168,6 +168,19 @@ def test_what_to_do_next_follows_from_what_was_done():
     assert not any("Compare" in step for step in next_steps(app))
     finished_run(project)
     assert any("Compare" in step for step in next_steps(checked(app.run())))
+
+
+def test_a_fault_in_a_callback_is_one_sentence_too(tmp_path, monkeypatch):
+    page = tmp_path / "page.py"
+    page.write_text(
+        "import streamlit as st\n"
+        "from pages.ui import messages\n"
+        "st.button('press', on_click=lambda: {}['gone'])\n"
+    )
+    monkeypatch.chdir(APP.parent)
+    app = AppTest.from_file(str(page)).run()
+    app.button[0].click().run()
+    assert messages.FAULT in app.exception[0].message and not app.exception[0].stack_trace
 
 
 def test_a_fault_is_one_sentence_and_its_trace_is_logged(tmp_path, caplog):

@@ -19,6 +19,9 @@ from tests.pages.problems import MACHINE, diamond, everywhere
 
 SHELF = f"placements/{diamond().graph.fingerprint}-00000000"
 
+TOLD = {"value": 1.5, "unit": "s"}
+UNSEEN = {"job": "17", "problem": "0" * 16, "proven_optimal": True}
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path, monkeypatch):
@@ -42,10 +45,12 @@ def worked_on():
         model_kind="file", model=name, machine="box.json", dims={"batch": 4}, form={"steps": 7}
     )
     shelf, problem = shelf_of(project), diamond()
-    shelf.add("heft", everywhere(problem), "heft", {"value": 1.5, "unit": "s", "job": "17"})
+    shelf.add("heft", everywhere(problem), "heft", {**TOLD, **UNSEEN})
     shelf.add("manual", everywhere(problem, b="cpu:1"), HAND, {"from": "heft"})
     shelf.keep_history("manual", History().add(Edit("b", (("b_conv", "cpu:0", "cpu:1"),))))
     write_json(shelf.folder / "pins.json", {"a_conv": "cpu:0"})
+    rules = [{"pattern": p, "device": "cpu:1"} for p in ("Conv", "regex:(a+)+$")]
+    write_json(project.folder / "rules.json", rules)
     write_json(project.folder / "jobs" / "1" / "job.json", {"pid": 1})
     return project
 
@@ -67,16 +72,17 @@ def test_what_is_exported_comes_back_as_a_project_of_its_own():
     )
 
 
-def test_runs_forms_and_owners_stay_behind():
+def test_runs_forms_owners_and_regular_expressions_stay_behind():
     twin = unpack(pack(worked_on()), any_model)
+    assert read_json(twin.folder / "rules.json") == [{"pattern": "Conv", "device": "cpu:1"}]
     assert not (twin.folder / "jobs").exists() and not (twin.folder / "owner.json").exists()
     assert dict(twin.settings.form) == {}
-    assert dict(shelf_of(twin).items[0].facts) == {"value": 1.5, "unit": "s"}
+    assert dict(shelf_of(twin).items[0].facts) == TOLD
 
 
 def test_the_model_can_stay_behind_and_the_account_says_so():
     project = worked_on()
-    assert "2 placements with their history, 1 machine file, the model (15 B)" in (
+    assert "2 placements with their history, 1 machine file, 2 rules, the model (15 B)" in (
         project_file.contents(project)
     )
     assert "not the model" in project_file.contents(project, with_model=False)
@@ -225,6 +231,10 @@ HOSTILE = {
     "own list": (lambda: with_item(file="index.json"), "not understood"),
     "gone": (lambda: with_item(), "is not inside"),
     "facts": (lambda: with_item(facts={"seconds": "x"}), "not a number"),
+    "unit": (lambda: with_item(facts={"unit": ["ms"]}), "not a text"),
+    "no unit": (lambda: with_item(facts={"unit": "years"}), "no known unit"),
+    "rules": (lambda: changed("rules.json", [{"pattern": "x"}]), "not understood"),
+    "empty rule": (lambda: changed("rules.json", [{"pattern": " ", "device": "d"}]), "PATTERN"),
     "placement": (lambda: changed(f"{SHELF}/x.json", {"device_of": {"a": 1}}), "device name"),
 }
 

@@ -28,7 +28,7 @@ def worked_on(name):
 def test_a_deleted_project_is_found_in_the_trash_and_nowhere_else():
     project = worked_on("mine")
     thrown = trash.throw_away(project)
-    assert (thrown.name, thrown.model, thrown.days_left) == ("mine", projects.DEFAULT_SAMPLE, 29)
+    assert (thrown.name, thrown.model, thrown.days_left) == ("mine", projects.DEFAULT_SAMPLE, 30)
     assert projects.find(project.id) is None and projects.recent() == ()
     assert trash.listed() == (thrown,) and trash.find(project.id) == thrown
 

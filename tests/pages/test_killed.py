@@ -63,9 +63,10 @@ def test_a_writer_killed_at_any_moment_leaves_whole_files_and_all_it_told(tmp_pa
     assert len(rounds) == NUM_KILLS, done.stderr
     for _, told, stored in rounds:
         assert int(told) <= int(stored) <= int(told) + 1
-    files = [p for p in tmp_path.rglob("*") if p.suffix in (".json", ".history")]
-    for path in files:
-        json.loads(path.read_text())
+    for path in tmp_path.rglob("*"):
+        # A copy that was cut short is a draft, which nobody sees.
+        if path.suffix in (".json", ".history") and ".draft-" not in str(path):
+            json.loads(path.read_text())
     project = tmp_path / "projects" / rounds[0][0]
     (history,) = project.rglob("*.history")
     assert len(json.loads(history.read_text())["done"]) >= min(int(rounds[-1][1]), 500)

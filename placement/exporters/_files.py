@@ -28,7 +28,7 @@ def plain_refusals(path: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"{str(path)!r} is a file; name a folder, or end in .zip.") from None
     except OSError as error:
-        raise ValueError(f"{str(path)!r} cannot be written: {error.strerror}.") from None
+        raise ValueError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -272,7 +272,7 @@ def _number(text: str, option: str) -> float:
 
 def exporters(options: Namespace) -> int:
     rows = pipeline.exporters()
-    lines = (f"{r['name']:16} {r['suffix']:9} {r['summary']}" for r in rows)
+    lines = (f"{r['name']:16} {r['suffix']:9} {r['title']}: {r['summary']}" for r in rows)
     return _print(options, rows, lines)
 
 

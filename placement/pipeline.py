@@ -326,7 +326,8 @@ def exporters() -> list[dict[str, Any]]:
     """Every export format with its summary and the ending of its files."""
     from placement.exporters import exporters as known
 
-    return [{"name": e.name, "summary": e.summary, "suffix": e.suffix} for e in known()]
+    keys = ("name", "title", "summary", "suffix")
+    return [{key: getattr(found, key) for key in keys} for found in known()]
 
 
 def export(

@@ -108,6 +108,11 @@ def run(
     return argv + (["--depth", str(depth)] if depth is not None else [])
 
 
+def export(project: Project, placement: Path, format: str, out: str) -> list[str]:
+    argv = ["export", *_input(project), "--placement", str(placement), *_machine(project)]
+    return [*argv, "--objective", project.settings.objective, "--format", format, "--out", out]
+
+
 def text(argv: Sequence[str]) -> str:
     """The command as one types it in the project's root folder."""
     return "python -m placement " + " ".join(shlex.quote(part) for part in argv)

@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 # In this order: the picture answers before the moves are looked at anew.
-EDITED = ("numbers", "canvas", "side", "table", "timeline", "analysis", "hints")
+EDITED = ("numbers", "canvas", "side", "table", "timeline", "analysis", "hints", "export")
 SELECTED = ("canvas", "side", "table", "timeline")
 # Not every page that can be edited on has these.
 ON_SOME_PAGES = frozenset({"timeline", "analysis"})

@@ -11,6 +11,7 @@ from pages.ui import (
     changing,
     choices,
     colouring,
+    exporting,
     finding,
     gestures,
     hinting,
@@ -45,6 +46,7 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
         _hints()
         ruling.show()
     table.show(gestures.view_of)
+    exporting.show()
 
 
 @st.fragment(key="numbers")

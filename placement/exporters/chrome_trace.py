@@ -23,7 +23,8 @@ class ChromeTrace:
     """Predicted and measured step side by side; `otherData` says what was placed."""
 
     name: str = "chrome-trace"
-    summary: str = "the step as a trace in JSON, for Chrome's tracing page and Perfetto"
+    title: str = "Chrome trace"
+    summary: str = "the step for chrome://tracing and ui.perfetto.dev, as JSON"
     suffix: str = ".json"
 
     def missing(self, export: Export) -> str:

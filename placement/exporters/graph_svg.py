@@ -21,7 +21,8 @@ class GraphSvg:
     """Draws what the studio shows, with the same blocks open; text stays text."""
 
     name: str = "graph-svg"
-    summary: str = "the graph as a picture that stays sharp at any size"
+    title: str = "Graph as SVG"
+    summary: str = "the picture with its open blocks, sharp at any size"
     suffix: str = ".svg"
 
     def missing(self, export: Export) -> str:

@@ -43,7 +43,8 @@ class Html:
     """Writes one file with the drawing library inside; a policy in it forbids any request."""
 
     name: str = "html"
-    summary: str = "the graph as a web page to look around in, without internet"
+    title: str = "Graph as a web page"
+    summary: str = "one file to look around in, without internet"
     suffix: str = ".html"
 
     def missing(self, export: Export) -> str:

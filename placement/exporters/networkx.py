@@ -68,7 +68,8 @@ class NetworkxExporter:
     """Writes node-link JSON; the loader of the same name reads it back."""
 
     name: str = "networkx"
-    summary: str = "networkx node-link JSON: ops as nodes, traffic as edges"
+    title: str = "networkx graph"
+    summary: str = "node-link JSON: ops as nodes, traffic as edges"
     suffix: str = ".json"
 
     def missing(self, export: Export) -> str:

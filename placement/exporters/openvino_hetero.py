@@ -26,7 +26,8 @@ class OpenVinoHetero:
     """Writes the model, `affinities.json` and a script that compiles the one with the other."""
 
     name: str = "openvino-hetero"
-    summary: str = "OpenVINO HETERO: a device for every operation, with a script"
+    title: str = "OpenVINO HETERO affinities"
+    summary: str = "a device for every operation, with a script that compiles the model so"
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:

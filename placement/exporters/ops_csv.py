@@ -30,7 +30,8 @@ class OpsCsv:
     """One row per op in running order; times in seconds, predicted, of the call the op is in."""
 
     name: str = "csv"
-    summary: str = "a table of all ops: device, sizes, predicted times"
+    title: str = "Ops as a table"
+    summary: str = "every op with its device, sizes and predicted times"
     suffix: str = ".csv"
 
     def missing(self, export: Export) -> str:

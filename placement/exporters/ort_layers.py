@@ -31,7 +31,8 @@ class OrtLayers:
     """Writes the annotated model, the options to open it with, and a script that does."""
 
     name: str = "ort-layers"
-    summary: str = "ONNX Runtime layer assignment: the model with its devices noted, and options"
+    title: str = "ONNX Runtime layer assignment"
+    summary: str = "the model with its devices noted, and the options to open it with"
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:

@@ -31,7 +31,8 @@ class PerfettoTrace:
     """The same as the Chrome trace, smaller, in nanoseconds and without a detour through JSON."""
 
     name: str = "perfetto-trace"
-    summary: str = "the step as a native Perfetto trace, for ui.perfetto.dev"
+    title: str = "Perfetto trace"
+    summary: str = "the step for ui.perfetto.dev, in its own format"
     suffix: str = ".pftrace"
 
     def missing(self, export: Export) -> str:

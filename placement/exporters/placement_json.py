@@ -13,7 +13,8 @@ class PlacementJson:
     """Writes the file that every verb of the command line takes as `--placement`."""
 
     name: str = "json"
-    summary: str = "the placement: a device for every op, to be read back here"
+    title: str = "Placement"
+    summary: str = "a device for every op, to be read back here"
     suffix: str = ".json"
 
     def missing(self, export: Export) -> str:

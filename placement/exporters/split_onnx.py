@@ -27,7 +27,8 @@ class SplitOnnx:
     """Writes `part000.onnx` and so on, `parts.json` that joins them, and `run.py`."""
 
     name: str = "split-onnx"
-    summary: str = "the model in one ONNX file per call, with a script that runs them"
+    title: str = "Split ONNX models"
+    summary: str = "one model file per call, with a script that runs them on their devices"
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:

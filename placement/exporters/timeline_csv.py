@@ -15,7 +15,8 @@ class TimelineCsv:
     """The predicted step and, where a run is given, the measured one below it."""
 
     name: str = "timeline-csv"
-    summary: str = "a table of the step: what computes or is sent, where and when"
+    title: str = "Timeline as a table"
+    summary: str = "what computes or is sent, where and when"
     suffix: str = ".csv"
 
     def missing(self, export: Export) -> str:

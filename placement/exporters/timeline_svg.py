@@ -24,7 +24,8 @@ class TimelineSvg:
     """All timelines on one axis of time, so that their lengths compare; critical path in red."""
 
     name: str = "timeline-svg"
-    summary: str = "the step as a picture: who computes and sends when"
+    title: str = "Timeline as SVG"
+    summary: str = "who computes and sends when, sharp at any size"
     suffix: str = ".svg"
 
     def missing(self, export: Export) -> str:

@@ -22,7 +22,7 @@ def squeezenet():
 def test_registry():
     assert len(set(NAMES)) == len(NAMES) and "networkx" in NAMES
     for found in exporters():
-        assert found.suffix.startswith(".") and found.summary, found.name
+        assert found.suffix.startswith(".") and found.summary and found.title, found.name
     with pytest.raises(ValueError, match="networkx"):
         exporter("network")
 

@@ -1,0 +1,144 @@
+"""Take a placed model along: every export format behind one button, and the picture as an image."""
+
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import canvas, choices, commands, standing, tasks, words
+from pages.ui.projects import Project
+from pages.ui.studio import Studio, studio
+from placement.core.placement import Placement, placement_from_json
+from placement.core.timeline import Timeline, timeline_from_json
+from placement.exporters import Export, Exporter, exporter, exporters, write
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets" / "export"
+# What is asked for most comes first; formats that are not named here follow by name.
+FIRST = (
+    "json",
+    "split-onnx",
+    "ort-layers",
+    "openvino-hetero",
+    "html",
+    "graph-svg",
+    "timeline-svg",
+    "csv",
+    "timeline-csv",
+    "chrome-trace",
+    "perfetto-trace",
+)
+SEVERAL = "Several files in one archive."
+PNG_HELP = "The picture as it is on the screen now, with the colours' meaning below it."
+MEASURED = "Formats with times also hold the newest run of exactly this placement, if there is one."
+
+
+@st.fragment(key="export")
+def show() -> None:
+    """The list of formats with its buttons, closed at first."""
+    now = studio()
+    with st.expander("Export"):
+        _formats(now)
+
+
+def _formats(now: Studio) -> None:
+    offered = {found.name: found for found in sorted(exporters(), key=_rank)}
+    kept = choices.remembered("export-format", "")
+    menu, save, image = st.columns([0.56, 0.22, 0.22], vertical_alignment="bottom")
+    name = menu.selectbox(
+        "Format",
+        list(offered),
+        index=list(offered).index(kept) if kept in offered else 0,
+        key="export-format",
+        format_func=lambda name: f"{offered[name].title} ({offered[name].suffix})",
+        on_change=choices.remember("export-format", "export-format"),
+        help=MEASURED,
+    )
+    found = offered[str(name)]
+    graph = now.model.graph
+    opened = choices.expanded(graph.fingerprint)
+    expanded = canvas.default_expanded(graph) if opened is None else opened
+    view = canvas.build_view(graph, expanded)
+    reason = found.missing(Export(now.model, now.problem, now.placement, view=view))
+    save.download_button(
+        "Download",
+        data=partial(content, now.project, found.name, expanded),
+        file_name=file_name(now, found),
+        on_click="ignore",
+        disabled=bool(reason),
+        key=f"export-{found.name}",
+        width="stretch",
+        type="primary",
+    )
+    with image:
+        _image_button(now)
+    summary = f"{found.summary[:1].upper()}{found.summary[1:]}."
+    st.caption(words.plain(summary) + (f" {SEVERAL}" if found.suffix == ".zip" else ""))
+    if reason:
+        st.info(words.plain(reason))
+    st.caption("The same on the command line:")
+    path = now.shelf.path(now.named.name)
+    line = commands.export(now.project, path, found.name, file_name(now, found))
+    st.code(commands.text(line), language="bash", wrap_lines=True)
+
+
+def _rank(found: Exporter) -> tuple[int, str]:
+    return (FIRST.index(found.name) if found.name in FIRST else len(FIRST), found.name)
+
+
+def file_name(now: Studio, found: Exporter) -> str:
+    """Model, placement and format, in letters that every file system takes."""
+    named = f"{now.model.graph.name}-{now.named.name}-{found.name}"
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in named)
+    return safe.encode("ascii", "ignore").decode()[-120:].lstrip("._-") + found.suffix
+
+
+def content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
+    """The file's bytes, made when somebody asks for them; outside of a session, so from disk."""
+    now = Studio(project, project.settings)
+    current = now.shelf.current
+    if current is None:
+        raise ValueError("There is no placement to export; place the model first.")
+    placement = now.shelf.read(current.name)
+    made = Export(
+        now.model,
+        now.problem,
+        placement,
+        current.name,
+        measured=measured(now, placement),
+        view=canvas.build_view(now.model.graph, expanded),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"export{exporter(format).suffix}"
+        write(exporter(format), made, path)
+        return path.read_bytes()
+
+
+def measured(now: Studio, placement: Placement) -> Timeline | None:
+    """The timeline of the newest run of this very placement."""
+    key = tasks.devices_key(placement)
+    for job in standing.finished_runs(now):
+        result = job.result or {}
+        used = result.get("placement")
+        ran = tasks.devices_key(placement_from_json(used)) if used else job.about.get("devices_key")
+        if ran == key and "timeline" in result:
+            return timeline_from_json(result["timeline"])
+    return None
+
+
+def _image_button(now: Studio) -> None:
+    """A button that lets the browser save what the canvas shows."""
+    title = f"{now.model.graph.name} on {now.machine.name}, placement {now.named.name}"
+    name = file_name(now, exporter("graph-svg")).removesuffix("-graph-svg.svg")
+    _image()(key="export-image", data={"title": title, "file": f"{name}.png", "help": PNG_HELP})
+
+
+@cache
+def _image() -> Any:
+    return st.components.v2.component(
+        "placement_export_image",
+        html='<button type="button">Picture as PNG</button><p role="status"></p>',
+        css=(ASSETS / "image.css").read_text(encoding="utf-8"),
+        js=(ASSETS / "image.js").read_text(encoding="utf-8"),
+    )

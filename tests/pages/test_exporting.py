@@ -1,0 +1,115 @@
+"""The export panel: every format is offered, made of what is on the screen, or refused."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import canvas, commands, exporting, projects, studio
+from placement.exporters import exporter, exporters
+from tests.pages.test_pages import APP, checked, finished_run, texts
+from tests.workloads import diamond
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def squeezenet():
+    """The place page of a project with a small sample."""
+    project = projects.create()
+    project.change(model="onnx-squeezenet")
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    app.switch_page("pages/place.py").run()
+    return checked(app), project
+
+
+def test_every_format_is_offered_with_its_command(squeezenet):
+    app, project = squeezenet
+    menu = app.selectbox(key="export-format")
+    assert len(menu.options) == len(exporters())
+    assert menu.options[0] == "Placement (.json)"
+    app = checked(menu.set_value("perfetto-trace").run())
+    assert "The step for ui.perfetto.dev" in texts(app)
+    shown = [code.value for code in app.code if "--format perfetto-trace" in code.value]
+    assert len(shown) == 1 and ".pftrace" in shown[0]
+    assert app.selectbox(key="export-format").value == "perfetto-trace"
+    assert project.settings.form["export-format"] == "perfetto-trace", "it is remembered"
+
+
+def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
+    _, project = squeezenet
+    now = studio.Studio(project, project.settings)
+    moved = now.model.graph.ops[3].name
+    other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[moved])
+    stored = json.loads(exporting.content(project, "json", frozenset()))
+    assert stored["device_of"] == dict(now.shelf.read(now.named.name).device_of)
+    changed = studio.with_devices(now.placement, {**now.placement.device_of, moved: other})
+    now.shelf.add("mine", changed, "hand")
+    again = json.loads(exporting.content(project, "json", frozenset()))
+    assert again["device_of"][moved] == other
+
+
+def test_pictures_show_the_blocks_that_are_open(squeezenet):
+    _, project = squeezenet
+    graph = studio.Studio(project, project.settings).model.graph
+    closed = exporting.content(project, "graph-svg", frozenset())
+    groups = frozenset(group.id for group in canvas.scope_tree(graph).groups[1:])
+    opened = exporting.content(project, "graph-svg", groups)
+    assert closed.count(b"<title>") < len(graph.ops) < opened.count(b"<title>")
+
+
+def test_traces_hold_the_newest_run_of_this_placement_and_no_other(squeezenet):
+    _, project = squeezenet
+    plain = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    assert {e["pid"] for e in plain["traceEvents"]} == {1}
+    finished_run(project)
+    both = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    assert {e["pid"] for e in both["traceEvents"]} == {1, 2}
+    now = studio.Studio(project, project.settings)
+    everywhere = dict.fromkeys(now.placement.device_of, now.machine.devices[0].name)
+    now.shelf.add("mine", studio.with_devices(now.placement, everywhere), "hand")
+    edited = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    assert {e["pid"] for e in edited["traceEvents"]} == {1}
+
+
+def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
+    path = tmp_path / "workload.json"
+    path.write_text(json.dumps(diamond()))
+    project = projects.create()
+    project.change(model_kind="path", model=str(path))
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    checked(app.run())
+    app = checked(app.selectbox(key="export-format").set_value("split-onnx").run())
+    assert "has no executable side" in texts(app)
+    app = checked(app.selectbox(key="export-format").set_value("csv").run())
+    assert "has no executable side" not in texts(app)
+    assert exporting.content(project, "csv", frozenset()).startswith(b"op,kind,")
+
+
+def test_file_names_are_safe(squeezenet):
+    _, project = squeezenet
+    now = studio.Studio(project, project.settings)
+    now.shelf.rename(now.named.name, "../a b/<script>模")
+    name = exporting.file_name(studio.Studio(project, project.settings), exporter("csv"))
+    assert name == "onnx-squeezenet-.._a_b__script_-csv.csv"
+
+
+def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
+    from placement.__main__ import main
+
+    _, project = squeezenet
+    now = studio.Studio(project, project.settings)
+    for name in ("csv", "graph-svg", "chrome-trace"):
+        out = tmp_path / name
+        path = now.shelf.path(now.named.name)
+        assert main([*commands.export(project, path, name, str(out)), "--json"]) == 0
+        expanded = canvas.default_expanded(now.model.graph)
+        label = path.stem
+        assert label == now.named.name
+        assert out.read_bytes() == exporting.content(project, name, expanded)

@@ -14,7 +14,7 @@ if len(sides) < 2:
     st.info("Pick two placements or more; a method or the button above makes some.")
 if sides:
     comparing.table(now, sides)
-    comparing.timelines(now, sides)
+    comparing.timelines(sides)
 pair = comparing.pair(now, sides)
 if pair is not None:
     differing.show(now, *pair)

@@ -3,22 +3,28 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
 import streamlit as st
-from plotly.subplots import make_subplots
 
-from pages.ui import cached, charts, standing, units, words
+from pages.ui import (
+    cached,
+    choices,
+    gantt,
+    gantt_component,
+    redraw,
+    standing,
+    units,
+    words,
+)
 from pages.ui.canvas import device_colour
 from pages.ui.standing import Standing
-from pages.ui.studio import Studio
+from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.timeline import Span
 from placement.pipeline import Simulated
 from placement.throughput import loads_s
 
-MOST, MOST_DEVICES, MOST_SPANS = 6, 16, 3000
-ROW_PX, HEAD_PX = 30, 34
+MOST, MOST_DEVICES, MOST_BARS = 6, 16, 3000
+KEY = "compared-steps"
 
 
 @dataclass(frozen=True)
@@ -162,69 +168,52 @@ def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Map
     return simulated.busy_s
 
 
-def timelines(now: Studio, sides: Sequence[Side], key: str = "compared") -> None:
-    """The predicted steps of all sides, one below the other; zooming one zooms all."""
-    st.subheader("Steps on one axis of time", help=words.CRITICAL)
+def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list[gantt.Panel]:
+    """Named predictions as timelines that share an axis."""
     colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
-    parts = [(side.name, side.simulated) for side in sides]
-    st.plotly_chart(stacked(parts, colours), key=f"timelines-{key}", config=charts.CONFIG)
-    longest = max(len(simulated.timeline.spans) for _, simulated in parts)
-    cut = f" Of each only the {MOST_SPANS:,} longest bars are drawn." * (longest > MOST_SPANS)
-    one = " Each is one sample alone." * (now.settings.objective == "throughput")
-    st.caption(
-        f"Simulated. A red outline marks the critical path.{one}{cut} Drag to zoom all at once,"
-        " double-click to go back."
-    )
-
-
-def stacked(parts: Sequence[tuple[str, Simulated]], device_colours: Mapping[str, str]) -> go.Figure:
-    """Named predictions below each other on one axis, in milliseconds since the step began."""
-    drawn = [_longest(simulated.timeline.spans) for _, simulated in parts]
-    used = {s.device for spans in drawn for s in spans}
-    colours = {d: c for d, c in device_colours.items() if d in used}
-    heights = [HEAD_PX + ROW_PX * len(charts.rows_of(spans, colours)) for spans in drawn]
-    figure = make_subplots(
-        rows=len(parts),
-        cols=1,
-        shared_xaxes=True,
-        row_heights=heights,
-        vertical_spacing=HEAD_PX / (sum(heights) + HEAD_PX),
-        subplot_titles=[_title(name) for name, _ in parts],
-    )
-    for number, (spans, (_, simulated)) in enumerate(zip(drawn, parts, strict=True), 1):
-        one = charts.gantt(spans, colours, simulated.critical_path)
-        for trace in one.data:
-            figure.add_trace(trace, row=number, col=1)
-        ends_at = simulated.timeline.step_s * 1e3
-        figure.add_vline(
-            x=ends_at, row=number, col=1, line={"dash": "dot", "color": charts.LINK_COLOUR}
+    return [
+        gantt.panel(
+            f"{number} {name}",
+            name,
+            f"{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
+            simulated.timeline,
+            colours,
+            of=gantt.ops_of(posed, simulated.schedule),
+            path=simulated.critical_path,
+            most=MOST_BARS // len(parts),
         )
-    figure.update_yaxes(autorange="reversed", automargin=True, type="category")
-    figure.update_xaxes(rangemode="tozero")
-    figure.update_xaxes(title="milliseconds since the step began", row=len(parts), col=1)
-    figure.update_layout(
-        barmode="overlay",
-        bargap=0.25,
-        height=sum(heights) + 2 * HEAD_PX,
-        showlegend=False,
-        margin={"l": 8, "r": 8, "t": HEAD_PX, "b": 8},
-        font={"size": charts.FONT_SIZE},
+        for number, (name, posed, simulated) in enumerate(parts)
+    ]
+
+
+@st.fragment(key="compared")
+def timelines(sides: Sequence[Side]) -> None:
+    """The predicted steps of all sides, one below the other; zooming one zooms all."""
+    now = studio()
+    one = "Samples" if now.settings.objective == "throughput" else "Steps"
+    alone = "Each is one sample alone. " * (one == "Samples")
+    st.subheader(f"{one} on one axis of time", help=f"{alone}{words.CRITICAL}")
+    drawn = _panels_of(now, sides)
+    gantt_component.draw(
+        drawn,
+        key=KEY,
+        of=" ".join((now.shelf.folder.name, *(side.name for side in sides))),
+        began="the step" if one == "Steps" else "the sample",
+        selection=choices.selection(),
+        on_pick=lambda: _on_pick(drawn),
     )
-    figure.update_annotations(font={"size": charts.FONT_SIZE + 1}, x=0, xanchor="left")
-    return figure
 
 
-def _longest(spans: Sequence[Span]) -> Sequence[Span]:
-    """As many spans as a browser draws with ease, in their order."""
-    if len(spans) <= MOST_SPANS:
-        return spans
-    limit = sorted((s.duration_s for s in spans), reverse=True)[MOST_SPANS - 1]
-    return [s for s in spans if s.duration_s >= limit][:MOST_SPANS]
+def _panels_of(now: Studio, sides: Sequence[Side]) -> list[gantt.Panel]:
+    return panels(now, [(side.name, now.problem, side.simulated) for side in sides])
 
 
-def _title(name: str) -> str:
-    """A name for plotly, which reads some tags."""
-    return name[:60].replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _on_pick(drawn: Sequence[gantt.Panel]) -> None:
+    found = gantt_component.picked(KEY, drawn)
+    if found is not None:
+        bar, add = found
+        choices.select(dict.fromkeys((*(choices.selection() if add else ()), *bar.ops)))
+    redraw.only("compared", "canvas")
 
 
 def pair(now: Studio, sides: Sequence[Side]) -> tuple[Side, Side] | None:

@@ -55,11 +55,11 @@ def _draw(here: Side, there: Side) -> None:
     if gestures.apply(looks_only=True):
         st.rerun()
     now = studio.studio()
-    view = gestures.view_of(now)
+    view, placed = gestures.view_of(now), qualities.device_indices(now.problem, here.placement)
     devices = canvas.device_keys([d.name for d in now.machine.devices])
     canvas.draw_canvas(
         view,
-        canvas.paint(view, qualities.device_indices(now.problem, here.placement), len(devices)),
+        canvas.paint(view, placed, len(devices)),
         devices=devices,
         selection=choices.selection(),
         ack=choices.last_op(),
@@ -70,9 +70,10 @@ def _draw(here: Side, there: Side) -> None:
         search=choices.search_answer(),
         on_ops=_on_ops,
         tones=colouring.difference(now, view, here.placement, there.placement, there.name),
+        crossings=canvas.crossings(view, now.model.graph, placed),
     )
 
 
 def _on_ops() -> None:
     opened = gestures.apply(looks_only=True) & gestures.OPENING
-    redraw.only(*(("store",) if opened else ()), "canvas")
+    redraw.only(*(("store",) if opened else ()), "canvas", "compared")

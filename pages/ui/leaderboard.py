@@ -6,13 +6,13 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import choices, commands, jobs, methods, standing, tasks, units, words, working
-from pages.ui.standing import Standing
+from pages.ui.standing import Measured, Standing
 from pages.ui.studio import Studio, studio
 from placement.core.problem import in_unit
 
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {
-    "Predicted": "Simulated with the times named above the board, for the goal that is chosen now.",
+    "Predicted": "Simulated, with the times named above the board and for the goal chosen now.",
     "At least": f"{words.BOUND} Proven by a method, or by the longest path and the shared work.",
     "Gap": "How far above that bound the placement is; the best possible may be anywhere between.",
     "Proven": "Yes where it is proven that no placement at all is better.",
@@ -25,6 +25,15 @@ QUICK_HELP = (
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
 MS, MAX_HEIGHT, ROW = 1e-3, 420, 35
+WIDTHS = {
+    "Predicted": 82,
+    "At least": 74,
+    "Gap": 66,
+    "Proven": 62,
+    "Measured": 88,
+    "Error": 64,
+    "Search": 74,
+}
 
 
 def show(now: Studio) -> tuple[Standing, ...]:
@@ -35,9 +44,10 @@ def show(now: Studio) -> tuple[Standing, ...]:
     rows = standing.standings(now)
     per = "sample" if now.settings.objective == "throughput" else "step"
     goal = {"step": "shortest step", "sample": "most samples per second"}[per]
+    unit = _unit(rows, now)[1]
     st.caption(
-        f"Goal: {goal}. Predicted values are simulated, in {_unit(rows, now)[1]} per {per}, from"
-        f" times {now.costs}. The placement on the screen: **{words.plain(now.named.name)}**."
+        f"Goal: {goal}. Times are {unit} per {per}. Predicted ones are simulated, from times"
+        f" {now.costs}. The placement on the screen: **{words.plain(now.named.name)}**."
     )
     _board(now, rows)
     _failures(now)
@@ -70,7 +80,7 @@ def _controls(now: Studio) -> None:
         help=f"{QUICK_HELP} Here: {words.plain(', '.join(quick))}.",
     )
     with row.popover("Choose methods…", disabled=locked):
-        names, limit_s = _choice(list(fitting), quick)
+        names, limit_s = _choice(now, list(fitting), quick)
         st.button(
             "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
         )
@@ -81,12 +91,14 @@ def _controls(now: Studio) -> None:
         row.caption("Not measured on this machine yet: this measures the model first.")
 
 
-def _choice(fitting: Sequence[str], quick: Sequence[str]) -> tuple[list[str], float | None]:
+def _choice(
+    now: Studio, fitting: Sequence[str], quick: Sequence[str]
+) -> tuple[list[str], float | None]:
     names = st.multiselect(
         "Methods",
         fitting,
         default=quick,
-        key=f"compare-methods-{len(fitting)}",
+        key=_methods_key(now),
         help="Those that work for this kind of file and for the goal that is chosen.",
     )
     limit_s = st.number_input(
@@ -99,6 +111,11 @@ def _choice(fitting: Sequence[str], quick: Sequence[str]) -> tuple[list[str], fl
     return names, limit_s
 
 
+def _methods_key(now: Studio) -> str:
+    """Another menu for another kind of file, goal or size."""
+    return f"compare-methods-{now.shelf.folder.name}-{now.settings.objective}"
+
+
 def _start(names: Sequence[str], time_limit_s: float | None) -> None:
     now = studio()
     if choices.renew_claim(now.project):
@@ -107,51 +124,59 @@ def _start(names: Sequence[str], time_limit_s: float | None) -> None:
 
 def _start_chosen(names: Sequence[str], limit_s: float) -> None:
     """With what the fields hold now: a click may come before the page was drawn with it."""
-    fitting = methods.fitting(studio().problem)
-    typed = choices.typed(f"compare-methods-{len(fitting)}", list(names))
+    now = studio()
+    fitting = methods.fitting(now.problem)
+    typed = choices.typed(_methods_key(now), list(names))
     wanted = [name for name in typed if name in fitting]
     if wanted:
         _start(wanted, choices.typed("compare-limit", limit_s))
 
 
 def _board(now: Studio, rows: Sequence[Standing]) -> None:
-    scale_s, unit = _unit(rows, now)
-    names = [row.name for row in rows]
-    timed = {"Predicted", "At least", "Measured"}
-    label = {name: f"{name} ({unit})" if name in timed else name for name in HELP}
-    column, least = st.column_config, min((row.value_s for row in rows), default=0.0)
-    number = "%.2f" if least >= 10 * scale_s else "%.3f"
-    config: dict[str, Any] = {
-        "#": column.NumberColumn(width=32),
-        "Placement": column.TextColumn(width=150),
-        "Proven": column.TextColumn(help=HELP["Proven"], width=60),
-        **{
-            name: column.NumberColumn(label[name], help=HELP[name], format=form)
-            for name, form in (
-                ("Predicted", number),
-                ("At least", number),
-                ("Gap", "percent"),
-                ("Measured", number),
-                ("Error", "percent"),
-                ("Search", "%.2g s"),
-            )
-        },
-        "Notes": column.TextColumn(width=220),
-        "": column.ButtonColumn(
-            "Open", key="board-open", on_click=_open, args=(names,), width=70, pinned=True
-        ),
-    }
-    if not choices.may_write():
-        config.pop("")
+    scale_s, _ = _unit(rows, now)
+    least_s = min((row.value_s for row in rows), default=0.0)
+    number = "%.2f" if least_s >= 10 * scale_s else "%.3f"
+    config = _columns(number)
+    if choices.may_write():
+        config["Open"] = st.column_config.ButtonColumn(
+            key="board-open", on_click=_open, args=([row.name for row in rows],), width=66
+        )
     st.dataframe(
-        [_cells(i, row, scale_s, row.name == now.named.name) for i, row in enumerate(rows, 1)],
+        [_cells(row, scale_s, number, row.name == now.named.name) for row in rows],
         column_config=config,
-        column_order=["#", "Placement", *HELP, "Notes", *([""] if "" in config else [])],
+        column_order=list(config),
         hide_index=True,
         key="board",
         placeholder="–",
         height=min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3),
+        alt="Placements of this project with their predicted and measured times, the best first",
     )
+    notes = [
+        f"**{words.plain(r.name, 40)}**: {words.plain('; '.join(n))}."
+        for r in rows
+        if (n := notes_of(r))
+    ]
+    if notes:
+        st.caption(" ".join(notes))
+
+
+def _columns(number: str) -> dict[str, Any]:
+    """Columns that fit beside each other on a small screen; `number` is how times are written."""
+    column = st.column_config
+    formats = {
+        "Predicted": number,
+        "At least": number,
+        "Gap": "percent",
+        "Error": "percent",
+        "Search": "%.2g s",
+    }
+    config: dict[str, Any] = {"Placement": column.TextColumn(width=115)}
+    for name, width in WIDTHS.items():
+        if name in formats:
+            config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
+        else:
+            config[name] = column.TextColumn(help=HELP[name], width=width, alignment="right")
+    return config
 
 
 def _unit(rows: Sequence[Standing], now: Studio) -> tuple[float, str]:
@@ -162,32 +187,36 @@ def _unit(rows: Sequence[Standing], now: Studio) -> tuple[float, str]:
     return next(((s, u) for s, u in ((1.0, "s"), (MS, "ms")) if best >= s), (1e-6, "µs"))
 
 
-def _cells(number: int, row: Standing, scale_s: float, is_shown: bool) -> dict[str, Any]:
+def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[str, Any]:
     measured = row.measured
     return {
-        "#": number,
         "Placement": row.name,
         "Predicted": row.value_s / scale_s,
         "At least": row.bound_s / scale_s if row.bound_s else None,
         "Gap": row.gap,
         "Proven": "yes" if row.is_best_possible else "",
-        "Measured": measured.seconds / scale_s if measured else None,
+        "Measured": _measured(measured, scale_s, number) if measured else None,
         "Error": measured.error if measured else None,
         "Search": row.search_s,
-        "Notes": "; ".join(notes_of(row)),
-        "": "shown" if is_shown else "Open",
+        "Open": "shown" if is_shown else "Open",
     }
+
+
+def _measured(measured: Measured, scale_s: float, number: str) -> str:
+    """The figure, and a word where it is not simply one of this placement on hardware."""
+    doubts = ["emulated"] * measured.emulated + ["edited"] * measured.edited
+    return " ".join([number % (measured.seconds / scale_s), *doubts])
 
 
 def notes_of(row: Standing) -> list[str]:
     """What a row's figures do not say, the gravest first."""
     notes = []
     if row.broken:
-        notes.append(f"not allowed: {row.broken[0]}")
+        notes.append(f"not allowed: {row.broken[0].rstrip('.')}")
     if row.measured and row.measured.edited:
         notes.append("edited since it was measured")
     if row.measured and row.measured.emulated:
-        notes.append("emulated, not measured")
+        notes.append("its run was emulated, not measured")
     return [*notes, *row.notes]
 
 

@@ -7,11 +7,11 @@ import streamlit as st
 
 from pages.ui import (
     cached,
-    charts,
     choices,
     commands,
     comparing,
     conditions,
+    gantt_component,
     messages,
     naming,
     redraw,
@@ -19,7 +19,6 @@ from pages.ui import (
     units,
     words,
 )
-from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -222,15 +221,13 @@ def _ranking(cases: Sequence[Case], now: Studio) -> dict[str, list[str]]:
 
 
 def _steps(now: Studio, changed: Problem) -> None:
-    colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
     parts = [
-        ("as it is", cached.simulated(now.problem, now.placement)),
-        ("what if", cached.simulated(changed, now.placement)),
+        (title, posed, cached.simulated(posed, now.placement))
+        for title, posed in (("As it is", now.problem), ("What if", changed))
     ]
-    st.plotly_chart(
-        comparing.stacked(parts, colours), key="timelines-what-if", config=charts.CONFIG
+    gantt_component.draw(
+        comparing.panels(now, parts), key="what-if-steps-drawn", of=now.shelf.folder.name
     )
-    st.caption("Both simulated. A red outline marks the critical path.")
 
 
 def _reset() -> None:

@@ -10,7 +10,6 @@ from tests.pages.problems import diamond, everywhere
 from tests.pages.test_standing import again, opened, own_home, placed
 
 __all__ = ["own_home"]
-COLOURS = {"cpu:0": "#111111", "cpu:1": "#222222"}
 
 
 def row(**changes):
@@ -78,32 +77,20 @@ def two_sides():
     ]
 
 
-def test_all_steps_share_one_axis_of_time_and_every_span_is_drawn():
-    sides = two_sides()
-    figure = comparing.stacked([(s.name, s.simulated) for s in sides], COLOURS)
-    assert figure.layout.xaxis.matches == "x2" or figure.layout.xaxis2.matches == "x"
-    for number, side in enumerate(sides):
-        axis = "y" if number == 0 else "y2"
-        bars = [bar for bar in figure.data if bar.yaxis == axis]
-        drawn = sorted((b, x) for bar in bars for b, x in zip(bar.base, bar.x, strict=True))
-        spans = side.simulated.timeline.spans
-        assert drawn == sorted((s.start_s * 1e3, s.duration_s * 1e3) for s in spans)
-    ends = [shape.x0 for shape in figure.layout.shapes]
-    assert ends == [side.simulated.timeline.step_s * 1e3 for side in sides]
-
-
-def test_only_the_longest_bars_of_a_large_step_are_drawn(monkeypatch):
-    monkeypatch.setattr(comparing, "MOST_SPANS", 2)
-    spans = two_sides()[1].simulated.timeline.spans
-    shown = comparing._longest(spans)
-    assert len(shown) == 2
-    assert min(s.duration_s for s in shown) == sorted(s.duration_s for s in spans)[-2]
-
-
-def test_hostile_names_reach_the_chart_as_text():
-    side = two_sides()[0]
-    figure = comparing.stacked([("<b>x</b>", side.simulated)], COLOURS)
-    assert figure.layout.annotations[0].text == "&lt;b&gt;x&lt;/b&gt;"
+def test_every_span_of_every_side_is_a_bar_that_stands_for_its_ops():
+    now = opened()
+    placed(now, "round_robin")
+    [side] = sides_of(now, "round_robin")
+    parts = [(name, now.problem, side.simulated) for name in ("one", "<b>two</b>")]
+    drawn = comparing.panels(now, parts)
+    assert [panel.title for panel in drawn] == ["one", "<b>two</b>"]
+    assert len({panel.key for panel in drawn}) == 2
+    spans = side.simulated.timeline.spans
+    for panel in drawn:
+        bars = sorted((bar.start_s, bar.end_s) for bar in panel.bars)
+        assert bars == sorted((s.start_s, s.end_s) for s in spans)
+        assert {op for bar in panel.bars for op in bar.ops} == set(now.model.graph.index)
+        assert "simulated" in panel.note
 
 
 def test_moves_are_counted_by_where_ops_were_and_where_they_go():

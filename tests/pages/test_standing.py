@@ -169,7 +169,7 @@ def test_notes_say_what_figures_do_not():
     assert leaderboard.notes_of(row) == [
         "not allowed: too big",
         "edited since it was measured",
-        "emulated, not measured",
+        "its run was emulated, not measured",
         "x",
     ]
     assert row.gap == 1.0

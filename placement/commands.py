@@ -69,7 +69,7 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def profile(options: Namespace) -> int:
     model = _model(options)
-    target = pipeline.machine(options.machine, options.lanes)
+    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
     _dedicate(target)
     start_s = time.perf_counter()
     measured = pipeline.profile(model, target, emit=_listener(options), refresh=options.refresh)
@@ -352,7 +352,7 @@ def _problem(options: Namespace, *, measure: bool = True) -> tuple["Model", "Pro
         return model, pipeline.make_problem(
             model, model.problem.machine, objective=options.objective
         )
-    target = pipeline.machine(options.machine, options.lanes)
+    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
     costs = None
     if options.profile:
         costs = profile_from_json(_json_file(options.profile))

@@ -37,10 +37,12 @@ __all__ = [
     "compare",
     "export",
     "exporters",
+    "from_torch",
     "hints",
     "inspect",
     "load",
     "machine",
+    "machine_for",
     "make_problem",
     "place",
     "placers",
@@ -71,6 +73,38 @@ def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
     from placement import loaders
 
     return loaders.load(source, dict(dims or {}))
+
+
+def from_torch(
+    module: Any,
+    example_inputs: Any,
+    *,
+    training: bool = False,
+    loss: Callable[..., Any] | None = None,
+    targets: Sequence[Any] = (),
+    optimizer: str = "sgd",
+    lr: float | None = None,
+    name: str = "",
+) -> Model:
+    """The model of a torch.nn.Module, as a loader would return it.
+
+    `example_inputs` is one tensor or a sequence of them. For inference the module is exported in
+    evaluation mode. For training the graph is one step: `loss(module(*example_inputs), *targets)`,
+    all gradients, and one update per parameter by "sgd", "momentum" or "adam"; without a loss the
+    module's output must be or have one.
+    """
+    from placement.loaders._torch_module import model_of
+
+    return model_of(
+        module,
+        example_inputs,
+        training=training,
+        loss=loss,
+        targets=targets,
+        optimizer=optimizer,
+        lr=lr,
+        name=name,
+    )
 
 
 def inspect(model: Model) -> dict[str, Any]:
@@ -107,6 +141,15 @@ def machine(spec: str = "local", lanes: int | None = None) -> Machine:
             )
         return local_machine(lanes)
     return load_machine(spec)
+
+
+def machine_for(model: Model, machine: Machine) -> Machine:
+    """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
+    if model.executable is None or model.executable.format != "torch":
+        return machine
+    from profiling.devices import for_runtime
+
+    return for_runtime(machine, "torch")
 
 
 def placers() -> list[dict[str, Any]]:

@@ -14,7 +14,9 @@ from placement.core.machine import Device, Link, Machine, machine_from_json
 from profiling.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
 from profiling.providers import NOMINAL, providers
 
-CPU_PROVIDER = "CPUExecutionProvider"
+# What each runtime calls the CPU.
+CPU_PROVIDERS = {"onnxruntime": "CPUExecutionProvider", "torch": "cpu"}
+CPU_PROVIDER = CPU_PROVIDERS["onnxruntime"]
 NOMINAL_NOTE = "Link figures are nominal until this machine is profiled."
 _PRESETS = Path(__file__).parent.parent / "assets" / "machines"
 _MOST_BYTES = 8 << 20
@@ -63,6 +65,31 @@ def load_machine(spec: str) -> Machine:
             " or a JSON file."
         )
     return _resolved(_read(path))
+
+
+def for_runtime(machine: Machine, runtime: str) -> Machine:
+    """The machine as another runtime sees it: the same CPU lanes, and that runtime's own others.
+
+    A machine that is emulated, or has nothing of the kind, stays as it is.
+    """
+    if machine.emulated or all(d.runtime == runtime for d in machine.devices):
+        return machine
+    from profiling import backends
+
+    backend = backends.usable(runtime)
+    lanes = tuple(
+        replace(d, runtime=runtime, provider=CPU_PROVIDERS[runtime])
+        for d in machine.devices
+        if _is_cpu(d)
+    )
+    local = machine.name == "local"
+    others = tuple(d for d in backend.devices() if not d.on_host) if local else ()
+    kept = () if local else tuple(d for d in machine.devices if not _is_cpu(d))
+    devices = (*lanes, *others, *kept)
+    if not lanes:
+        return machine
+    links = nominal_links(devices) if others or local else machine.links
+    return replace(machine, devices=devices, links=links, libraries=backend.libraries())
 
 
 def presets() -> dict[str, str]:
@@ -195,14 +222,19 @@ def _resolved(machine: Machine) -> Machine:
 
 
 def _why_missing(device: Device, here: dict[str, Device], cores: tuple[int, ...]) -> str:
+    from profiling import backends
+
     if device.runtime == "null":
         return ""
-    if device.runtime != "onnxruntime":
+    if device.runtime not in backends.names():
         return f"its runtime {device.runtime!r} is not known here"
-    if not libraries():
-        return "needs: pip install onnxruntime"
+    missing = backends.get(device.runtime).missing()
+    if missing:
+        return missing
     if _is_cpu(device):
         return _why_other_cpu(device, cores)
+    if device.runtime != "onnxruntime":
+        here = {d.name: d for d in backends.get(device.runtime).devices()}
     found = here.get(device.name)
     if found is None or found.provider != device.provider:
         return f"this computer has no {device.provider or device.name} that works"
@@ -225,7 +257,7 @@ def _wants_providers(machine: Machine) -> bool:
 
 
 def _is_cpu(device: Device) -> bool:
-    return device.runtime == "onnxruntime" and device.provider == CPU_PROVIDER
+    return device.provider == CPU_PROVIDERS.get(device.runtime, "no CPU")
 
 
 def _cores(number: int) -> str:

@@ -60,9 +60,22 @@ def _machine(spec: str, lanes: int | None, when: str) -> Machine:
     return pl.machine(spec, lanes=lanes)
 
 
+def machine_for(opened: Model, on: Machine) -> Machine:
+    """The machine as the runtime of this model sees it."""
+    if opened.executable is None or opened.executable.format == "onnx":
+        return on
+    return _machine_for(opened, on, opened.executable.format, on.fingerprint, on.name)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Looking for devices")
+def _machine_for(_model: Model, _machine: Machine, format: str, on: str, name: str) -> Machine:
+    return pl.machine_for(_model, _machine)
+
+
 def forget_machines() -> None:
     """Look for devices anew at the next asking."""
     _machine.clear()
+    _machine_for.clear()
 
 
 def profile(opened: Model, on: Machine) -> Profile | None:

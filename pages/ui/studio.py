@@ -42,7 +42,8 @@ class Studio:
         """The machine to place on; a file that carries its own machine keeps it."""
         if self.model.problem is not None:
             return self.model.problem.machine
-        return cached.machine(self.project.machine_spec, self.settings.lanes)
+        named = cached.machine(self.project.machine_spec, self.settings.lanes)
+        return cached.machine_for(self.model, named)
 
     @cached_property
     def profile(self) -> Profile | None:

@@ -40,12 +40,17 @@ def read_json(path: Path) -> Any:
             f"{path.name!r} has {size} bytes, more than the {MAX_JSON_BYTES} that a JSON file may"
             " have; split it."
         )
+    return parse_json(path.read_bytes(), path.name)
+
+
+def parse_json(content: bytes | str, name: str) -> Any:
+    """The JSON value in a text that is called `name`."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(content)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name!r} is not valid JSON ({error}); write it again.") from None
+        raise ValueError(f"{name!r} is not valid JSON ({error}); write it again.") from None
     except RecursionError:
-        raise ValueError(f"{path.name!r} is nested too deeply; flatten it.") from None
+        raise ValueError(f"{name!r} is nested too deeply; flatten it.") from None
 
 
 def refuse_dims(dims: Any, path: Path) -> None:

@@ -64,6 +64,23 @@ def saved(folder: Path, nodes, inputs, outputs, weights=(), opset: int = 17) -> 
     return load(str(path))
 
 
+def diamond_for(runtime: str, folder: Path) -> Model:
+    """The diamond in a format that a runtime runs."""
+    return torch_diamond() if runtime == "torch" else diamond(folder)
+
+
+def torch_diamond() -> Model:
+    import torch
+
+    from placement.pipeline import from_torch
+
+    class Diamond(torch.nn.Module):
+        def forward(self, x):
+            return torch.cos(torch.exp(x) * torch.sin(x))
+
+    return from_torch(Diamond(), torch.zeros(4, 8))
+
+
 def diamond(folder: Path) -> Model:
     """x -> (Exp, Sin) -> Mul -> y, four kernels with one more at the end."""
     nodes = [

@@ -1,0 +1,74 @@
+"""Optimisers as one op per parameter: functions of a parameter, its gradient and its own state.
+
+Same arithmetic as `torch.optim.SGD` and `torch.optim.Adam` without weight decay.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+
+def update_sgd(param: Tensor, grad: Tensor, lr: float) -> tuple[Tensor]:
+    return (torch.add(param, grad, alpha=-lr),)
+
+
+def update_momentum(
+    param: Tensor, grad: Tensor, velocity: Tensor, lr: float, momentum: float
+) -> tuple[Tensor, Tensor]:
+    velocity = velocity * momentum + grad
+    return torch.add(param, velocity, alpha=-lr), velocity
+
+
+def update_adam(
+    param: Tensor,
+    grad: Tensor,
+    mean: Tensor,
+    square: Tensor,
+    step: Tensor,
+    lr: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Kingma and Ba, "Adam: A method for stochastic optimization", ICLR 2015."""
+    step = step + 1
+    mean = torch.lerp(mean, grad, 1.0 - betas[0])
+    square = torch.addcmul(square * betas[1], grad, grad, value=1.0 - betas[1])
+    size = lr / (1.0 - betas[0] ** step)
+    below = (square.sqrt() / (1.0 - betas[1] ** step).sqrt()).add_(eps)
+    return param - size * (mean / below), mean, square, step
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """A function (param, grad, *state, *settings) -> (param, *state); `state` names its state."""
+
+    function: Any
+    state: tuple[str, ...]
+    settings: tuple[Any, ...]
+    # State that is one number, whatever the parameter's shape.
+    numbers: ClassVar[tuple[str, ...]] = ("step",)
+
+    def state_of(self, param: Tensor) -> dict[str, Tensor]:
+        """What the optimiser keeps for a parameter, as it is before the first step."""
+        return {
+            name: torch.zeros(()) if name in self.numbers else torch.zeros_like(param)
+            for name in self.state
+        }
+
+
+def optimiser(name: str, lr: float | None = None) -> Optimiser:
+    """SGD, SGD with momentum 0.9, or Adam, with their usual settings."""
+    if lr is not None and not 0 < lr < float("inf"):
+        raise ValueError(f"The learning rate is {lr}; use more than zero.")
+    known = {
+        "sgd": Optimiser(update_sgd, (), (lr or 0.01,)),
+        "momentum": Optimiser(update_momentum, ("velocity",), (lr or 0.01, 0.9)),
+        "adam": Optimiser(
+            update_adam, ("mean", "square", "step"), (lr or 1e-3, (0.9, 0.999), 1e-8)
+        ),
+    }
+    if name not in known:
+        raise ValueError(f"There is no optimiser {name!r}; use one of {', '.join(known)}.")
+    return known[name]

@@ -1,0 +1,89 @@
+"""The executable side of a PyTorch model: one functional graph of aten ops, and its state."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from operator import getitem
+from typing import Any
+
+import torch
+from torch import fx
+
+# A node of a graph; its arguments may be anything.
+Node = Any
+
+
+@dataclass(frozen=True, eq=False)
+class TorchProgram:
+    """A graph without side effects, whose placeholders are inputs or state.
+
+    `state` has the tensor of each placeholder that is none of `inputs`; `labels` how people know a
+    placeholder ("features.0.weight"). `outputs` are (label, node name); `updates` (placeholder,
+    node name) pairs say which state takes which value when a step is over.
+    """
+
+    name: str
+    graph: fx.Graph
+    inputs: tuple[str, ...]
+    state: Mapping[str, torch.Tensor]
+    labels: Mapping[str, str]
+    outputs: tuple[tuple[str, str], ...]
+    updates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def format(self) -> str:
+        return "torch"
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of the graph as text and of every tensor of the state."""
+        digest = hashlib.sha256(str(self.graph).encode())
+        for name in sorted(self.state):
+            value = self.state[name].detach().contiguous().cpu()
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def nodes(self) -> Mapping[str, Node]:
+        return {node.name: node for node in self.graph.nodes}
+
+    @cached_property
+    def kernels(self) -> tuple[Node, ...]:
+        """The nodes that compute, in order; taking one of several results is part of its maker."""
+        return tuple(n for n in self.graph.nodes if n.op == "call_function" and not is_part(n))
+
+    @cached_property
+    def maker(self) -> Mapping[str, Node]:
+        """The kernel that makes each value that is no placeholder."""
+        found: dict[str, Node] = {}
+        for node in self.graph.nodes:
+            if node.op == "call_function":
+                found[node.name] = found[node.args[0].name] if is_part(node) else node
+        return found
+
+    def reads(self, kernel: Node) -> tuple[Node, ...]:
+        """Values that a kernel reads, each once, in order."""
+        return tuple(dict.fromkeys(kernel.all_input_nodes))
+
+    @cached_property
+    def values(self) -> Mapping[str, tuple[Node, ...]]:
+        """By kernel the tensors that it makes: itself, or the results taken from it."""
+        found: dict[str, list[Node]] = {k.name: [] for k in self.kernels}
+        for node in self.graph.nodes:
+            if node.op == "call_function" and not isinstance(node.meta.get("val"), list | tuple):
+                found[self.maker[node.name].name].append(node)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def is_part(node: Node) -> bool:
+    """Whether a node takes one of several results of another."""
+    return node.target is getitem and isinstance(node.args[0], fx.Node)
+
+
+def num_bytes(value: object) -> int:
+    """Bytes of a value, by its fake tensor; a number that is no tensor has eight."""
+    if isinstance(value, torch.Tensor):
+        return int(value.numel()) * value.element_size()
+    return 8

@@ -1,0 +1,178 @@
+"""Running a PyTorch program: cut into segments, or whole as the framework runs it by itself.
+
+Values that cross borders are handed on in one list; nothing is copied between lanes of the CPU. A
+step starts from the same state every time: what it would update is among its outputs.
+"""
+
+import copy
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from placement.core.machine import Device, Machine
+from placement.core.schedule import Schedule
+from placement.loaders._torch_program import Node, TorchProgram, num_bytes
+from profiling.backends._torch_source import functions
+from profiling.backends.base import Program
+from profiling.cores import usable_cores
+
+_thread = threading.local()
+
+
+class PlacedTorch(Program):
+    """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed."""
+
+    def __init__(
+        self,
+        program: TorchProgram,
+        schedule: Schedule,
+        machine: Machine,
+        feeds: Sequence[Mapping[str, Any]],
+    ) -> None:
+        devices = [machine.device(segment.device) for segment in schedule.segments]
+        self._program, self._feeds = program, feeds
+        self._cores = [device.cores for device in devices]
+        self._places = [torch.device(device.provider) for device in devices]
+        segments = [segment.kernels for segment in schedule.segments]
+        self._run, self._shared = functions(program, segments, self._places)
+        self.actual_devices = {d.name: str(p) for d, p in zip(devices, self._places, strict=True)}
+        self.peak_bytes = _peak_bytes(program, schedule)
+        self._allocate()
+
+    def beside(self) -> "PlacedTorch":
+        """A program of the same functions with values of its own."""
+        other = copy.copy(self)
+        other._allocate()
+        return other
+
+    def _allocate(self) -> None:
+        self._values: list[Any] = [None] * len(self._shared)
+        for name, value in self._program.state.items():
+            self._values[self._shared[name]] = value
+        self.feed(0)
+
+    def feed(self, number: int) -> None:
+        for name in self._program.inputs:
+            label = self._program.labels.get(name, name)
+            self._values[self._shared[name]] = self._feeds[number][label]
+
+    def advance(self) -> None:
+        """Let the next step start from the state that the last one made."""
+        new = [self._values[self._shared[node]] for _, node in self._program.updates]
+        for (held, _), value in zip(self._program.updates, new, strict=True):
+            self._values[self._shared[held]] = value
+
+    def run(self, segment: int) -> None:
+        use_threads(self._cores[segment])
+        self._run[segment](self._values)
+        if self._places[segment].type != "cpu":
+            torch.accelerator.synchronize(self._places[segment])
+
+    def outputs(self) -> dict[str, Any]:
+        return _outputs(self._program, lambda name: self._values[self._shared[name]])
+
+    def close(self) -> None:
+        self._values = []
+
+
+class WholeTorch(Program):
+    """The whole graph by the framework's own executor, on one device or on all cores of the CPU."""
+
+    def __init__(
+        self, program: TorchProgram, device: Device | None, feeds: Mapping[str, Any]
+    ) -> None:
+        from torch import fx
+
+        self._program = program
+        place = torch.device("cpu" if device is None else device.provider)
+        self._cores = len(usable_cores()) if device is None else device.cores
+        names = list(dict.fromkeys(n for _, n in (*program.outputs, *program.updates)))
+        graph = fx.Graph()
+        made: dict[Node, Node] = {}
+        for node in program.graph.nodes:
+            if node.op != "output":
+                made[node] = graph.node_copy(node, made.__getitem__)
+        graph.output(tuple(made[program.nodes[name]] for name in names))
+        self._names, self._module = names, fx.GraphModule({}, graph)
+        given = {program.labels.get(n, n): n for n in program.inputs}
+        values = {given[label]: value for label, value in feeds.items()} | dict(program.state)
+        order = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        self._arguments = [_on(values.get(name), place) for name in order]
+        self._results: tuple[Any, ...] = ()
+        self._place = place
+
+    def run(self, segment: int) -> None:
+        use_threads(self._cores)
+        self._results = self._module(*self._arguments)
+        if self._place.type != "cpu":
+            torch.accelerator.synchronize(self._place)
+
+    def outputs(self) -> dict[str, Any]:
+        found = dict(zip(self._names, self._results, strict=True))
+        return _outputs(self._program, found.__getitem__)
+
+    def close(self) -> None:
+        self._arguments, self._results = [], ()
+
+
+def use_threads(number: int) -> None:
+    """Let the calling thread compute with this many threads; asked once per thread."""
+    if getattr(_thread, "number", 0) != number:
+        torch.set_num_threads(number)
+        _thread.number = number
+
+
+def _outputs(program: TorchProgram, value_of: Any) -> dict[str, Any]:
+    """Outputs and, behind them, the state after the step, as arrays by label."""
+    found = {label: _array(value_of(name)) for label, name in program.outputs}
+    for placeholder, name in program.updates:
+        found[program.labels.get(placeholder, placeholder)] = _array(value_of(name))
+    return found
+
+
+def _array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()
+
+
+def _on(value: Any, place: torch.device) -> Any:
+    return value.to(place) if isinstance(value, torch.Tensor) else value
+
+
+def _peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
+    """State that each device reads, and what is alive at once of what its segments make.
+
+    Values that other segments read are kept to the end of the step.
+    """
+    segment_of = schedule.segment_of
+    found: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    read = {(v.name, segment_of[k.name]) for k in program.kernels for v in program.reads(k)}
+    for i, segment in enumerate(schedule.segments):
+        kernels = [program.nodes[name] for name in segment.kernels]
+        last = {v.name: j for j, k in enumerate(kernels) for v in program.reads(k)}
+        alive = peak = 0
+        for j, kernel in enumerate(kernels):
+            for value in program.values[kernel.name]:
+                size = num_bytes(value.meta.get("val"))
+                if any(s != i for n, s in read if n == value.name):
+                    kept[segment.device] = kept.get(segment.device, 0) + size
+                else:
+                    alive += size
+            peak = max(peak, alive)
+            for value in program.reads(kernel):
+                inside = value.name in program.maker and last[value.name] == j
+                outside = any(s != i for n, s in read if n == value.name)
+                if inside and not outside and segment_of[program.maker[value.name].name] == i:
+                    alive -= num_bytes(value.meta.get("val"))
+        found[segment.device] = max(found.get(segment.device, 0), peak)
+    for device in found:
+        own = {s.device for s in schedule.segments if s.device == device}
+        names = {n for n, s in read if schedule.segments[s].device in own and n in program.state}
+        found[device] += kept.get(device, 0)
+        found[device] += sum(num_bytes(program.state[name]) for name in names)
+    return found

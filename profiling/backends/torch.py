@@ -1,0 +1,55 @@
+"""PyTorch: CPU lanes, and the accelerators that the installed build reaches."""
+
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import ClassVar
+
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from profiling.backends.base import Backend, Compiled
+from profiling.cores import cpu_model, host_memory_bytes, usable_cores
+
+CPU = "cpu"
+
+
+class Torch(Backend):
+    """See `profiling.backends.base.Backend`; what was compiled last is kept."""
+
+    name: ClassVar[str] = "torch"
+    cpu_provider: ClassVar[str] = CPU
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Compiled] = {}
+
+    def missing(self) -> str:
+        return "" if find_spec("torch") else "needs: pip install torch"
+
+    def devices(self) -> tuple[Device, ...]:
+        from profiling.backends._torch_devices import accelerators
+
+        cores = usable_cores()
+        cpu = Device(
+            "cpu:0", "cpu", self.name, CPU, host_memory_bytes(), len(cores), label=cpu_model()
+        )
+        return (cpu, *accelerators(self.name))
+
+    def libraries(self) -> tuple[tuple[str, str], ...]:
+        try:
+            return (("torch", version("torch")),)
+        except PackageNotFoundError:
+            return ()
+
+    def compile(self, model: Model, machine: Machine) -> Compiled:
+        from profiling.backends._torch_compile import TorchCompiled
+
+        executable = model.executable
+        if executable is None or executable.format != "torch":
+            raise ValueError(f"{model.graph.name!r} cannot be run by torch; open a PyTorch model.")
+        key = f"{executable.content_hash} {machine.fingerprint}"
+        if key not in self._kept:
+            self._kept.clear()
+            self._kept[key] = TorchCompiled.of(model, machine)
+        return self._kept[key]
+
+
+BACKEND = Torch()

@@ -1,0 +1,330 @@
+"""PyTorch programs: opened through a clean copy, and never run by opening them."""
+
+import contextlib
+import copy
+import io
+import json
+import warnings
+import zipfile
+
+import pytest
+import torch
+from torch import nn
+
+import placement as pl
+from placement.loaders._pt2_copy import clean_copy
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+        self.norm = nn.BatchNorm2d(8)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x)))
+
+
+class Net(nn.Module):
+    """Convolution, normalisation, several results of one op, a recurrent layer, two outputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.block = Block()
+        self.head = nn.Linear(8, 4)
+        self.lstm = nn.LSTM(4, 6, batch_first=True)
+
+    def forward(self, image):
+        left, right = self.head(self.block(image).mean((2, 3))).chunk(2, 1)
+        joined = torch.cat([left * 2, right], 1)
+        row, _ = self.lstm(joined[:, None, :])
+        return row, joined.argmax(1)
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(0)
+    return Net().eval()
+
+
+@pytest.fixture(scope="module")
+def image():
+    return torch.rand(2, 3, 16, 16, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def saved(net, image, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pt2") / "net.pt2"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.export.save(torch.export.export(net, (image,)), path)
+    return path
+
+
+def rewritten(saved, folder, *, replace=(), add=(), edit=None, compress=False):
+    """A copy of the archive with entries replaced or added, or its graph edited."""
+    path = folder / "hostile.pt2"
+    with zipfile.ZipFile(saved) as old, zipfile.ZipFile(path, "w") as new:
+        contents = {e.filename: old.read(e) for e in old.infolist()}
+        root = next(iter(contents)).partition("/")[0]
+        contents |= {f"{root}/{name}": data for name, data in (*replace, *add)}
+        if edit is not None:
+            name = f"{root}/models/model.json"
+            model = json.loads(contents[name])
+            edit(model)
+            contents[name] = json.dumps(model).encode()
+        kind = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        for name, data in contents.items():
+            new.writestr(name, data, compress_type=kind)
+    return path
+
+
+class Payload:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return (open, (str(self.mark), "w"))
+
+
+def planted(mark):
+    buffer = io.BytesIO()
+    torch.save(Payload(mark), buffer)
+    return buffer.getvalue()
+
+
+def test_a_program_opens_with_its_modules_weights_and_sizes(saved, net):
+    model = pl.load(str(saved))
+    graph = model.graph
+    assert model.executable.format == "torch"
+    weights = [*net.parameters(), net.block.norm.running_mean, net.block.norm.running_var]
+    assert graph.param_bytes == sum(w.numel() * w.element_size() for w in weights)
+    conv = graph.ops[graph.index["conv2d"]]
+    assert (conv.kind, conv.scope) == ("conv2d", "block/conv")
+    # 14 x 14 places, 3 x 3 x 3 products for each of 8 channels of 2 images, two each.
+    assert conv.flops == 2 * 2 * 14 * 14 * 8 * 27
+    chunk = [t for t in graph.tensors if t.producer == "chunk"]
+    assert [t.shape for t in chunk] == [(2, 2), (2, 2)]
+    assert [t.name for t in graph.inputs] == ["image"]
+    assert len(graph.outputs) == 2
+    assert pl.load(str(saved)).graph.fingerprint == graph.fingerprint
+
+
+def test_from_torch_is_what_the_loader_returns(saved, net, image):
+    opened, made = pl.load(str(saved)), pl.from_torch(net, image, name="net")
+    assert made.graph == opened.graph
+    assert made.executable.content_hash == opened.executable.content_hash
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "data/sample_inputs/model.pt",
+        "data/constants/custom_obj_0",
+        "data/constants/opaque_obj_0",
+        "data/weights/model.pt",
+        "data/constants/model.pt",
+        "extra/payload.pkl",
+        "data/aotinductor/model/model.so",
+    ],
+)
+def test_a_planted_pickle_never_runs(saved, tmp_path, name):
+    mark = tmp_path / "ran"
+    path = rewritten(saved, tmp_path, add=[(name, planted(mark))])
+    assert pl.load(str(path)).graph.fingerprint == pl.load(str(saved)).graph.fingerprint
+    assert not mark.exists()
+
+
+def test_the_payload_would_run(saved, tmp_path):
+    """Or the tests of it would show nothing: the library runs what is planted."""
+    mark = tmp_path / "ran"
+    path = rewritten(saved, tmp_path, add=[("data/sample_inputs/model.pt", planted(mark))])
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
+        warnings.simplefilter("ignore")
+        torch.export.load(path)
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("kind", ["weights", "constants"])
+def test_pickled_tensors_are_refused(saved, tmp_path, kind):
+    mark = tmp_path / "ran"
+    entry = {"path_name": "custom_obj_0", "is_param": False, "use_pickle": True}
+    config = json.dumps({"config": {"evil": entry}}).encode()
+    name = f"data/{kind}/model_{kind}_config.json"
+    path = rewritten(
+        saved,
+        tmp_path,
+        replace=[(name, config)],
+        add=[(f"data/{kind}/custom_obj_0", planted(mark))],
+    )
+    with pytest.raises(ValueError, match="Python object, which may run code"):
+        pl.load(str(path))
+    assert not mark.exists()
+
+
+def edits():
+    """Changes of the graph's JSON that must be refused, and what the sentence says."""
+
+    def node(model):
+        return model["graph_module"]["graph"]["nodes"][0]
+
+    def target(text):
+        return lambda model: node(model).update(target=text)
+
+    def name(text):
+        def edit(model):
+            node(model)["outputs"][0]["as_tensor"]["name"] = text
+
+        return edit
+
+    def varying(model):
+        model["range_constraints"] = {"s0": {"min_val": 1, "max_val": 2}}
+
+    def expression(model):
+        node(model)["inputs"].append(
+            {"name": "x", "arg": {"as_sym_int": {"as_expr": {"expr_str": "1"}}}, "kind": 1}
+        )
+
+    def tree(model):
+        call = model["graph_module"]["module_call_graph"][0]["signature"]
+        call["in_spec"] = call["in_spec"].replace("builtins.tuple", "os.system")
+
+    def weight(model):
+        spec = model["graph_module"]["signature"]["input_specs"][0]
+        next(iter(spec.values()))["parameter_name"] = "a'); import os; ('"
+
+    def cuda(model):
+        values = model["graph_module"]["graph"]["tensor_values"]
+        next(iter(values.values()))["device"] = {"type": "cuda", "index": 0}
+
+    return {
+        "library function": (target("torch.load"), "calls 'torch.load'"),
+        "operator": (target("_operator.setitem"), "calls '_operator.setitem'"),
+        "other library": (target("torch.ops.mylib.run.default"), "calls 'torch.ops.mylib"),
+        "file": (target("torch.ops.aten.from_file.default"), "calls 'torch.ops.aten.from_file"),
+        "extension": (target("#evil:thing"), "calls '#evil:thing'"),
+        "code in a name": (name("x\nimport os"), "value called"),
+        "keyword": (name("import"), "value called"),
+        "varying": (varying, "sizes vary"),
+        "expression": (expression, "sizes vary"),
+        "tree": (tree, "takes or gives a os.system"),
+        "weight": (weight, "weight called"),
+        "cuda": (cuda, "exported on cuda"),
+        "no graph": (lambda model: model.pop("graph_module"), "not understood"),
+        "nodes are no list": (
+            lambda model: model["graph_module"]["graph"].update(nodes=3),
+            "not understood",
+        ),
+    }
+
+
+@pytest.mark.parametrize("what", edits())
+def test_hostile_graphs_are_refused(saved, tmp_path, what):
+    edit, said = edits()[what]
+    with pytest.raises(ValueError, match=r"hostile\.pt2") as error:
+        pl.load(str(rewritten(saved, tmp_path, edit=edit)))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_archives_that_are_none(saved, tmp_path):
+    with pytest.raises(ValueError, match="is compressed, which no export is"):
+        pl.load(str(rewritten(saved, tmp_path, compress=True)))
+    with pytest.raises(ValueError, match="not in one folder"):
+        path = rewritten(saved, tmp_path)
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("../outside", b"x")
+        pl.load(str(path))
+    with pytest.raises(ValueError, match="holds 2 models"):
+        pl.load(str(rewritten(saved, tmp_path, add=[("models/other.json", b"{}")])))
+    for content in (b"PK", b"no zip", saved.read_bytes()[:1000]):
+        (tmp_path / "broken.pt2").write_bytes(content)
+        with pytest.raises(ValueError, match=r"is no \.pt2 archive"):
+            pl.load(str(tmp_path / "broken.pt2"))
+
+
+@pytest.mark.parametrize("ending", [".pt", ".pth"])
+def test_pickles_are_refused_with_the_way_out(tmp_path, ending):
+    mark, path = tmp_path / "ran", tmp_path / f"model{ending}"
+    path.write_bytes(planted(mark))
+    with pytest.raises(ValueError, match="can run any code when it is opened; export the module"):
+        pl.load(str(path))
+    assert not mark.exists()
+
+
+def test_the_copy_has_nothing_of_people(saved):
+    """Stack traces of an export tell folders and lines of code."""
+    assert b"test_torch.py" in saved.read_bytes()
+    assert b"test_torch.py" not in clean_copy(saved)
+
+
+def test_modules_that_cannot_be_placed():
+    class Branching(nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+    with pytest.raises(ValueError, match="branches or loops on data"):
+        pl.from_torch(Branching(), torch.ones(3))
+    with pytest.raises(ValueError, match=r"is no torch.nn.Module"):
+        pl.from_torch(3, torch.ones(3))
+    with pytest.raises(ValueError, match="output is no loss"):
+        pl.from_torch(nn.Linear(3, 2), torch.ones(1, 3), training=True)
+    with pytest.raises(ValueError, match="no optimiser 'lion'; use one of sgd, momentum, adam"):
+        pl.from_torch(nn.Linear(3, 1), torch.ones(1, 3), training=True, optimizer="lion")
+
+
+@pytest.fixture(scope="module")
+def trained():
+    torch.manual_seed(0)
+    module = nn.Sequential(Block(), nn.Flatten(), nn.Linear(8 * 36, 5))
+    return pl.from_torch(
+        module,
+        torch.rand(4, 3, 8, 8),
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(torch.zeros(4, dtype=torch.int64),),
+        optimizer="adam",
+    )
+
+
+def test_a_training_step_has_phases_modules_and_mates(trained):
+    graph = trained.graph
+    by_phase = {op.phase for op in graph.ops}
+    assert by_phase == {"forward", "backward", "update"}
+    back = graph.ops[graph.index["convolution_backward"]]
+    assert (back.phase, back.scope) == ("backward", "0/conv")
+    assert dict(back.attributes)["derived from"] == "convolution"
+    updates = [op for op in graph.ops if op.phase == "update"]
+    assert len(updates) == 6
+    assert {op.kind for op in updates} == {"update_adam"}
+    assert [(t.name, t.shape) for t in graph.outputs] == [("loss", ())]
+
+
+def test_a_parameter_its_gradient_and_its_update_are_one_group(trained):
+    graph = trained.graph
+    group = {op.name: op.colocation_group for op in graph.ops}
+    assert group["convolution"] is not None
+    assert group["convolution"] == group["convolution_backward"] == group["update_adam"]
+    forward_linear = next(op.name for op in graph.ops if op.kind == "addmm")
+    assert group[forward_linear] != group["convolution"]
+
+
+def test_optimiser_state_counts_in_memory(trained):
+    program = trained.executable
+    state = {program.labels[name]: value for name, value in program.state.items()}
+    moments = [v for name, v in state.items() if name.endswith((".mean", ".square"))]
+    weights = [state[name] for name in ("0.conv.weight", "2.weight")]
+    assert len(moments) == 12
+    assert not any(v.any() for v in moments)
+    assert trained.graph.param_bytes > 3 * sum(w.numel() * 4 for w in weights)
+
+
+def test_tracing_leaves_the_module_as_it_was():
+    torch.manual_seed(0)
+    module = nn.Sequential(Block(), nn.Flatten(), nn.Linear(8 * 36, 1))
+    before = copy.deepcopy(module.state_dict())
+    pl.from_torch(module, torch.rand(4, 3, 8, 8), training=True, loss=torch.sum)
+    assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())

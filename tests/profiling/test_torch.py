@@ -1,0 +1,173 @@
+"""PyTorch programs, placed and run: bit-equal to the graph unplaced, and equal to plain PyTorch."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import placement as pl
+from placement.segments import make_schedule
+from profiling import backends
+from tests.loaders.test_torch import Net
+
+OPTIMISERS = {
+    "sgd": lambda params: torch.optim.SGD(params, 0.01),
+    "momentum": lambda params: torch.optim.SGD(params, 0.01, momentum=0.9),
+    "adam": lambda params: torch.optim.Adam(params, 1e-3),
+}
+
+
+class Classifier(nn.Module):
+    """An image and a token to classes, with an embedding and a normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)
+        self.words, self.head = nn.Embedding(5, 8), nn.Linear(8, 4)
+
+    def forward(self, image, word):
+        seen = torch.relu(self.norm(self.conv(image))).mean((2, 3))
+        return self.head(seen + self.words(word))
+
+
+def lanes(model):
+    return pl.machine_for(model, pl.machine("two-lanes"))
+
+
+def schedules(model, machine, number):
+    """Random placements of the units, as schedules."""
+    problem = pl.make_problem(model, machine)
+    rng = np.random.default_rng(0)
+    for _ in range(number):
+        devices = rng.integers(0, len(machine.devices), problem.num_units)
+        yield make_schedule(problem, problem.placement_of(devices))
+
+
+def run_once(program, schedule):
+    for segment in range(len(schedule.segments)):
+        program.run(segment)
+    return program.outputs()
+
+
+def test_inference_in_pieces_is_the_module_to_the_bit():
+    torch.manual_seed(0)
+    module = Net().eval()
+    image = torch.rand(2, 3, 16, 16)
+    model = pl.from_torch(module, image)
+    machine = lanes(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {"image": image})
+    with torch.no_grad():
+        expected = [value.numpy() for value in module(image)]
+    for schedule in schedules(model, machine, 5):
+        program = compiled.open(schedule, feeds)
+        for _ in range(2):
+            outputs = run_once(program, schedule)
+        for value, wanted in zip(outputs.values(), expected, strict=True):
+            assert np.array_equal(value, wanted)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMISERS)
+def test_three_training_steps(optimizer):
+    """Placed like unplaced to the bit; losses and, but for Adam, parameters like plain PyTorch."""
+    torch.manual_seed(0)
+    module = Classifier()
+    image, word = torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))
+    target = torch.randint(0, 4, (4,))
+    plain = copy.deepcopy(module).train()
+    model = pl.from_torch(
+        module,
+        (image, word),
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(target,),
+        optimizer=optimizer,
+    )
+    step = OPTIMISERS[optimizer](plain.parameters())
+    losses = []
+    for _ in range(3):
+        step.zero_grad()
+        loss = nn.functional.cross_entropy(plain(image, word), target)
+        loss.backward()
+        step.step()
+        losses.append(loss.item())
+    machine = lanes(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {"image": image, "word": word, "target": target})
+    first = None
+    for schedule in schedules(model, machine, 5):
+        program = compiled.open(schedule, feeds)
+        found = []
+        for _ in range(3):
+            outputs = run_once(program, schedule)
+            found.append(outputs["loss"])
+            program.advance()
+        assert found == pytest.approx(losses, rel=1e-4)
+        first = first or outputs
+        assert all(np.array_equal(outputs[name], first[name]) for name in first)
+        if optimizer != "adam":
+            for name, value in plain.state_dict().items():
+                assert np.allclose(outputs[name], value, rtol=1e-4, atol=1e-7), name
+    assert {*plain.state_dict()} <= {*first}
+
+
+def test_a_live_run_of_a_training_step_matches_the_unplaced_one():
+    torch.manual_seed(0)
+    model = pl.from_torch(
+        Classifier(),
+        (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))),
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(torch.randint(0, 4, (2,)),),
+    )
+    machine = lanes(model)
+    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    assert problem.costs.origin == "measured"
+    devices = np.arange(problem.num_units) % 2
+    predicted, measured = pl.run(model, problem, problem.placement_of(devices), steps=3)
+    assert measured.outputs_match
+    assert measured.max_abs_diff == 0
+    assert set(measured.actual_devices.values()) == {"cpu"}
+    assert predicted.timeline.step_s > 0
+    assert set(measured.baseline_s) == {"cpu:0", "cpu:1"}
+
+
+def test_token_inputs_stay_within_their_tables():
+    model = pl.from_torch(Classifier(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
+    compiled = backends.usable("torch").compile(model, lanes(model))
+    seen = {int(i) for seed in range(20) for i in compiled.feeds(seed, {})["word"]}
+    assert seen == set(range(5))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"word": np.zeros((3,), dtype=np.int64)}, "has shape"),
+        ({"picture": np.zeros(1)}, "has no input 'picture'; it takes image, word"),
+        ({"word": np.zeros((2,))}, "takes torch.int64"),
+    ],
+)
+def test_inputs_that_do_not_fit(given, said):
+    model = pl.from_torch(Classifier(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
+    compiled = backends.usable("torch").compile(model, lanes(model))
+    with pytest.raises(ValueError, match=said):
+        compiled.feeds(0, given)
+
+
+def test_dropout_in_training_is_random_and_not_compared():
+    module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 1))
+    model = pl.from_torch(module, torch.randn(2, 4), training=True, loss=torch.sum)
+    compiled = backends.usable("torch").compile(model, lanes(model))
+    assert compiled.random_ops
+    still = pl.from_torch(module, torch.randn(2, 4))
+    assert not backends.usable("torch").compile(still, lanes(still)).random_ops
+
+
+def test_onnx_models_stay_on_onnxruntime():
+    model = pl.load("onnx-squeezenet")
+    machine = pl.machine("two-lanes")
+    assert pl.machine_for(model, machine) is machine
+    with pytest.raises(ValueError, match="cannot be run by torch; open a PyTorch model"):
+        backends.usable("torch").compile(model, machine)

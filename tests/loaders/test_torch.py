@@ -4,6 +4,7 @@ import contextlib
 import copy
 import io
 import json
+import os
 import warnings
 import zipfile
 
@@ -80,13 +81,13 @@ def rewritten(saved, folder, *, replace=(), add=(), edit=None, compress=False):
 
 
 class Payload:
-    """Writes a file when it is unpickled."""
+    """Makes a folder when it is unpickled."""
 
     def __init__(self, mark):
         self.mark = mark
 
     def __reduce__(self):
-        return (open, (str(self.mark), "w"))
+        return (os.mkdir, (str(self.mark),))
 
 
 def planted(mark):

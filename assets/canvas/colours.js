@@ -76,15 +76,21 @@ function toneColour(tones, theme, character) {
   return tones.keys[turned ? tones.keys.length - 1 - index : index][1];
 }
 
-// What a card shows: one colour, or bands of [colour, share]; null colours are nothing at all.
+// What a card shows: one colour, or bands of [colour, share, hatch]; no colour is nothing at all.
 function shadeOf({ model, theme }, i) {
   if (model.tones) {
     const code = model.tones.codes[i];
     if (code !== "*") return { colour: toneColour(model.tones, theme, code), bands: null };
     const bands = [...(model.tones.bands[i] ?? "")];
-    return { colour: null, bands: bands.map((c) => [toneColour(model.tones, theme, c), 1]) };
+    return { colour: null, bands: bands.map((c) => [toneColour(model.tones, theme, c), 1, ""]) };
   }
   const paint = (device) => (device < 0 ? null : deviceColour(model.devices, device));
   if (model.colours[i] !== "*") return { colour: paint(deviceAt(model.colours[i])), bands: null };
-  return { colour: null, bands: model.mixOf(i).map(([device, ops]) => [paint(device), ops]) };
+  const band = ([device, ops]) => [paint(device), ops, hatchOf(model, device)];
+  return { colour: null, bands: model.mixOf(i).map(band) };
+}
+
+// The hatch of a device, empty where none is wanted.
+function hatchOf(model, device) {
+  return (model.hatched && model.devices[device]?.pattern) || "";
 }

@@ -214,9 +214,7 @@ function drawMix(ctx, { model, theme, scale }, mix, x, y, width, height) {
     ctx.rect(left, y, share + 0.5, height);
     ctx.fillStyle = colour;
     ctx.fill();
-    if (model.hatched && device >= 0) {
-      fillHatch(ctx, model.devices[device].pattern, alpha(inkOn(colour), 0.6), scale);
-    }
+    fillHatch(ctx, hatchOf(model, device), alpha(inkOn(colour), 0.6), scale);
     left += share;
   }
   ctx.restore();

@@ -28,6 +28,8 @@ class Legend {
       signs.append(made);
     }
     this.row.replaceChildren(...tones, signs);
+    const by = model.tones ? model.tones.title : "device";
+    canvas.chrome.root.setAttribute("aria-label", `Graph of the model, coloured by: ${by}`);
   }
 
   signs(model, theme) {

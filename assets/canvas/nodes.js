@@ -46,23 +46,21 @@ function drawNode(ctx, canvas, i) {
   if (shade.bands) {
     ctx.save();
     ctx.clip();
-    drawBands(ctx, theme, shade.bands, x, y, w, h, far ? 1 : tint(theme, model));
+    drawBands(ctx, canvas, shade.bands, x, y, w, h, far ? 1 : tint(theme, model));
     ctx.restore();
   }
   card();
   const device = deviceAt(model.colours[i]);
-  if (model.hatched && device >= 0) {
-    const ink = far || model.tones ? alpha(inkOn(fill), 0.4) : hatchInk(theme, shade.colour);
-    fillHatch(ctx, model.devices[device].pattern, ink, scale);
-  }
+  const ink = far || model.tones ? alpha(inkOn(fill), 0.4) : hatchInk(theme, shade.colour);
+  fillHatch(ctx, hatchOf(model, device), ink, scale);
   ctx.lineWidth = i === canvas.hoveredNode ? 2.4 : 1.4;
   ctx.strokeStyle = shade.colour && !model.tones ? shade.colour : theme.faint;
   ctx.stroke();
 
   if (!far) {
-    const ink = model.tones && shade.colour ? inkOn(fill) : theme.text;
-    if (node.closed) drawGroupFace(ctx, canvas, i, x, y, ink);
-    else drawOpFace(ctx, canvas, i, x, y, ink);
+    const words = model.tones && shade.colour ? inkOn(fill) : theme.text;
+    if (node.closed) drawGroupFace(ctx, canvas, i, x, y, words);
+    else drawOpFace(ctx, canvas, i, x, y, words);
   }
   drawStates(ctx, canvas, i, x, y, radius);
 }
@@ -95,13 +93,17 @@ function drawSheet(ctx, theme, colour, x, y, w, h, radius) {
 }
 
 // The shares of a mixed group across its card.
-function drawBands(ctx, theme, bands, x, y, w, h, strength) {
+function drawBands(ctx, { theme, scale }, bands, x, y, w, h, strength) {
   const total = bands.reduce((sum, [, part]) => sum + part, 0) || 1;
   let left = x;
-  for (const [colour, part] of bands) {
+  for (const [colour, part, hatch] of bands) {
     const share = (w * part) / total;
+    ctx.beginPath();
+    ctx.rect(left, y, share + 0.5, h);
     ctx.fillStyle = colour ? blend(theme.background, colour, strength) : theme.neutral;
-    ctx.fillRect(left, y, share + 0.5, h);
+    ctx.fill();
+    const ink = strength < 1 ? hatchInk(theme, colour) : alpha(inkOn(ctx.fillStyle), 0.4);
+    if (hatch) fillHatch(ctx, hatch, ink, scale);
     left += share;
   }
 }

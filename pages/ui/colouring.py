@@ -27,6 +27,7 @@ HELP = (
     f" weights of an op and what it writes. {words.CRITICAL}"
 )
 HATCH_HELP = "Hatch every device in its own way, so that devices can be told apart without colour."
+MEMORY = {"live": "Weights and outputs", "sum": "Memory (from the file)"}
 ORIGIN = {"measured": "measured", "analytic": "estimated", "given": "from the file"}
 
 
@@ -92,7 +93,7 @@ def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.To
             qualities.num_bytes(now.problem),
             units.num_bytes,
             by=by,
-            title="Weights and outputs",
+            title=MEMORY[now.problem.memory_model],
             logarithmic=True,
             note="holds nothing",
         )

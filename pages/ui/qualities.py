@@ -82,9 +82,14 @@ def _shared_out(problem: Problem) -> _Work:
 
 
 def num_bytes(problem: Problem) -> Floats:
-    """Weights of each op and the tensors that it writes, together."""
+    """Weights of each op and the tensors that it writes, together.
+
+    Problem files state one size for each op, which has all of it inside.
+    """
     graph = problem.graph
     total = np.array([op.param_bytes for op in graph.ops], dtype=np.float64)
+    if problem.memory_model == "sum":
+        return total
     for tensor in graph.tensors:
         if tensor.producer is not None:
             total[graph.index[tensor.producer]] += tensor.num_bytes

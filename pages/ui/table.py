@@ -103,7 +103,12 @@ def _headings(now: Studio) -> list[Heading]:
             " time by their arithmetic.",
             is_number=True,
         ),
-        Heading("num_bytes", "Memory", "Weights and what the op writes.", is_number=True),
+        Heading(
+            "num_bytes",
+            "Memory",
+            f"{colouring.MEMORY[now.problem.memory_model]}.",
+            is_number=True,
+        ),
         Heading("pinned", "Pinned", "Stays on its device, whoever moves the others."),
         Heading("on_path", "Critical", words.CRITICAL),
     ]

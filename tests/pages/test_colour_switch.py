@@ -1,10 +1,13 @@
 """The switch above the picture: every choice draws, says what it shows, and is kept."""
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas, colouring, studio
 from tests.pages.test_pages import checked, opened, own_home
+from tests.workloads import diamond
 
 assert own_home
 
@@ -51,3 +54,15 @@ def test_the_difference_is_to_the_placement_that_is_named():
     switch(app).select("difference").run()
     against = next(box for box in checked(app).selectbox if box.label == "Compared with")
     assert against.options == [first]
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+def test_a_workload_has_tones_in_its_own_unit(objective, tmp_path):
+    (tmp_path / "small.json").write_text(json.dumps(diamond()))
+    _, project = opened(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
+    now = studio.Studio(project, project.settings)
+    view = canvas.build_view(now.model.graph, frozenset())
+    shown = {by: colouring.tones_of(now, view, by, "") for by in colouring.BY}
+    assert shown["time"].ends[1].endswith(" ms") and "from the file" in shown["time"].title
+    assert "There is no other placement" in shown["difference"].title
+    assert all(t is None or len(t.codes) == len(view.nodes) for t in shown.values())

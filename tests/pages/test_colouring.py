@@ -1,5 +1,6 @@
 """Scales, categories and what ops are coloured by, each against its definition."""
 
+import dataclasses
 import math
 from itertools import pairwise
 
@@ -135,6 +136,8 @@ def test_bytes_are_weights_and_what_is_written():
         for op in graph.ops
     ]
     assert list(qualities.num_bytes(problem)) == expected
+    stated = dataclasses.replace(problem, memory_model="sum")
+    assert list(qualities.num_bytes(stated)) == [op.param_bytes for op in graph.ops]
 
 
 def test_kinds_are_the_commonest_first_and_the_rest_together():

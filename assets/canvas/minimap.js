@@ -106,7 +106,8 @@ class Minimap {
     const { model, theme } = this.canvas;
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = this.size();
-    const looks = [model.view.hash, model.colours.join(""), model.selected.join(""), theme.text];
+    const shown = model.tones ? model.tones.by + model.tones.codes : model.colours.join("");
+    const looks = [model.view.hash, shown, model.selected.join(""), theme.text];
     const name = [...looks, ratio, width].join("|");
     if (this.drawnFor === name) return;
     this.drawnFor = name;
@@ -128,7 +129,7 @@ class Minimap {
   }
 }
 
-function mapColour({ model, theme }, i) {
-  const device = deviceAt(model.colours[i]);
-  return device < 0 ? theme.faint : deviceColour(model.devices, device);
+// As the cards are coloured; mixed ones have no colour of their own.
+function mapColour(canvas, i) {
+  return shadeOf(canvas, i).colour ?? canvas.theme.faint;
 }

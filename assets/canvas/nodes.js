@@ -51,8 +51,10 @@ function drawNode(ctx, canvas, i) {
   }
   card();
   const device = deviceAt(model.colours[i]);
-  const ink = far || model.tones ? alpha(inkOn(fill), 0.4) : hatchInk(theme, shade.colour);
-  fillHatch(ctx, hatchOf(model, device), ink, scale);
+  if (!model.tones) {
+    const ink = far ? alpha(inkOn(fill), 0.4) : hatchInk(theme, shade.colour);
+    fillHatch(ctx, hatchOf(model, device), ink, scale);
+  }
   ctx.lineWidth = i === canvas.hoveredNode ? 2.4 : 1.4;
   ctx.strokeStyle = shade.colour && !model.tones ? shade.colour : theme.faint;
   ctx.stroke();
@@ -78,7 +80,7 @@ function cardFill(theme, model, { colour, bands }, far) {
 
 // Lines of a hatch on a tinted card: there, but quieter than the words on top.
 function hatchInk(theme, colour) {
-  return alpha(blend(theme.background, colour ?? theme.faint, 0.8), 0.5);
+  return alpha(blend(theme.background, colour ?? theme.faint, 0.8), theme.dark ? 0.35 : 0.5);
 }
 
 // A second sheet behind says: there is more inside.
@@ -112,27 +114,38 @@ function drawOpFace(ctx, canvas, i, x, y, ink) {
   const { model, theme } = canvas;
   const node = model.nodes[i];
   const device = deviceAt(model.colours[i]);
+  const edge = edgeWidth(model);
+  const left = x + edge + 7;
+  const room = node.w - edge - 13;
   if (device >= 0) drawEdgeOfDevice(ctx, canvas, device, x, y, node.h);
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
   ctx.font = `600 12.5px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.label, node.w - 20), x + 14, node.y - (node.sub ? 8 : 0));
+  ctx.fillText(fitted(ctx, node.label, room), left, node.y - (node.sub ? 8 : 0));
   if (!node.sub) return;
   ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 10.5px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.sub, node.w - 20), x + 14, node.y + 9);
+  ctx.fillText(fitted(ctx, node.sub, room), left, node.y + 9);
 }
 
-// The left edge of an op's card; set apart by a thin line where the card has another meaning.
-function drawEdgeOfDevice(ctx, { model, theme }, device, x, y, h) {
+// The left edge of an op's card is wider where it alone has the hatch of the device.
+function edgeWidth(model) {
+  return model.tones && model.hatched ? 14 : 7;
+}
+
+// Set apart by a thin line where the card itself says something else than the device.
+function drawEdgeOfDevice(ctx, { model, theme, scale }, device, x, y, h) {
+  const width = edgeWidth(model);
+  const colour = deviceColour(model.devices, device);
   ctx.beginPath();
-  ctx.roundRect(x, y, 7, h, [6, 0, 0, 6]);
-  ctx.fillStyle = deviceColour(model.devices, device);
+  ctx.roundRect(x, y, width, h, [6, 0, 0, 6]);
+  ctx.fillStyle = colour;
   ctx.fill();
   if (!model.tones) return;
+  fillHatch(ctx, hatchOf(model, device), alpha(inkOn(colour), 0.6), scale);
   ctx.fillStyle = theme.background;
-  ctx.fillRect(x + 7, y, 1.5, h);
+  ctx.fillRect(x + width, y, 1.5, h);
 }
 
 function drawGroupFace(ctx, canvas, i, x, y, ink) {

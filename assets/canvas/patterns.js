@@ -36,7 +36,10 @@ function fillHatch(ctx, path, colour, scale) {
 
 // A swatch of an HTML legend in a device's colour, with its hatch where wanted.
 function paintSwatch(swatch, colour, path) {
-  const tile = hatchTile(path, alpha(inkOn(colour), 0.6));
+  // Under a digit the strokes are faint, and the digit stands on a glow of the colour.
+  const hasText = Boolean(swatch.textContent);
+  const tile = hatchTile(path, alpha(inkOn(colour), hasText ? 0.35 : 0.6));
+  swatch.style.textShadow = hasText && tile ? `0 0 3px ${colour}, 0 0 3px ${colour}, 0 0 3px ${colour}` : "";
   swatch.style.backgroundColor = colour;
   swatch.style.backgroundImage = tile ? `url(${tile.toDataURL()})` : "";
   swatch.style.backgroundSize = `${TILE}px ${TILE}px`;

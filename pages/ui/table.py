@@ -5,7 +5,18 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import canvas, choices, colouring, qualities, redraw, rows, studio, units, words
+from pages.ui import (
+    canvas,
+    choices,
+    colouring,
+    gestures,
+    qualities,
+    redraw,
+    rows,
+    studio,
+    units,
+    words,
+)
 from pages.ui.canvas import listing
 from pages.ui.canvas.listing import Heading
 from pages.ui.canvas.wording import shortened
@@ -26,7 +37,7 @@ def show(view_of: Callable[[Studio], canvas.View]) -> None:
     _apply()
     now = studio.studio()
     with opened:
-        left, right = st.columns([0.62, 0.38])
+        left, right, show = st.columns([0.5, 0.28, 0.22])
         text = left.text_input(
             "Filter",
             key="table-filter",
@@ -40,7 +51,20 @@ def show(view_of: Callable[[Studio], canvas.View]) -> None:
             key="table-shown",
             label_visibility="collapsed",
         )
+        show.button(
+            "Show in the picture",
+            key="table-look",
+            on_click=_look,
+            disabled=not choices.selection(),
+            help="Opens the blocks around the selected ops and moves the picture to them.",
+            width="stretch",
+        )
         _draw(now, str(text), str(shown), _lone(view_of(now)))
+
+
+def _look() -> None:
+    gestures.look_at(studio.studio(), choices.selection())
+    redraw.only("store", *redraw.SELECTED)
 
 
 def _lone(view: canvas.View) -> list[int]:

@@ -31,8 +31,17 @@ def layout(shown):
     ]
 
 
-def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
+def closed(page):
+    """The picture with all blocks closed, all of it in sight."""
     drawn(page)
+    page.get_by_role("button", name="Close all blocks").click()
+    until(page, "p.drawn === p.view && !p.boxes.length")
+    page.get_by_role("button", name="Show everything").click()
+    page.wait_for_timeout(400)
+
+
+def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
+    closed(page)
     legend = page.locator(".legend")
     choose(page, "Colour by", "Colour: time")
     shown = until(page, "p.nodes.every((n) => n.tone !== '')")
@@ -68,18 +77,20 @@ def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
 def test_the_table_and_the_picture_share_one_selection(new_page):
     page = new_page()
     page.set_viewport_size({"width": 1440, "height": 1700})
-    drawn(page)
+    closed(page)
     page.get_by_text("Table of ops").click()
     rows = page.locator("tbody tr[data-op]")
     expect(rows).to_have_count(50)
     expect(page.locator("caption")).to_contain_text("371 of 371 ops")
 
     rows.nth(0).click()
-    until(page, "p.nodes[0].selected === '1'")
+    until(page, "p.nodes[0].selected === '1' && p.nodes[1].selected === '0'")
     rows.nth(1).get_by_role("checkbox").check()
     expect(page.get_by_text("Selected: 2 ops").first).to_be_visible()
     expect(page.locator("caption")).to_contain_text("Selected: 2, together")
 
+    page.get_by_role("button", name="Show everything").click()
+    page.wait_for_timeout(400)
     last = drawn(page)["nodes"][-1]
     page.mouse.click(last["x"], last["y"])
     expect(page.locator("caption")).to_contain_text(f"Selected: {last['ops']}, together")

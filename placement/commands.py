@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import sys
 import time
 from argparse import Namespace
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import answers, pipeline
-from placement.stopping import Stop, partly
+from placement.stopping import Stop, has_value, partly
 
 if TYPE_CHECKING:
     from placement.core.graph import Graph
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from placement.core.timeline import Timeline
 
 MAX_JSON_BYTES = 512 * 2**20
+# A search that is told to stop compares what it has found; on large graphs that takes seconds.
+SEARCH_PATIENCE_S = 15.0
 _SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
 # The exit status of a process that was ended by SIGTERM, also where it still had something to say.
 TERMINATED = 143
@@ -87,23 +90,30 @@ def place(options: Namespace) -> int:
     problem = _held(options, problem)
     if options.split:
         node_names(problem.graph)
-    placed = pipeline.place(
-        problem,
-        options.placer,
-        settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
-        time_limit_s=options.time_limit,
-        seed=options.seed,
-        emit=_listener(options),
-    )
+    stop = Stop()
+    with partly(stop, _listener(options), SEARCH_PATIENCE_S, has_value) as emit:
+        placed = pipeline.place(
+            problem,
+            options.placer,
+            settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
+            time_limit_s=options.time_limit,
+            seed=options.seed,
+            emit=emit,
+            stop=stop,
+        )
     if options.out:
         Path(options.out).write_text(placement_to_text(placed.placement))
     if options.split:
         split = split_to_json(problem, placed.placement)
         Path(options.split).write_text(json.dumps(split) + "\n")
     answer = answers.of_placed(placed)
+    if stop.asked:
+        answer["cancelled"] = True
     if options.jsonl:
         answer["placement"] = placed.placement.to_json()
     _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    if stop.asked:
+        return 128 + signal.SIGTERM
     return 1 if placed.violations else 0
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.core.problem import in_unit
-from placement.events import Emit, silent, waiting
+from placement.events import Emit, never, silent, waiting
 from placement.predicting import simulate
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ def place(
     time_limit_s: float | None = None,
     seed: int = 0,
     emit: Emit = silent,
+    stop: Callable[[], bool] = never,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
 
     What the placer needs is compiled before its time starts. One that computes on all cores waits
     for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
+    Once `stop` says so the best so far is the answer.
     """
     from placement.bounds import lower_bound
     from placement.core.violations import violations
@@ -85,7 +87,7 @@ def place(
     with _alone(kind, problem, emit):
         emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
         warm_up(built, problem)
-        heard = _Heard(problem, emit)
+        heard = _Heard(problem, emit, stop)
         placement = built.place(problem, heard)
         seconds = heard.seconds()
     predicted = simulate(problem, placement)
@@ -120,8 +122,8 @@ class _Heard:
     """The report that a placer gets: passes its progress on and keeps the proven bound and the
     account."""
 
-    def __init__(self, problem: Problem, emit: Emit) -> None:
-        self._problem, self._emit = problem, emit
+    def __init__(self, problem: Problem, emit: Emit, stop: Callable[[], bool]) -> None:
+        self._problem, self._emit, self._stop = problem, emit, stop
         self._begun_s = time.perf_counter()
         self.bound_s, self.note = 0.0, ""
 
@@ -145,7 +147,7 @@ class _Heard:
                 "note": progress.note,
             }
         )
-        return True
+        return not self._stop()
 
 
 def _alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextManager[object]:

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,13 +24,27 @@ class Stop:
         return self.asked
 
 
+def is_step(event: Mapping[str, Any]) -> bool:
+    return bool(event["event"] == "step")
+
+
+def has_value(event: Mapping[str, Any]) -> bool:
+    """Whether a method tells of a placement that it could give as its answer."""
+    return event["event"] == "progress" and event.get("best") is not None
+
+
 @contextmanager
-def partly(stop: Stop, emit: Emit, patience_s: float = PATIENCE_S) -> Iterator[Emit]:
+def partly(
+    stop: Stop,
+    emit: Emit,
+    patience_s: float = PATIENCE_S,
+    first: Callable[[Mapping[str, Any]], bool] = is_step,
+) -> Iterator[Emit]:
     """A listener to hand to the work in place of `emit`; from its first step on SIGTERM only asks.
 
-    Before the first step there is nothing to say, and a second signal, or the first one's patience
-    running out, ends the process by the handler that was there before. Signals reach the main
-    thread alone: elsewhere `emit` is handed on as it is.
+    What counts as such is for `first` to say. Before it there is nothing to give, and a second
+    signal, or the first one's patience running out, ends the process by the handler that was there
+    before. Signals reach the main thread alone: elsewhere `emit` is handed on as it is.
     """
     if threading.current_thread() is not threading.main_thread():
         yield emit
@@ -46,7 +60,9 @@ def partly(stop: Stop, emit: Emit, patience_s: float = PATIENCE_S) -> Iterator[E
         hasten[0].start()
 
     def listen(event: dict[str, Any]) -> object:
-        if event["event"] == "step" and not stop.asked:
+        # A signal's handler can be set by the main thread alone.
+        main = threading.current_thread() is threading.main_thread()
+        if main and not stop.asked and first(event):
             signal.signal(signal.SIGTERM, asked)
         return emit(event)
 

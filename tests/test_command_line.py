@@ -1,6 +1,7 @@
 """The command line as scripts see it: one JSON value, exit status, one line on bad input."""
 
 import json
+import signal
 import subprocess
 import sys
 
@@ -300,3 +301,59 @@ def test_the_verbs_in_a_notebook():
     placed = pl.place(problem, "heft")
     assert pl.simulate(problem, placed.placement).value == placed.value
     assert {row["name"] for row in pl.placers()} >= {"heft"}
+
+
+def test_only_some_ops_move_and_pins_come_from_a_file(canonical, tmp_path):
+    base, pins, move = (tmp_path / f"{name}.json" for name in ("base", "pins", "move"))
+    base.write_text(json.dumps({"device_of": {f"n{i}": "P1" for i in range(1, 11)}}))
+    pins.write_text(json.dumps({"n2": "P3", "n4": "P2"}))
+    move.write_text(json.dumps(["n1", "n2"]))
+    out = tmp_path / "p.json"
+    held = ("--keep", base, "--move", move, "--pins", pins, "--mend", "--out", out)
+    answer("place", canonical, "--placer", "single", "--set", "device=P2", *held)
+    placed = json.loads(out.read_text())["device_of"]
+    # A pin says more than where an op happens to be.
+    others = {f"n{i}": "P1" for i in (3, *range(5, 11))}
+    assert placed == {"n1": "P2", "n2": "P3", "n4": "P2", **others}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--keep", "{here}/base.json"), "belong together"),
+        (("--pins", "{here}/move.json"), "not of the form"),
+        (("--pins", "{here}/gone.json"), "no file"),
+        (("--pin=nowhere=P1", "--mend"), "'nowhere' is pinned but not in"),
+        (("--keep", "{here}/base.json", "--move", "{here}/base.json"), "not a JSON list"),
+        (("--keep", "{here}/odd.json", "--move", "{here}/move.json"), "no device 'P9'"),
+    ],
+)
+def test_what_cannot_be_held_is_said_in_one_line(canonical, tmp_path, options, said):
+    names = {f"n{i}": "P1" for i in range(1, 11)}
+    (tmp_path / "base.json").write_text(json.dumps({"device_of": names}))
+    (tmp_path / "odd.json").write_text(json.dumps({"device_of": {**names, "n3": "P9"}}))
+    (tmp_path / "move.json").write_text(json.dumps(["n1"]))
+    given = [option.format(here=tmp_path) for option in options]
+    assert said in refused("place", canonical, *given)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
+def test_a_search_that_is_stopped_gives_the_best_so_far(canonical):
+    command = ("place", str(canonical), "--placer", "annealing", "--time-limit", "600", "--jsonl")
+    process = subprocess.Popen(
+        (sys.executable, "-m", "placement", *command), stdout=subprocess.PIPE, text=True
+    )
+    try:
+        events = []
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if events[-1].get("best") is not None:
+                break
+        process.send_signal(signal.SIGTERM)
+        events += [json.loads(line) for line in process.communicate()[0].splitlines()]
+    finally:
+        process.kill()
+    assert process.returncode == 143
+    result = events[-1]
+    assert result["event"] == "result" and result["cancelled"] and not result["violations"]
+    assert len(result["placement"]["device_of"]) == 10

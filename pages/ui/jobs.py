@@ -22,6 +22,8 @@ from pages.ui.events import read as read_events
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")
+# A method that is told to stop still has to compare what it has found.
+GRACE_S = {"place": 20.0}
 _NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
 
 
@@ -159,7 +161,7 @@ def stop(project: Path, job_id: str) -> None:
     if not record or not worker.is_alive(record["pid"], record["born_at"]):
         return
     write_json(path, {**record, "cancelled": True})
-    worker.end(record["pid"], record["born_at"])
+    worker.end(record["pid"], record["born_at"], GRACE_S.get(record["verb"], worker.GRACE_S))
 
 
 def note(project: Path, job_id: str, **facts: Any) -> None:

@@ -139,6 +139,8 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         name = shelf.add(name, placed, placer, facts, beside=bool(selected))
         now.project.change()
         found = units.stated(job.result["value"], job.result["unit"])
+        if job.result.get("cancelled"):
+            return f"Stopped early; the best that {name} had found is kept: predicted {found}."
         return f"Placed by {name}: predicted {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])

@@ -66,14 +66,14 @@ def exit_code(pid: int) -> int | None:
     return _exit_codes.get(pid)
 
 
-def end(pid: int, born: float) -> None:
+def end(pid: int, born: float, grace_s: float = GRACE_S) -> None:
     """Ask a process and its children to end, and end them after a grace period; does not wait."""
-    threading.Thread(target=_end, args=(pid, born), daemon=True).start()
+    threading.Thread(target=_end, args=(pid, born, grace_s), daemon=True).start()
 
 
-def _end(pid: int, born: float) -> None:
+def _end(pid: int, born: float, grace_s: float) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
-        until = time.monotonic() + GRACE_S
+        until = time.monotonic() + grace_s
         try:
             os.killpg(pid, number)
         except (ProcessLookupError, PermissionError):

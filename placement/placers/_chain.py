@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.engine.evaluator import Evaluator, can_overflow
+from placement.events import never
 from placement.order import by_priority, kernel_order, upward_ranks
 from placement.placers._coarsen import Blocks
 
@@ -127,12 +129,17 @@ class Chain:
             self.best_s, self.best_order = float(self._values[1]), own.state.order
 
     def advance_by(
-        self, num_moves: int, since: float, until: float, deadline_s: float = math.inf
+        self,
+        num_moves: int,
+        since: float,
+        until: float,
+        deadline_s: float = math.inf,
+        stop: Callable[[], bool] = never,
     ) -> None:
         """The same, with a look at the clock now and then where there is a deadline."""
         at_once = num_moves if math.isinf(deadline_s) else LOOK_EVERY_MOVES
         for first in range(0, num_moves, max(1, at_once)):
-            if time.perf_counter() >= deadline_s:
+            if time.perf_counter() >= deadline_s or stop():
                 return
             number = min(at_once, num_moves - first)
             per_move = (until - since) / num_moves
@@ -144,9 +151,11 @@ class Chain:
             return self.best_s
         return Evaluator(self.problem, self.best_order, self._own.flat).value_s(self.best)
 
-    def advance_until(self, begun_s: float, limit_s: float, share: float) -> None:
-        """Make moves until the clock has reached a share of the search's time."""
-        while (now := (time.perf_counter() - begun_s) / limit_s) < share:
+    def advance_until(
+        self, begun_s: float, limit_s: float, share: float, stop: Callable[[], bool] = never
+    ) -> None:
+        """Make moves until the clock has reached a share of the search's time, or until told."""
+        while (now := (time.perf_counter() - begun_s) / limit_s) < share and not stop():
             seconds = min(LOOK_EVERY_S, (share - now) * limit_s)
             num_moves = int(min(MOST_MOVES_AT_ONCE, max(1, seconds / max(1e-8, self._move_s))))
             self.advance(num_moves, now, min(share, now + seconds / limit_s))

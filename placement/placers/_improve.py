@@ -2,9 +2,10 @@
 
 import math
 import os
+import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from placement.core.problem import Problem
 from placement.placers._base import Progress, Report
@@ -15,6 +16,8 @@ DEFAULT_VISITS = 40_000_000
 MOVES_PER_CHOICE = 100
 # Turns of a search: after each one other orders are tried, and whoever waits is told.
 NUM_TURNS = 16
+# In between whoever waits is asked whether to go on.
+ASK_EVERY_S = 0.5
 
 
 def num_cores() -> int:
@@ -52,21 +55,27 @@ def improve(
     num_moves = max_iterations or default_moves(problem)
     begun_s = time.perf_counter()
     limit_s = math.inf if time_limit_s is None else max(1e-9, time_limit_s)
+    best_s, stopped = math.inf, threading.Event()
     with ThreadPoolExecutor(max(1, len(chains))) as pool:
         for turn in range(NUM_TURNS):
             since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS
 
             def work(chain: Chain, since: float = since, until: float = until) -> None:
                 if timed:
-                    chain.advance_until(begun_s, limit_s, until)
+                    chain.advance_until(begun_s, limit_s, until, stopped.is_set)
                 else:
                     moves = round(until * num_moves) - round(since * num_moves)
-                    chain.advance_by(moves, since, until, begun_s + limit_s)
-                if until < 1:
+                    chain.advance_by(moves, since, until, begun_s + limit_s, stopped.is_set)
+                if until < 1 and not stopped.is_set():
                     chain.turn()
 
-            list(pool.map(work, chains))
+            works = [pool.submit(work, chain) for chain in chains]
+            while wait(works, ASK_EVERY_S).not_done:
+                if not report(Progress(best_s=best_s, step=turn, of=NUM_TURNS)):
+                    stopped.set()
+            for done in works:
+                done.result()
             best_s = min((chain.value_s() for chain in chains), default=math.inf)
             going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
-            if not going_on or time.perf_counter() - begun_s > limit_s:
+            if not going_on or stopped.is_set() or time.perf_counter() - begun_s > limit_s:
                 return

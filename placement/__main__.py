@@ -130,10 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_problem(sub)
     sub.add_argument("--placer", default="heft", help="see the verb placers")
     _add_search(sub)
-    sub.add_argument(
-        "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
-    )
-    sub.add_argument("--pins", metavar="FILE", help='pins of many ops, as JSON {"op": "device"}')
+    _add_pins(sub)
     sub.add_argument(
         "--keep", metavar="FILE", help="a placement in which only the ops of --move may move"
     )
@@ -169,6 +166,8 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--placers", required=True, metavar="A,B,C")
     sub.add_argument("--time-limit", type=_seconds, metavar="S")
     sub.add_argument("--seed", type=_seed, default=0)
+    _add_pins(sub)
+    _add_mend(sub)
     sub.add_argument("--live", action="store_true", help="measure each placement too")
     sub.add_argument("--jsonl", action="store_true", help="print one event per line")
 
@@ -177,6 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     given = sub.add_mutually_exclusive_group(required=True)
     given.add_argument("--placement", metavar="FILE")
     given.add_argument("--placer", metavar="NAME", help="place for the changed machine")
+    _add_pins(sub)
     _add_mend(sub)
     _add_conditions(sub)
     _add_search(sub)
@@ -217,6 +217,13 @@ def _add_problem(
         sub.add_argument(
             "--analytic", action="store_true", help="costs by formula: do not measure anything"
         )
+
+
+def _add_pins(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
+    )
+    sub.add_argument("--pins", metavar="FILE", help='pins of many ops, as JSON {"op": "device"}')
 
 
 def _add_mend(sub: argparse.ArgumentParser) -> None:

@@ -129,11 +129,11 @@ def _held(options: Namespace, problem: "Problem") -> "Problem":
         if unknown is not None:
             raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
         pins = list(whole(problem, dict(pins)).items())
-    if bool(options.keep) != bool(options.move):
+    keep, move = getattr(options, "keep", None), getattr(options, "move", None)
+    if bool(keep) != bool(move):
         raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
-    if options.keep:
-        movable = _names(options.move)
-        pins = list(held(problem, dict(pins), _placement(options.keep), movable).items())
+    if keep:
+        pins = list(held(problem, dict(pins), _placement(keep), _names(move)).items())
     return replace(problem, pins=tuple(pins)) if pins else problem
 
 
@@ -211,7 +211,7 @@ def compare(options: Namespace) -> int:
     names = [n.strip() for n in options.placers.split(",") if n.strip()]
     rows = pipeline.compare(
         model,
-        problem,
+        _held(options, problem),
         names,
         time_limit_s=options.time_limit,
         seed=options.seed,
@@ -240,7 +240,7 @@ def what_if(options: Namespace) -> int:
     changed = pipeline.what_if(problem, conditions)
     if options.placer:
         placed = pipeline.place(
-            changed,
+            _held(options, changed),
             options.placer,
             settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
             time_limit_s=options.time_limit,

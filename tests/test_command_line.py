@@ -145,6 +145,17 @@ def test_compare_tells_every_row_as_soon_as_it_is_there(canonical):
     assert events[-1]["rows"][1]["value"] == told[1]["value"] == 80.0
 
 
+def test_compare_and_what_if_leave_pinned_ops_where_they_are(canonical, tmp_path):
+    pins = tmp_path / "pins.json"
+    pins.write_text(json.dumps({"n1": "P2"}))
+    done = call("compare", canonical, "--placers", "heft,single", "--pins", pins, "--jsonl")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    placed = [e["placement"]["device_of"] for e in told if e["event"] == "row"]
+    assert [device_of["n1"] for device_of in placed] == ["P2", "P2"]
+    asked = ("what-if", canonical, "--placer", "single", "--speed", "P3=50", "--pin", "n1=P2")
+    assert answer(*asked)["ops_per_device"]["P2"] >= 1
+
+
 def test_compare_refuses_a_placer_that_is_for_something_else(canonical):
     for names, word in (("heft,nobody", "nobody"), ("heft,linear_dp", "linear_dp")):
         assert word in refused("compare", canonical, "--placers", names)

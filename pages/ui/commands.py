@@ -59,12 +59,17 @@ def place(
 
 
 def compare(
-    project: Project, placers: Sequence[str], *, time_limit_s: float | None = None
+    project: Project,
+    placers: Sequence[str],
+    *,
+    time_limit_s: float | None = None,
+    held: Sequence[str] = (),
 ) -> list[str]:
-    """Place with several placers, a row each."""
+    """Place with several placers, a row each; `held` are options that say what may not move."""
     argv = ["compare", *_input(project), "--placers", ",".join(placers), *_machine(project)]
     argv += ["--objective", project.settings.objective]
-    return argv + (["--time-limit", f"{time_limit_s:g}"] if time_limit_s else [])
+    argv += ["--time-limit", f"{time_limit_s:g}"] if time_limit_s else []
+    return [*argv, *held]
 
 
 def what_if(
@@ -74,6 +79,7 @@ def what_if(
     placement: Path | None = None,
     placer: str = "",
     time_limit_s: float | None = None,
+    held: Sequence[str] = (),
 ) -> list[str]:
     """Predict a placement on a changed machine, or let a placer place for it."""
     given = ["--placer", placer] if placement is None else ["--placement", str(placement), "--mend"]
@@ -84,7 +90,8 @@ def what_if(
     argv += ["--latency", f"{conditions.latency:g}"] if conditions.latency != 1.0 else []
     for device, limit in conditions.memory_bytes.items():
         argv += ["--memory", f"{device}={'none' if limit is None else limit}"]
-    return argv + (["--time-limit", f"{time_limit_s:g}"] if time_limit_s else [])
+    argv += ["--time-limit", f"{time_limit_s:g}"] if time_limit_s else []
+    return [*argv, *held]
 
 
 def simulate(project: Project, placement: Path) -> list[str]:

@@ -91,15 +91,16 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     ]
     if is_rate:
         rows.append(row("Predicted rate", lambda s: units.rate(_inverse(s.row.value_s))))
-    rows += [
-        row("No placement beats", lambda s: _bound(s.row, unit)),
-        row("Measured", lambda s: measured_in_words(s.row)),
-        row("Segments", lambda s: str(len(s.simulated.schedule.segments))),
-    ]
+    rows.append(row("No placement beats", lambda s: _bound(s.row, unit)))
+    if now.model.executable is not None:
+        rows.append(row("Measured", lambda s: measured_in_words(s.row)))
+    rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
     if now.problem.execution != "call":
         rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
-    for device in _devices(now, sides):
-        rows.append(row(_device_label(now, device), lambda s, d=device: _load(now, s, d)))
+    rows += [
+        row(_device_label(now, device), lambda s, d=device: _load(now, s, d))
+        for device in _devices(now, sides)
+    ]
     if any(side.row.broken for side in sides):
         rows.append(row("Not allowed", lambda s: " ".join(s.row.broken) or "all rules are kept"))
     return rows
@@ -171,11 +172,12 @@ def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Map
 def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list[gantt.Panel]:
     """Named predictions as timelines that share an axis."""
     colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+    alone = "one sample alone " * (now.settings.objective == "throughput")
     return [
         gantt.panel(
             f"{number} {name}",
             name,
-            f"{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
+            f"{alone}{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
             simulated.timeline,
             colours,
             of=gantt.ops_of(posed, simulated.schedule),

@@ -5,7 +5,18 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import choices, commands, jobs, methods, standing, tasks, units, words, working
+from pages.ui import (
+    choices,
+    commands,
+    holding,
+    jobs,
+    methods,
+    standing,
+    tasks,
+    units,
+    words,
+    working,
+)
 from pages.ui.standing import Measured, Standing
 from pages.ui.studio import Studio, studio
 from placement.core.problem import in_unit
@@ -84,7 +95,8 @@ def _controls(now: Studio) -> None:
         st.button(
             "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
         )
-        argv = commands.compare(now.project, names or quick, time_limit_s=limit_s)
+        held = holding.options(now, ())
+        argv = commands.compare(now.project, names or quick, time_limit_s=limit_s, held=held)
         st.caption("The same on the command line:")
         st.code(commands.text(argv), language="bash", wrap_lines=True)
     if now.is_estimate and now.can_measure:

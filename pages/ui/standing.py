@@ -140,6 +140,9 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
         return (f"by hand, from {start}" if start else "by hand",)
     if facts.get("what_if"):
         return ("found for a what-if machine",)
+    if facts.get("num_selected"):
+        number = int(facts["num_selected"])
+        said.append(f"only {number} op{'s' * (number > 1)} placed by it, from {facts.get('from')}")
     if facts.get("objective", now.settings.objective) != now.settings.objective:
         said.append("found for the other goal")
     if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:

@@ -83,7 +83,8 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
 
 
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
-    argv = commands.compare(now.project, placers, time_limit_s=time_limit_s)
+    held = holding.options(now, ())
+    argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
     about = {
         "placers": list(placers),
         "shelf": now.shelf.folder.name,
@@ -95,7 +96,13 @@ def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | Non
 def start_what_if(
     now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
 ) -> str:
-    argv = commands.what_if(now.project, conditions, placer=placer, time_limit_s=time_limit_s)
+    argv = commands.what_if(
+        now.project,
+        conditions,
+        placer=placer,
+        time_limit_s=time_limit_s,
+        held=holding.options(now, ()),
+    )
     about = {
         "placer": placer,
         "shelf": now.shelf.folder.name,

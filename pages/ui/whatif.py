@@ -106,7 +106,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
     per = "sample" if now.settings.objective == "throughput" else "step"
     unit, cells = now.problem.unit, st.columns(3)
     cells[0].metric(
-        f"What-if {per} time",
+        f"What-if time per {per}",
         units.seconds(case.after_s, unit),
         _change(case.ratio),
         delta_color="off",
@@ -114,7 +114,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
         help="Simulated.",
     )
     cells[1].metric(
-        f"{per.capitalize()} time as it is",
+        f"Time per {per} as it is",
         units.seconds(case.before_s, unit),
         f"times {now.costs}",
         delta_color="off",

@@ -39,23 +39,23 @@ def now_of(project):
 
 def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
     app, project = opened()
-    before = metric(app, "Step time as it is").value
-    assert metric(app, "What-if step time").value == before
+    before = metric(app, "Time per step as it is").value
+    assert metric(app, "What-if time per step").value == before
     assert button(app, "Reset").disabled
     for name in ("null:0", "null:1"):
         checked(slider(app, f"Speed of {name}").set_value(0.5).run())
     checked(slider(app, "Bandwidth").set_value(0.5).run())
-    assert metric(app, "Step time as it is").value == before
+    assert metric(app, "Time per step as it is").value == before
     now = now_of(project)
     slow = pl.what_if(now.problem, Conditions({"null:0": 0.5, "null:1": 0.5}, 0.5))
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
-    assert metric(app, "What-if step time").delta == f"{ratio - 1:.1%} longer"
+    assert metric(app, "What-if time per step").delta == f"{ratio - 1:.1%} longer"
     assert "null:0, null:1 at ×0.5 speed, links at ×0.5 bandwidth" in texts(app)
     kept = projects.find(project.id).settings.form
     assert next(v for k, v in kept.items() if k.startswith("what-if"))["bandwidth"] == 0.5
 
     checked(button(app, "Reset").click().run())
-    assert metric(app, "What-if step time").value == before
+    assert metric(app, "What-if time per step").value == before
     assert slider(app, "Speed of null:0").value == 1.0
     assert button(app, "Reset").disabled
 
@@ -90,10 +90,10 @@ def test_a_workload_has_the_page_in_its_own_unit(tmp_path):
     path = tmp_path / "small.json"
     path.write_text(json.dumps(diamond()))
     app, project = opened(model_kind="path", model=str(path), machine="local")
-    assert metric(app, "What-if step time").value == "10 ms"
+    assert metric(app, "What-if time per step").value == "10 ms"
     device = next(iter(now_of(project).placement.ops_per_device()))
     checked(slider(app, f"Speed of {device}").set_value(2.0).run())
-    assert metric(app, "What-if step time").value == "5 ms"
+    assert metric(app, "What-if time per step").value == "5 ms"
     assert not any(s.label.startswith("Delay") for s in app.select_slider)
 
 

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
+from pages.ui.kept import by_identity
 from placement import loaders
 from placement import pipeline as pl
 from placement.bounds import lower_bound
@@ -170,6 +171,7 @@ def simulated(posed: Problem, placement: Placement) -> Simulated:
     return _simulated(posed, placement, _number(posed), _content(posed, placement))
 
 
+@by_identity(64)
 def _content(posed: Problem, placement: Placement) -> int:
     """Stands for all of a placement that a prediction depends on."""
     devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)

@@ -33,14 +33,7 @@ class History:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            key: [
-                {
-                    "label": e.label,
-                    "changes": [list(c) for c in e.changes],
-                    "pins": [list(p) for p in e.pins],
-                }
-                for e in edits
-            ]
+            key: [{"label": e.label, "changes": e.changes, "pins": e.pins} for e in edits]
             for key, edits in (("done", self.done), ("undone", self.undone))
         }
 

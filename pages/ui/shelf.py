@@ -9,6 +9,7 @@ from typing import Any
 
 from pages.ui.atomic import read_json, write_json, write_text
 from pages.ui.edits import History, history_from_json
+from pages.ui.kept import parsed, written
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph
 from placement.core.machine import Machine
@@ -74,10 +75,10 @@ class Shelf:
         self._save(list(self.items), self.named(name).name)
 
     def read(self, name: str) -> Placement:
-        return placement_from_json(json.loads(self.path(name).read_text()))
+        return parsed(self.path(name), _placement_in)
 
     def history(self, name: str) -> History:
-        return history_from_json(read_json(self._history_path(self.named(name))))
+        return parsed(self._history_path(self.named(name)), _history_in)
 
     def add(
         self,
@@ -100,7 +101,7 @@ class Shelf:
             free = _next_name(name, {i.name for i in items})
             return self.add(free, placement, made_by, facts, show=show)
         entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})
-        write_text(self.folder / entry.file, placement_to_text(placement))
+        self._write(self.folder / entry.file, placement)
         items = [entry if i.name == name else i for i in items] if same else [*items, entry]
         current = name if show else self._index()["current"]
         self._save(items, current or name)
@@ -108,7 +109,10 @@ class Shelf:
 
     def keep_history(self, name: str, history: History) -> None:
         """Store how a placement came about by hand, and what can be done again."""
-        write_json(self._history_path(self.named(name)), history.to_json())
+        # On one line, which the encoder writes many times faster than an indented text.
+        path = self._history_path(self.named(name))
+        write_text(path, json.dumps(history.to_json()))
+        written(path, _history_in, history)
 
     @property
     def pins(self) -> dict[str, str]:
@@ -123,7 +127,7 @@ class Shelf:
 
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""
-        write_text(self.path(name), placement_to_text(placement))
+        self._write(self.path(name), placement)
 
     def rename(self, name: str, to: str) -> None:
         to = to.strip()
@@ -147,6 +151,10 @@ class Shelf:
         for path in (self.folder / entry.file, self._history_path(entry)):
             path.unlink(missing_ok=True)
 
+    def _write(self, path: Path, placement: Placement) -> None:
+        write_text(path, placement_to_text(placement))
+        written(path, _placement_in, placement)
+
     def _new_file(self, name: str) -> str:
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "placement"
         taken = {i.file for i in self.items}
@@ -154,6 +162,14 @@ class Shelf:
 
     def _history_path(self, entry: Named) -> Path:
         return self.folder / f"{entry.file.removesuffix('.json')}.history"
+
+
+def _placement_in(path: Path) -> Placement:
+    return placement_from_json(json.loads(path.read_text()))
+
+
+def _history_in(path: Path) -> History:
+    return history_from_json(read_json(path))
 
 
 def _next_name(name: str, taken: set[str], gap: str = " ") -> str:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from pages.ui import cached, choices, edits
+from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
 from placement import pipeline as pl
@@ -87,7 +88,7 @@ class Studio:
         mended, and the mended one stored, because the command line reads the file.
         """
         stored = self.shelf.read(self.named.name)
-        whole = mended(self.problem, stored)
+        whole = _mended(self.problem, stored)
         if whole is not stored and choices.may_write():
             self.shelf.replace(self.named.name, whole)
         return whole
@@ -127,6 +128,9 @@ class Studio:
     @property
     def is_estimate(self) -> bool:
         return self.problem.costs.origin == "analytic"
+
+
+_mended = by_identity(16)(mended)
 
 
 def first_placer(problem: Problem) -> str:

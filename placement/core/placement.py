@@ -65,7 +65,8 @@ class Placement:
 
 
 def placement_to_text(placement: Placement) -> str:
-    return json.dumps(placement.to_json(), indent=1) + "\n"
+    """JSON with one op per line; an indent would take the slow encoder of the standard library."""
+    return json.dumps(placement.to_json(), separators=(",\n", ": ")) + "\n"
 
 
 def placement_from_json(content: Any) -> Placement:

@@ -1,0 +1,69 @@
+"""What is kept between drawings: never an old version, never another object's result."""
+
+from pages.ui.atomic import write_text
+from pages.ui.kept import MOST_FILES, by_identity, parsed, written
+
+
+def counted(path):
+    """A new list for every reading of the file."""
+    return [path.read_text()]
+
+
+def test_a_file_is_parsed_once_per_version(tmp_path):
+    path = tmp_path / "a.json"
+    write_text(path, "one")
+    first = parsed(path, counted)
+    assert first == ["one"]
+    assert parsed(path, counted) is first
+    write_text(path, "two")  # as long as before, and perhaps within the same tick of the clock
+    assert parsed(path, counted) == ["two"]
+    path.unlink()
+    write_text(path, "one")
+    assert parsed(path, counted) == ["one"]
+
+
+def test_what_was_written_need_not_be_read(tmp_path):
+    path = tmp_path / "a.json"
+    write_text(path, "one")
+    value = ["one"]
+    written(path, counted, value)
+    assert parsed(path, counted) is value
+    write_text(path, "two")
+    assert parsed(path, counted) == ["two"]
+
+
+def test_a_missing_file_is_asked_for_again(tmp_path):
+    path = tmp_path / "a.json"
+
+    def known(at):
+        return at.exists()
+
+    assert parsed(path, known) is False
+    write_text(path, "")
+    assert parsed(path, known) is True
+
+
+def test_only_the_last_files_are_kept(tmp_path):
+    paths = [tmp_path / str(number) for number in range(MOST_FILES + 1)]
+    for path in paths:
+        write_text(path, path.name)
+    values = [parsed(path, counted) for path in paths]
+    assert parsed(paths[-1], counted) is values[-1]
+    assert parsed(paths[0], counted) is not values[0]
+
+
+def test_results_belong_to_objects_and_not_to_what_equals_them():
+    seen = []
+
+    @by_identity(2)
+    def total(numbers, more=()):
+        seen.append(numbers)
+        return sum(numbers) + sum(more)
+
+    one, two = [1, 2], [1, 2]
+    assert [total(one), total(one), total(two), total(one)] == [3, 3, 3, 3]
+    assert len(seen) == 2
+    assert total(one, more=two) == 6
+    assert total(two) == 3  # the oldest result went, so this is computed anew or kept, but right
+    # An object made in place of one that is gone never gets its result.
+    assert [total([number]) for number in range(50)] == list(range(50))

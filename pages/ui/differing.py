@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, studio, words
 from pages.ui.comparing import Side
+from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
 
 MOST_MOVES, HEIGHT = 20, 480
@@ -46,11 +47,13 @@ def in_words(moves: Counter[tuple[str, str]]) -> str:
 
 
 @st.fragment(key="store")
+@plain_errors()
 def _store() -> None:
     gestures.mount_view(studio.studio())
 
 
 @st.fragment(key="canvas")
+@plain_errors()
 def _draw(here: Side, there: Side) -> None:
     if gestures.apply(looks_only=True):
         st.rerun()

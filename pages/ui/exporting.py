@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import canvas, choices, commands, standing, tasks, words
+from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement, placement_from_json
@@ -35,6 +36,7 @@ MEASURED = "Formats with times also hold the newest run of exactly this placemen
 
 
 @st.fragment(key="export")
+@plain_errors()
 def show() -> None:
     """The list of formats with its buttons, closed at first."""
     now = studio()

@@ -1,7 +1,6 @@
 """What every page has around it: the sidebar's account of the project, and who may change it."""
 
 import time
-from contextlib import suppress
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
@@ -27,7 +26,8 @@ def around() -> None:
 def show(page: str) -> None:
     """The sidebar, the notice of a second session, what is left to say, and what to do next.
 
-    `page` is the name of the page's file, without its ending.
+    `page` is the name of the page's file, without its ending. A ValueError says why the page has
+    nothing to show; those on which another model or machine is chosen see to it themselves.
     """
     now = studio()
     mine = choices.renew_claim(now.project)
@@ -39,9 +39,11 @@ def show(page: str) -> None:
     if not mine:
         _banner(now)
     messages.show()
-    # What keeps a model from being opened is said by the page.
-    with suppress(ValueError):
-        guide.show(now, page)
+    guide.show(now, page)
+    if page not in ("model", "projects"):
+        _ = now.model
+    if page not in ("model", "projects", "devices"):
+        _ = now.machine
 
 
 @st.fragment(run_every=HEARTBEAT_S)

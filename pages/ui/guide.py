@@ -22,8 +22,7 @@ class Step:
 
 def show(now: Studio, page: str) -> None:
     """Draw the line; a page that nobody wrote one for has none."""
-    say = STEPS.get(page)
-    step = None if say is None else say(now)
+    step = _next(now, page)
     if step is None:
         return
     if (PAGES / f"{step.page}.py").is_file():
@@ -35,6 +34,19 @@ def show(now: Studio, page: str) -> None:
         )
     else:
         st.caption(f":material/arrow_forward: {step.text}")
+
+
+def _next(now: Studio, page: str) -> Step | None:
+    if page == "projects":
+        return None
+    try:
+        _ = now.model, now.machine
+        return STEPS.get(page, _nothing)(now)
+    except ValueError:
+        # Why the model cannot be opened is said by the page itself.
+        if page == "model":
+            return Step("Open another network on the left; this project keeps its placements.")
+        return Step("This network cannot be opened as it is; choose another: Model", "model")
 
 
 def _model(now: Studio) -> Step:
@@ -57,9 +69,7 @@ def _on_devices(now: Studio) -> Step:
 
 def _place(now: Studio) -> Step:
     if not now.can_measure:
-        return Step(
-            "This machine is not here to run on; see when each device is busy: Timeline", "timeline"
-        )
+        return Step("See when each device is busy, and what decides the time: Timeline", "timeline")
     if _has_run(now):
         return Step("See when each device is busy, predicted and measured: Timeline", "timeline")
     return Step("See what this placement really takes on this computer: Run", "run")
@@ -69,6 +79,10 @@ def _run(now: Studio) -> Step | None:
     if _has_run(now):
         return Step("Hold this placement against others: Compare", "compare")
     return None
+
+
+def _nothing(now: Studio) -> None:
+    """For pages that say themselves what to do."""
 
 
 def _has_run(now: Studio) -> bool:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 from streamlit.elements import exception
+from streamlit.errors import FragmentHandledException
 
 from pages.ui import choices, words
 
@@ -34,6 +35,9 @@ def plain_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         st.error(words.plain(str(error)))
+    except FragmentHandledException:
+        # It has been shown inside the fragment, and ends the page.
+        raise
     except Exception as error:
         _log.exception("A page met a fault")
         st.error(f"{FAULT} ({words.plain(type(error).__name__)}).", icon=":material/report:")

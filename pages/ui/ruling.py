@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui import choices, redraw, rules, words
+from pages.ui.messages import plain_errors
 from pages.ui.rules import Row
 from pages.ui.studio import Studio, studio
 from placement.rules import NAME, REGEX, SCOPE, TYPE, Rule, blocks_of
@@ -30,6 +31,7 @@ MOST_BLOCKS = 2000
 
 
 @st.fragment(key="rules")
+@plain_errors()
 def show() -> None:
     """Draw the list and its form; ops are counted only while somebody has it open."""
     now = studio()

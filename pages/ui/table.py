@@ -20,6 +20,7 @@ from pages.ui import (
 from pages.ui.canvas import listing
 from pages.ui.canvas.listing import Heading
 from pages.ui.canvas.wording import shortened
+from pages.ui.messages import plain_errors
 from pages.ui.rows import Columns, Page
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
@@ -29,6 +30,7 @@ MOST_NAME = 120
 
 
 @st.fragment(key="table")
+@plain_errors()
 def show(view_of: Callable[[Studio], canvas.View]) -> None:
     """Draw the table where it is open; `view_of` gives what the picture shows."""
     opened = st.expander("Table of ops", key="table-open", on_change="rerun")

@@ -19,6 +19,7 @@ from pages.ui import (
     units,
     words,
 )
+from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -54,6 +55,7 @@ def case_of(posed: Problem, changed: Problem, name: str, placement: Placement) -
 
 
 @st.fragment(key="what-if")
+@plain_errors()
 def show() -> None:
     """Sliders on the left, what follows from them on the right; only this is drawn anew."""
     now = studio()

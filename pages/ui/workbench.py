@@ -50,17 +50,20 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
 
 
 @st.fragment(key="numbers")
+@messages.plain_errors()
 def _numbers(wanted: bool) -> None:
     if wanted:
         numbers_of(studio.studio())
 
 
 @st.fragment(key="store")
+@messages.plain_errors()
 def _store() -> None:
     gestures.mount_view(studio.studio())
 
 
 @st.fragment(key="canvas")
+@messages.plain_errors()
 def _draw(height: int) -> None:
     # A callback that was cut short leaves its edits behind.
     if gestures.apply():
@@ -96,6 +99,7 @@ def _draw(height: int) -> None:
 
 
 @st.fragment(key="side")
+@messages.plain_errors()
 def _side(with_prediction: bool) -> None:
     now = studio.studio()
     messages.show()
@@ -112,6 +116,7 @@ def _side(with_prediction: bool) -> None:
 
 
 @st.fragment(key="hints")
+@messages.plain_errors()
 def _hints() -> None:
     hinting.show(studio.studio(), _clicked_move)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui import choices, jobs, tasks, words
+from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
 
 POLL_S = 0.5
@@ -26,6 +27,7 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
 
 
 @st.fragment(run_every=POLL_S)
+@plain_errors()
 def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:
     now = studio()
     job = jobs.latest(now.project.folder, verb)

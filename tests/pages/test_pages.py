@@ -375,7 +375,7 @@ def test_a_second_session_can_look_but_not_change():
     second.query_params["project"] = project.id
     checked(second.run())
     assert "open in another session" in texts(second)
-    looks = ("Colour by", "Which ops")
+    looks = ("Colour by", "Which ops", "Format")
     assert all(s.disabled for s in second.selectbox if s.label not in looks)
     checked(next(b for b in second.button if b.label == "Take over").click().run())
     assert "open in another session" not in texts(second)

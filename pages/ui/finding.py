@@ -75,12 +75,22 @@ def show(now: Studio) -> None:
     best = "proven to be the best possible" if facts.get("proven_optimal") else ""
     found = f"Found by {now.named.made_by} in {units.seconds(facts['seconds'])}"
     told = f": {account}" if account else f", {best}" if best else ""
+    told += _held(facts)
     st.caption(words.plain(f"{found}{told}."), help=words.OPTIMUM if account else None)
     job = _job(now, str(facts.get("job") or ""))
     curve = None if job is None else curve_of(job.events)
     if job is not None and curve is not None:
         with st.expander("How the search went"):
             _chart(curve, job, f"curve-{job.id}")
+
+
+def _held(facts: Mapping[str, Any]) -> str:
+    """What the method could not move: its value and its bound are of that task alone."""
+    selected, pinned = int(facts.get("num_selected") or 0), int(facts.get("num_pinned") or 0)
+    said = [f"for {selected} selected ops of {facts.get('from')!r} alone"] if selected else []
+    said += [f"with {pinned} ops pinned"] if pinned else []
+    said += ["stopped early"] if facts.get("cancelled") else []
+    return "".join(f"; {part}" for part in said)
 
 
 def _job(now: Studio, job_id: str) -> jobs.Job | None:

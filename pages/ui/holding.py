@@ -13,15 +13,17 @@ MOST_ON_THE_LINE = 4
 MOST_LETTERS = 200
 
 
-def options(now: Studio, ops: Sequence[str] = ()) -> list[str]:
+def options(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) -> list[str]:
     """Options of `place` that hold the pinned ops and, where ops are given, all the others.
 
-    What is too long for a command goes into files of the project that are never changed.
+    What is too long for a command stays in a file. With `lasting`, pins are copied to one that no
+    later edit touches, as a job needs that reads it a moment later.
     """
     # With an equals sign, because an op's name may begin with a dash.
     argv = [f"--pin={op}={device}" for op, device in now.pins.items()]
-    if len(now.pins) > MOST_ON_THE_LINE or sum(map(len, argv)) > MOST_LETTERS:
-        argv = ["--pins", str(_kept(now, "pins", dict(now.pins)))]
+    if len(argv) > MOST_ON_THE_LINE or sum(map(len, argv)) > MOST_LETTERS:
+        kept = now.shelf.pins_path
+        argv = ["--pins", str(_kept(now, "pins", dict(now.pins)) if lasting else kept)]
     if ops:
         argv += ["--keep", str(_kept(now, "placement", now.placement.to_json()))]
         argv += ["--move", str(_kept(now, "ops", list(ops)))]

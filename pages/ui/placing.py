@@ -1,6 +1,7 @@
 """The row that lets a method place the model: menu, goal, limits, settings and the button."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -26,8 +27,18 @@ GOAL_HELP = (
 )
 
 
-def show(now: Studio) -> list[str]:
-    """Draw the row; the command that does what its button does is returned."""
+@dataclass(frozen=True)
+class Asked:
+    """What the row asks for; `settings` are the ones that differ from the method's defaults."""
+
+    method: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    time_limit_s: float | None
+    seed: int
+
+
+def show(now: Studio) -> None:
+    """Draw the row."""
     offered = methods.offered(now.problem)
     locked = not choices.may_write()
     method, goal, limit, more, go = st.columns(
@@ -54,7 +65,7 @@ def show(now: Studio) -> list[str]:
         help=GOAL_HELP,
         disabled=locked,
     )
-    time_limit_s = limit.number_input(
+    limit.number_input(
         "Time limit (s)",
         min_value=0.1,
         value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
@@ -65,20 +76,33 @@ def show(now: Studio) -> list[str]:
         disabled=locked,
     )
     with more.popover("Settings", width="stretch", disabled=locked):
-        seed = st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
-        changed = forms.settings_form(name, offered[name]["settings"], disabled=locked)
+        st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
+        forms.settings_form(name, offered[name]["settings"], disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
     working.show(now, "place", finding.live)
-    return commands.place(
+
+
+@st.fragment(key="command")
+def command() -> None:
+    """What the button and the prediction are on the command line; drawn anew when pins change."""
+    now = studio()
+    asked = _asked(now)
+    name = asked.method["name"]
+    place = commands.place(
         now.project,
         name,
-        changed,
-        time_limit_s=time_limit_s,
-        seed=int(seed),
+        asked.settings,
+        time_limit_s=asked.time_limit_s,
+        seed=asked.seed,
         held=holding.options(now),
         out=f"{name}.json",
     )
+    simulate = commands.simulate(now.project, now.shelf.path(now.named.name))
+    with st.expander("The same on the command line"):
+        st.caption("Place with this method, and predict the placement on the screen:")
+        code = f"{commands.text(place)}\n{commands.text(simulate)}"
+        st.code(code, language="bash", wrap_lines=True)
 
 
 def selection_button(now: Studio) -> None:
@@ -153,24 +177,30 @@ def _start_selection() -> None:
 
 
 def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
-    """Start with what the fields hold now: a click may come before the page was drawn with it."""
+    asked = _asked(now)
+    name = asked.method["name"]
+    if not _fits(now, asked.method):
+        goal = GOALS[now.settings.objective]
+        choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
+    elif not _is_busy(now):
+        tasks.start_place(now, name, asked.settings, asked.time_limit_s, asked.seed, ops)
+
+
+def _asked(now: Studio) -> Asked:
+    """What the fields hold now: a click may come before the page was drawn with it."""
     method = _chosen(now)
     name = method["name"]
-    if not _fits(now, method):
-        choices.say(
-            "warning", f"{name} does not work for the goal {GOALS[now.settings.objective]}."
-        )
-    elif not _is_busy(now):
-        key = f"time-limit-{name}"
-        limit_s = choices.typed(key, choices.remembered(key, methods.time_limit_s(method)))
-        settings = forms.typed_settings(name, method["settings"])
-        tasks.start_place(
-            now, name, settings, limit_s, int(choices.typed("place-seed", 0) or 0), ops
-        )
+    key = f"time-limit-{name}"
+    return Asked(
+        method,
+        forms.typed_settings(name, method["settings"]),
+        choices.typed(key, choices.remembered(key, methods.time_limit_s(method))),
+        int(choices.typed("place-seed", 0) or 0),
+    )
 
 
 def _chosen(now: Studio) -> Mapping[str, Any]:
-    """The method that the menu names at this moment."""
+    """The method that the menu names now."""
     offered = methods.offered(now.problem)
     name = choices.typed("placer", choices.remembered("placer", methods.DEFAULT))
     return offered.get(name, next(iter(offered.values())))

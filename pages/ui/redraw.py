@@ -4,10 +4,20 @@ import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
 # In this order: the picture answers before the moves are looked at anew.
-EDITED = ("numbers", "canvas", "side", "table", "timeline", "analysis", "hints", "export")
+EDITED = (
+    "numbers",
+    "canvas",
+    "side",
+    "table",
+    "timeline",
+    "analysis",
+    "hints",
+    "export",
+    "command",
+)
 SELECTED = ("canvas", "side", "table", "timeline")
-# Not every page that can be edited on has these.
-ON_SOME_PAGES = frozenset({"timeline", "analysis"})
+# Not every page that can be edited on has these; those of a set come together.
+ON_SOME_PAGES = (frozenset({"timeline", "analysis"}), frozenset({"command"}))
 
 
 def only(*fragments: str) -> None:
@@ -15,8 +25,9 @@ def only(*fragments: str) -> None:
 
     A browser that has just left the page may still send a late edit to a callback of it.
     """
-    everywhere = tuple(name for name in fragments if name not in ON_SOME_PAGES)
-    for names in dict.fromkeys((fragments, everywhere)):
+    for own in (*ON_SOME_PAGES, frozenset[str]()):
+        others = frozenset[str]().union(*ON_SOME_PAGES) - own
+        names = tuple(name for name in fragments if name not in others)
         try:
             st.rerun(names)
         except StreamlitAPIException:

@@ -115,15 +115,19 @@ class Shelf:
         written(path, _history_in, history)
 
     @property
+    def pins_path(self) -> Path:
+        return self.folder / "pins.json"
+
+    @property
     def pins(self) -> dict[str, str]:
         """Devices of the ops that were pinned, in every placement of this graph."""
-        content = read_json(self.folder / "pins.json")
+        content = read_json(self.pins_path)
         if not isinstance(content, dict):
             return {}
         return {op: device for op, device in content.items() if isinstance(device, str)}
 
     def keep_pins(self, pins: Mapping[str, str]) -> None:
-        write_json(self.folder / "pins.json", dict(pins))
+        write_json(self.pins_path, dict(pins))
 
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""

@@ -49,7 +49,7 @@ def start_place(
         settings,
         time_limit_s=time_limit_s,
         seed=seed,
-        held=holding.options(now, ops),
+        held=holding.options(now, ops, lasting=True),
     )
     about = {
         "placer": placer,

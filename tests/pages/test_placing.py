@@ -1,0 +1,129 @@
+"""What a method is asked to do, what it may not move, and what becomes of its answer."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import holding, loads, pins, projects, studio, tasks
+from pages.ui.atomic import write_json
+from pages.ui.loads import Load
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    made = projects.create()
+    made.change(model="onnx-squeezenet", machine="null-2")
+    return made
+
+
+def now(project):
+    return studio.Studio(project, project.settings)
+
+
+def ops_of(project):
+    return [op.name for op in now(project).model.graph.ops]
+
+
+def test_few_pins_stand_in_the_command_and_many_in_a_file(project):
+    assert holding.options(now(project)) == []
+    ops = ops_of(project)
+    pins.pin(now(project), ops[:1])
+    device = now(project).pins[ops[0]]
+    assert holding.options(now(project)) == [f"--pin={ops[0]}={device}", "--mend"]
+    pins.pin(now(project), ops)
+    option, path, mend = holding.options(now(project))
+    assert (option, mend) == ("--pins", "--mend")
+    assert json.loads(Path(path).read_text()) == dict(now(project).pins)
+    lasting = holding.options(now(project), lasting=True)[1]
+    pins.unpin(now(project), ops[:1])
+    assert len(json.loads(Path(lasting).read_text())) == len(ops) > len(now(project).pins)
+
+
+def test_the_selection_is_handed_on_in_files_with_the_placement_as_it_is(project):
+    ops = ops_of(project)[:3]
+    keep, placement, move, names, mend = holding.options(now(project), ops)
+    assert (keep, move, mend) == ("--keep", "--move", "--mend")
+    assert json.loads(Path(placement).read_text()) == now(project).placement.to_json()
+    assert json.loads(Path(names).read_text()) == ops
+
+
+def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkeypatch):
+    """Typed and pressed at once: the page has not been drawn with the new values yet."""
+    started = []
+    monkeypatch.setattr(tasks, "start_place", lambda now, *asked: started.append(asked))
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    app.switch_page("pages/place.py").run()
+    app.selectbox(key="placer").set_value("annealing")
+    app.number_input(key="place-seed").set_value(7)
+    next(b for b in app.button if b.label == "Place").click()
+    app.run()
+    assert not app.exception
+    assert started == [("annealing", {}, 5.0, 7, ())]
+    app.number_input(key="time-limit-annealing").set_value(2.5)
+    next(b for b in app.button if b.label == "Place").click()
+    app.run()
+    assert started[1] == ("annealing", {}, 2.5, 7, ())
+
+
+def finished_job(project, placer, num_selected, **result):
+    """A place job that has ended with the placement that is on the screen."""
+    placed = now(project)
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    about = {"placer": placer, "shelf": placed.shelf.folder.name, "num_selected": num_selected}
+    about |= {"num_pinned": 0, "from": placed.named.name}
+    record = {"verb": "place", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    write_json(folder / "job.json", {**record, "about": about})
+    answer = {"value": 0.02, "unit": "s", "placement": placed.placement.to_json(), **result}
+    (folder / "events.jsonl").write_text(json.dumps({"event": "result", **answer}) + "\n")
+
+
+def test_answers_for_a_selection_stand_beside_everything_else(project):
+    first = now(project).named.name
+    by_hand = now(project).shelf.duplicate(first)
+    for expected in ("single on 2 ops", "single on 2 ops 2"):
+        finished_job(project, "single", 2)
+        assert tasks.collect(now(project)) == [f"Placed by {expected}: predicted 20 ms."]
+        assert now(project).named.name == expected
+    facts = now(project).named.facts
+    assert (facts["num_selected"], facts["from"]) == (2, "single on 2 ops")
+    names = [item.name for item in now(project).shelf.items]
+    assert names == [first, by_hand, "single on 2 ops", "single on 2 ops 2"]
+
+
+def test_what_was_found_until_a_stop_is_kept(project):
+    finished_job(project, "annealing", 0, cancelled=True)
+    assert "the best that annealing had found is kept" in tasks.collect(now(project))[0]
+    assert now(project).named.name == "annealing"
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+def test_loads_are_those_of_the_prediction(project, objective):
+    project.change(objective=objective)
+    found = loads.loads_of(now(project))
+    predicted, counts = now(project).simulated, now(project).placement.ops_per_device()
+    assert [load.device for load in found] == [d.name for d in now(project).machine.devices]
+    assert [load.num_ops for load in found] == [counts.get(load.device, 0) for load in found]
+    assert [load.memory_bytes for load in found] == [predicted.peak_bytes[x.device] for x in found]
+    if objective == "latency":
+        assert [load.busy_s for load in found] == [predicted.busy_s[x.device] for x in found]
+    else:
+        assert max(load.busy_share for load in found) <= 1 + 1e-9
+    assert all(load.busy_share == pytest.approx(load.busy_s / predicted.value) for load in found)
+
+
+def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():
+    load = Load("<img src=x>", "#0072b2", 1, 0.5, 0.25, 3000, 2000)
+    drawn = loads.html([load], "s")
+    assert "<img" not in drawn and "&lt;img src=x&gt;" in drawn
+    assert "too much" in drawn and "width:25.0%" in drawn and "width:100.0%" in drawn
+    free = loads.html([Load("a", "#0072b2", 2, 0.5, 0.25, 3000, None)], "s")
+    assert "too much" not in free and "2 ops" in free and " of " not in free

@@ -84,11 +84,21 @@ class Legend {
 function toneLines(model, i) {
   const lines = model.sums[i] ? [`computes ${model.sums[i]} in all`] : [];
   const { tones } = model;
-  if (!tones || tones.codes[i] === "*") return lines;
+  if (!tones) return lines;
+  if (tones.codes[i] === "*") return [...lines, ...bandLines(tones, tones.bands[i] ?? "")];
   const key = tones.keys[CODE.indexOf(tones.codes[i])];
   if (key) lines.push(tones.ends ? `${tones.title}: ${key[0]}` : key[0]);
   else if (tones.note) lines.push(tones.note);
   return lines;
+}
+
+// The shares of a mixed block, as near as its bands tell them.
+function bandLines(tones, bands) {
+  return [...new Set(bands)].map((code) => {
+    const share = Math.round((100 * bands.split(code).length - 100) / bands.length);
+    const key = tones.keys[CODE.indexOf(code)];
+    return { colour: key?.[1] ?? "transparent", text: `about ${share}%: ${key?.[0] ?? tones.note}` };
+  });
 }
 
 function crossingLines(model, edge) {

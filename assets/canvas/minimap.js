@@ -129,7 +129,8 @@ class Minimap {
   }
 }
 
-// As the cards are coloured; mixed ones have no colour of their own.
+// As the cards are coloured, mixed ones by their largest share, which comes first.
 function mapColour(canvas, i) {
-  return shadeOf(canvas, i).colour ?? canvas.theme.faint;
+  const { colour, bands } = shadeOf(canvas, i);
+  return colour ?? bands?.[0]?.[0] ?? canvas.theme.faint;
 }

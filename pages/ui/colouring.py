@@ -12,13 +12,13 @@ from pages.ui.studio import Studio
 from placement.core.placement import Placement
 
 BY = {
-    "device": "Colour: device",
-    "kind": "Colour: op type",
-    "time": "Colour: time",
-    "time-log": "Colour: time, logarithmic",
-    "memory": "Colour: memory, logarithmic",
-    "path": "Colour: critical path",
-    "difference": "Colour: difference to…",
+    "device": "Device",
+    "kind": "Op type",
+    "time": "Time",
+    "time-log": "Time (logarithmic)",
+    "memory": "Memory (logarithmic)",
+    "path": "Critical path",
+    "difference": "Difference to…",
 }
 HELP = (
     "What the colours of the picture say. The left edge of an op and the bar in a closed block show"
@@ -42,6 +42,7 @@ class Colouring:
 def switch(now: Studio, view: canvas.View) -> Colouring:
     """Draw the switch above the picture; what is chosen there."""
     row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown("Colours", help=HELP, width="content")
     by = _menu(row, "colour-by", list(BY), BY)
     others = [item.name for item in now.shelf.items if item.name != now.named.name]
     against = ""
@@ -67,8 +68,7 @@ def _menu(row: DeltaGenerator, key: str, options: list[str], shown: dict[str, st
         format_func=lambda option: shown.get(option, option),
         on_change=choices.remember(key, key),
         label_visibility="collapsed",
-        help=HELP if shown else None,
-        width=245,
+        width=200,
     )
     return str(chosen)
 

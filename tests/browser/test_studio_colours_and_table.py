@@ -43,7 +43,7 @@ def closed(page):
 def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
     closed(page)
     legend = page.locator(".legend")
-    choose(page, "Colour by", "Colour: time")
+    choose(page, "Colour by", "Time")
     shown = until(page, "p.nodes.every((n) => n.tone !== '')")
     expect(legend).to_contain_text("Time on its device")
     expect(legend.locator(".step")).to_have_count(len(colours("scale")))
@@ -60,13 +60,13 @@ def test_colours_follow_the_switch_and_the_legend_says_what_they_mean(page):
     assert node["fill"] == colours("scale")[-1] == colour_at(page, node)
     page.emulate_media(color_scheme="light")
 
-    choose(page, "Colour by", "Colour: op type")
+    choose(page, "Colour by", "Op type")
     shown = until(page, "p.nodes.some((n) => n.tone === '*')")
     expect(legend).to_contain_text("Conv69")
     page.mouse.move(shown["nodes"][1]["x"], shown["nodes"][1]["y"])
     expect(page.locator(".tooltip")).to_contain_text(re.compile("about [0-9]+%: Conv"))
     before = layout(shown)
-    choose(page, "Colour by", "Colour: device")
+    choose(page, "Colour by", "Device")
     shown = until(page, "p.nodes.every((n) => n.tone === '')")
     assert layout(shown) == before, "nothing is laid out anew"
     chips = page.locator(".chip")

@@ -90,6 +90,23 @@ def place(options: Namespace) -> int:
     problem = _held(options, problem)
     if options.split:
         node_names(problem.graph)
+    placed, stopped = _placed(options, problem)
+    if options.out:
+        Path(options.out).write_text(placement_to_text(placed.placement))
+    if options.split:
+        split = split_to_json(problem, placed.placement)
+        Path(options.split).write_text(json.dumps(split) + "\n")
+    answer = answers.of_placed(placed)
+    if stopped:
+        answer["cancelled"] = True
+    if options.jsonl:
+        answer["placement"] = placed.placement.to_json()
+    _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    return _status(stopped, placed.violations)
+
+
+def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bool]:
+    """What the placer of the options finds, and whether it was stopped before it was done."""
     stop = Stop()
     with partly(stop, _listener(options), SEARCH_PATIENCE_S, has_value) as emit:
         placed = pipeline.place(
@@ -101,20 +118,12 @@ def place(options: Namespace) -> int:
             emit=emit,
             stop=stop,
         )
-    if options.out:
-        Path(options.out).write_text(placement_to_text(placed.placement))
-    if options.split:
-        split = split_to_json(problem, placed.placement)
-        Path(options.split).write_text(json.dumps(split) + "\n")
-    answer = answers.of_placed(placed)
-    if stop.asked:
-        answer["cancelled"] = True
-    if options.jsonl:
-        answer["placement"] = placed.placement.to_json()
-    _print(options, answer, (f"{key}: {value}" for key, value in answer.items()))
-    if stop.asked:
-        return 128 + signal.SIGTERM
-    return 1 if placed.violations else 0
+    return placed, stop.asked
+
+
+def _status(stopped: bool, failed: object) -> int:
+    """The exit status of work that may have been stopped, and may have found what is not good."""
+    return 128 + signal.SIGTERM if stopped else int(bool(failed))
 
 
 def _held(options: Namespace, problem: "Problem") -> "Problem":
@@ -129,7 +138,7 @@ def _held(options: Namespace, problem: "Problem") -> "Problem":
         if unknown is not None:
             raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
         pins = list(whole(problem, dict(pins)).items())
-    keep, move = getattr(options, "keep", None), getattr(options, "move", None)
+    keep, move = (str(getattr(options, key, None) or "") for key in ("keep", "move"))
     if bool(keep) != bool(move):
         raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
     if keep:
@@ -209,19 +218,22 @@ def run(options: Namespace) -> int:
 def compare(options: Namespace) -> int:
     model, problem = _problem(options)
     names = [n.strip() for n in options.placers.split(",") if n.strip()]
-    rows = pipeline.compare(
-        model,
-        _held(options, problem),
-        names,
-        time_limit_s=options.time_limit,
-        seed=options.seed,
-        live=options.live,
-        emit=_listener(options),
-    )
-    answer: Any = {"rows": rows} if options.jsonl else rows
+    stop = Stop()
+    with partly(stop, _listener(options), SEARCH_PATIENCE_S, has_value) as emit:
+        rows = pipeline.compare(
+            model,
+            _held(options, problem),
+            names,
+            time_limit_s=options.time_limit,
+            seed=options.seed,
+            live=options.live,
+            emit=emit,
+            stop=stop,
+        )
+    answer: Any = {"rows": rows, "cancelled": stop.asked} if options.jsonl else rows
     _print(options, answer, (_compared_line(row) for row in rows))
     failed = any(r["violations"] or r["error"] or r["outputs_match"] is False for r in rows)
-    return 1 if failed else 0
+    return _status(stop.asked, failed)
 
 
 def _compared_line(row: Mapping[str, Any]) -> str:
@@ -237,16 +249,9 @@ def _compared_line(row: Mapping[str, Any]) -> str:
 def what_if(options: Namespace) -> int:
     _, problem = _problem(options)
     conditions = _conditions(options)
-    changed = pipeline.what_if(problem, conditions)
+    changed, stopped = pipeline.what_if(problem, conditions), False
     if options.placer:
-        placed = pipeline.place(
-            _held(options, changed),
-            options.placer,
-            settings=dict(_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
-            time_limit_s=options.time_limit,
-            seed=options.seed,
-            emit=_listener(options),
-        )
+        placed, stopped = _placed(options, _held(options, changed))
         placement, answer = placed.placement, answers.of_placed(placed)
         if options.jsonl:
             answer["placement"] = placement.to_json()
@@ -255,11 +260,11 @@ def what_if(options: Namespace) -> int:
         answer = answers.of_prediction(changed, placement)
     answer["what_if"] = conditions.to_json()
     answer["unchanged"] = answers.of_prediction(problem, placement)
-    answer["simulated"] = True
+    answer |= {"simulated": True, "cancelled": stopped}
     short = {k: v for k, v in answer.items() if k not in ("critical_path", "unchanged")}
     short["unchanged_value"] = answer["unchanged"]["value"]
     _print(options, answer, (f"{key}: {value}" for key, value in short.items()))
-    return 1 if answer["violations"] else 0
+    return _status(stopped, answer["violations"])
 
 
 def _conditions(options: Namespace) -> pipeline.Conditions:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from placement.core.problem import in_unit
-from placement.events import Emit, silent
+from placement.events import Emit, never, silent
 from placement.placing import place
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def compare(
     seed: int = 0,
     live: bool = False,
     emit: Emit = silent,
+    stop: Callable[[], bool] = never,
 ) -> list[dict[str, Any]]:
     """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
     measured median if `live`.
@@ -32,7 +33,8 @@ def compare(
     `gap` is value / bound - 1, None without a bound; `violations` says what a placement breaks,
     `outputs_match` is None where nothing was compared. A placer that finds nothing, or whose
     library is missing, has an `error` and no value. `emit` hears every row with its placement as
-    soon as there is one, so that whoever stops the comparison keeps what was found.
+    soon as there is one, so that whoever stops the comparison keeps what was found. Once `stop`
+    says so the placer at work gives its best so far, and no other is tried.
     """
     if not names:
         raise ValueError("There is no placer to compare; name at least one.")
@@ -41,9 +43,11 @@ def compare(
     for number, name in enumerate(names):
         heard = _Numbered(emit, name, number, len(names))
         heard({"event": "progress", "what": ""})
-        row = _row(model, problem, name, time_limit_s, seed, live, heard)
+        row = _row(model, problem, name, time_limit_s, seed, live, heard, stop)
         emit({"event": "row", **row})
         rows.append({key: value for key, value in row.items() if key != "placement"})
+        if stop():
+            break
     if all(row["error"] for row in rows):
         raise ValueError(rows[0]["error"])
     return rows
@@ -74,11 +78,12 @@ def _row(
     seed: int,
     live: bool,
     emit: Emit,
+    stop: Callable[[], bool],
 ) -> dict[str, Any]:
     measured_s = outputs_match = None
     try:
-        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit)
-        if live:
+        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit, stop=stop)
+        if live and not stop():
             measured_s, outputs_match = _live(model, problem, placed.placement, seed, emit)
     except ValueError as error:
         return {

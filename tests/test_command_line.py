@@ -368,3 +368,23 @@ def test_a_search_that_is_stopped_gives_the_best_so_far(canonical):
     result = events[-1]
     assert result["event"] == "result" and result["cancelled"] and not result["violations"]
     assert len(result["placement"]["device_of"]) == 10
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")
+def test_a_comparison_that_is_stopped_gives_its_rows_so_far(canonical):
+    command = [sys.executable, "-m", "placement", "compare", str(canonical), "--jsonl"]
+    command += ["--placers", "heft,annealing,single", "--time-limit", "600"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        events = []
+        for line in process.stdout:
+            events.append(json.loads(line))
+            if "annealing" in events[-1].get("what", "") and events[-1].get("best") is not None:
+                break
+        process.send_signal(signal.SIGTERM)
+        events += [json.loads(line) for line in process.communicate()[0].splitlines()]
+    finally:
+        process.kill()
+    assert process.returncode == 143
+    assert [e["placer"] for e in events if e["event"] == "row"] == ["heft", "annealing"]
+    assert events[-1]["event"] == "result" and events[-1]["cancelled"] is True

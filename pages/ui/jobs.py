@@ -23,7 +23,7 @@ from pages.ui.events import read as read_events
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")
 # A method that is told to stop still has to compare what it has found.
-GRACE_S = {"place": 20.0}
+GRACE_S = {"place": 20.0, "compare": 20.0, "what-if": 20.0}
 _NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
 
 

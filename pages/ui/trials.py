@@ -30,7 +30,8 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
         _keep(shelf, row, job.id)
     project.change()
     of = len(job.about["placers"])
-    ended = "" if job.status == "done" else f" Stopped after {len(rows)} of {of}; they are kept."
+    whole = job.status == "done" and not (job.result or {}).get("cancelled")
+    ended = "" if whole else f" Stopped after {len(rows)} of {of}; they are kept."
     if job.status not in ("done", "cancelled"):
         ended = f" It ended early; the reason stands on the Compare page.{ended}"
     if not found:
@@ -81,4 +82,6 @@ def answer_taken_over(project: Project, job: jobs.Job) -> str:
     shelf.add(f"{placer} what-if {number}", placed, placer, facts)
     project.change()
     found = units.stated(result["value"], result["unit"])
+    if result.get("cancelled"):
+        return f"Stopped early; the best that {placer} had found is kept: {found} (simulated)."
     return f"On the what-if machine {placer} would reach {found} (simulated)."

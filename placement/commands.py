@@ -303,7 +303,7 @@ def export(options: Namespace) -> int:
         options.out,
         label=Path(options.placement).stem,
         measured=_timeline(options.run) if options.run else None,
-        view=_view(model.graph),
+        view=lambda: _view(model.graph),
     )
     answer = {"format": options.format, "path": options.out}
     return _print(options, answer, (f"wrote {options.out}",))

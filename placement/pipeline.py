@@ -382,12 +382,12 @@ def export(
     *,
     label: str = "",
     measured: Timeline | None = None,
-    view: View | None = None,
+    view: Callable[[], View] | None = None,
 ) -> None:
     """Write a placed model in another format; a ValueError lists the formats or says what lacks.
 
-    `label` is the placement's name, `measured` the timeline of a run of it, and `view` the picture
-    to draw for formats that are one (`pages.ui.canvas.build_view` makes them).
+    `label` is the placement's name, `measured` the timeline of a run of it, and `view` makes
+    the picture for formats that are one (`pages.ui.canvas.build_view` does).
     """
     from placement.exporters import Export, exporter, write
 

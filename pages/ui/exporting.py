@@ -61,7 +61,7 @@ def _formats(now: Studio) -> None:
     graph = now.model.graph
     opened = choices.expanded(graph.fingerprint)
     expanded = canvas.default_expanded(graph) if opened is None else opened
-    view = canvas.build_view(graph, expanded)
+    view = partial(canvas.build_view, graph, expanded)
     reason = found.missing(Export(now.model, now.problem, now.placement, view=view))
     save.download_button(
         "Download",
@@ -109,7 +109,7 @@ def content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
         placement,
         current.name,
         measured=measured(now, placement),
-        view=canvas.build_view(now.model.graph, expanded),
+        view=partial(canvas.build_view, now.model.graph, expanded),
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"export{exporter(format).suffix}"

@@ -1,5 +1,6 @@
 """What an exporter is given: a placed model, what is predicted of it, and what was measured."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,7 +18,7 @@ class Export:
     """One placement of one model, with all that a file about it may tell.
 
     `label` is what people call the placement. `measured` is the timeline of a run of it, where
-    there is one, and `view` the picture of the graph that the formats with a picture draw.
+    there is one, and `view` makes the picture of the graph that the formats with a picture draw.
     """
 
     model: Model
@@ -25,7 +26,7 @@ class Export:
     placement: Placement
     label: str = ""
     measured: Timeline | None = field(default=None, kw_only=True)
-    view: View | None = field(default=None, kw_only=True)
+    view: Callable[[], View] | None = field(default=None, kw_only=True)
 
     @cached_property
     def simulated(self) -> Simulated:

@@ -52,8 +52,8 @@ class Picture:
 
 def picture(export: Export) -> Picture:
     """The export's view with its devices; the prediction gives the critical path and the times."""
-    view, problem = export.view, export.problem
-    assert view is not None, "asked for a picture without a view"
+    assert export.view is not None, "asked for a picture without a view"
+    view, problem = export.view(), export.problem
     simulated = export.simulated
     placed = mended(problem, export.placement).device_of
     device_of_op = [problem.machine.index[placed[op.name]] for op in problem.graph.ops]

@@ -5,7 +5,7 @@ whoever exports hands one in, so that the file shows what is on the screen.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -84,6 +84,6 @@ def _palette() -> tuple[str, ...]:
     return tuple(json.loads(PALETTE.read_text(encoding="utf-8"))["devices"])
 
 
-def no_view(view: View | None) -> str:
+def no_view(view: Callable[[], View] | None) -> str:
     """Why a format with a picture cannot be written, empty if it can."""
     return "" if view is not None else "There is no picture of the graph to export; give a view."

@@ -55,7 +55,7 @@ def export_of(model: Model, placement: Placement | None = None, **more: object) 
     problem = pipeline.make_problem(model, machine())
     everything = frozenset(g.id for g in canvas.scope_tree(graph).groups[1:])
     view = canvas.build_view(graph, everything)
-    return Export(model, problem, placement or dealt(graph, 1), **{"view": view, **more})
+    return Export(model, problem, placement or dealt(graph, 1), **{"view": lambda: view, **more})
 
 
 def measured_like(export: Export) -> Timeline:

@@ -37,7 +37,7 @@ def numbers(root, *names):
 
 def test_the_graph_shows_every_node_edge_and_block_inside_its_frame(export, tmp_path):
     root = root_of(written("graph-svg", export, tmp_path))
-    view, shown = export.view, picture(export)
+    view, shown = export.view(), picture(export)
     titles = [e.text for e in root.iter(f"{SVG}title")]
     for node in view.nodes:
         assert svg.UNFIT.sub("\ufffd", node.title) in titles
@@ -58,7 +58,7 @@ def test_an_edge_crosses_where_its_ends_are_on_different_devices(export):
     ops = [op.name for op in export.model.graph.ops]
     for line in shown.lines:
         used = [
-            {device_of[ops[i]] for i, n in enumerate(export.view.node_of_op) if n == end}
+            {device_of[ops[i]] for i, n in enumerate(export.view().node_of_op) if n == end}
             for end in (line.start, line.end)
         ]
         assert line.crosses == (len(used[0]) == len(used[1]) == 1 and used[0] != used[1])
@@ -88,9 +88,9 @@ def test_nothing_in_a_picture_comes_from_elsewhere(export, tmp_path):
 def test_shares_of_nodes_count_their_ops(export):
     index = machine().index
     device_of_op = [index[d] for d in export.placement.device_of.values()]
-    found = mixes(export.view, device_of_op)
-    for number, node in enumerate(export.view.nodes):
-        inside = [device_of_op[i] for i, n in enumerate(export.view.node_of_op) if n == number]
+    found = mixes(export.view(), device_of_op)
+    for number, node in enumerate(export.view().nodes):
+        inside = [device_of_op[i] for i, n in enumerate(export.view().node_of_op) if n == number]
         assert dict(found[number]) == {d: inside.count(d) for d in set(inside)}
         assert sum(count for _, count in found[number]) == node.num_ops
 

@@ -1,0 +1,119 @@
+"""The verb export: every format, a measured run beside the prediction, refusals in one line."""
+
+import json
+
+import pytest
+
+from placement.__main__ import main
+from placement.exporters import exporters
+from tests.instances import canonical_file
+
+MODEL = ("onnx-squeezenet", "--machine", "null-2")
+
+
+@pytest.fixture
+def answer(capsys):
+    """Call the command line with --json; what it printed."""
+
+    def call(*arguments):
+        status = main([*map(str, arguments), "--json"])
+        printed = capsys.readouterr()
+        assert status == 0 and not printed.err
+        return json.loads(printed.out)
+
+    return call
+
+
+@pytest.fixture
+def refused(capsys):
+    """Call the command line with bad input; the one line that it says."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, arguments), "--json"])
+        printed = capsys.readouterr()
+        assert ended.value.code == 2 and not printed.out
+        assert len(printed.err.splitlines()) == 1
+        return printed.err
+
+    return call
+
+
+@pytest.fixture
+def placed(answer, tmp_path):
+    path = tmp_path / "mine.json"
+    answer("place", *MODEL, "--placer", "heft", "--out", path)
+    return path
+
+
+def test_formats_are_listed(answer):
+    rows = answer("exporters")
+    assert [row["name"] for row in rows] == [found.name for found in exporters()]
+    assert all({"name", "title", "summary", "suffix"} == set(row) for row in rows)
+
+
+@pytest.mark.parametrize("name", [found.name for found in exporters()])
+def test_every_format_from_the_command_line(name, answer, placed, tmp_path):
+    out = tmp_path / "out"
+    given = ("export", *MODEL, "--placement", placed, "--format", name, "--out", out)
+    assert answer(*given) == {"format": name, "path": str(out)}
+    assert out.exists()
+
+
+def test_a_run_stands_beside_the_prediction(answer, placed, tmp_path):
+    """On a virtual clock, from both forms in which a run is printed."""
+    run = answer("run", *MODEL, "--placement", placed, "--steps", 2)
+    result = tmp_path / "run.json"
+    for text in (json.dumps(run), f'{{"event": "step"}}\n{json.dumps(run)}\n'):
+        result.write_text(text)
+        out = tmp_path / "trace.json"
+        given = ("--placement", placed, "--run", result, "--format", "chrome-trace", "--out", out)
+        answer("export", *MODEL, *given)
+        events = json.loads(out.read_text())["traceEvents"]
+        titles = [e["args"]["name"].split()[0] for e in events if e["name"] == "process_name"]
+        assert titles == ["Predicted", "Emulated"]
+
+
+def test_bad_input_is_refused_in_a_line(refused, placed, tmp_path):
+    def export(*given, name="csv", out="out.csv"):
+        given = ("--placement", placed, "--format", name, *given)
+        return refused("export", *MODEL, *given, "--out", tmp_path / out)
+
+    assert "There is no folder" in export(out="nowhere/out.csv")
+    assert "is a folder" in export(out=".")
+    assert "chrome-trace" in export(name="powerpoint")
+    assert "There is no file" in export("--run", tmp_path / "none.json")
+    for content in ("{}", "[1, 2", '{"timeline": {"spans": 3}}', "\x00"):
+        (tmp_path / "run.json").write_text(content)
+        assert "run.json" in export("--run", tmp_path / "run.json")
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_graph_without_a_model_is_exported_but_for_its_model(answer, refused, tmp_path):
+    problem, placed = tmp_path / "problem.json", tmp_path / "placed.json"
+    problem.write_text(json.dumps(canonical_file()))
+    answer("place", problem, "--placer", "heft", "--out", placed)
+    given = ("export", problem, "--placement", placed, "--out", tmp_path / "out", "--format")
+    for name in ("split-onnx", "ort-layers", "openvino-hetero"):
+        assert "has no executable side" in refused(*given, name)
+    for name in ("csv", "graph-svg", "html", "timeline-svg", "chrome-trace", "perfetto-trace"):
+        answer(*given, name)
+
+
+def test_a_stored_profile_is_used_and_nothing_is_measured(answer, placed, tmp_path, monkeypatch):
+    """Without one an export is of estimates; it never starts a measurement."""
+    from placement import pipeline
+
+    def refuse(*arguments, **options):
+        raise AssertionError("an export measured")
+
+    monkeypatch.setattr(pipeline, "profile", refuse)
+    out = tmp_path / "trace.json"
+    model = ("onnx-squeezenet", "--machine", "two-lanes")
+    monkeypatch.setattr(pipeline, "stored_profile", lambda model, machine: None)
+    path = tmp_path / "cpu.json"
+    names = list(json.loads(placed.read_text())["device_of"])
+    path.write_text(json.dumps({"device_of": dict.fromkeys(names, "cpu:0")}))
+    answer("export", *model, "--placement", path, "--format", "chrome-trace", "--out", out)
+    about = json.loads(out.read_text())["otherData"]
+    assert about["predicted from"] == "estimated by formula, not measured"

@@ -1,7 +1,11 @@
 """Edits of a placement by hand: whole units move, every step can be undone and redone."""
 
+import itertools
+import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from placement.core.problem import Problem
@@ -19,6 +23,12 @@ class Edit:
     changes: Changes = ()
     pins: Changes = ()
 
+    @cached_property
+    def text(self) -> str:
+        """The step as JSON; made once, though a history is written anew with every step."""
+        moves, pins = _runs(self.changes), _runs(self.pins)
+        return json.dumps({"label": self.label, "moves": moves, "pins": pins})
+
 
 @dataclass(frozen=True)
 class History:
@@ -31,11 +41,15 @@ class History:
         """The history after a new step; what was undone before it is gone."""
         return History((*self.done, edit)[-MAX_STEPS:])
 
+    @property
+    def text(self) -> str:
+        """The history as JSON."""
+        done, undone = (",\n".join(e.text for e in edits) for edits in (self.done, self.undone))
+        return f'{{"done": [\n{done}\n], "undone": [\n{undone}\n]}}\n'
+
     def to_json(self) -> dict[str, Any]:
-        return {
-            key: [{"label": e.label, "changes": e.changes, "pins": e.pins} for e in edits]
-            for key, edits in (("done", self.done), ("undone", self.undone))
-        }
+        content: dict[str, Any] = json.loads(self.text)
+        return content
 
 
 @dataclass(frozen=True)
@@ -63,18 +77,29 @@ def history_from_json(content: Any) -> History:
     try:
         done, undone = (
             tuple(
-                Edit(str(e["label"]), _changes(e["changes"]), _changes(e.get("pins", ())))
+                Edit(str(e["label"]), _changes(e["moves"]), _changes(e["pins"]))
                 for e in content[key]
             )
             for key in ("done", "undone")
         )
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return History()
     return History(done, undone)
 
 
-def _changes(listed: Any) -> Changes:
-    return tuple((str(op), str(before), str(after)) for op, before, after in listed)
+def _runs(changes: Changes) -> list[tuple[str, str, list[str]]]:
+    """Neighbouring changes that go the same way, together: device before, after, and the ops."""
+    runs = itertools.groupby(changes, key=lambda change: change[1:])
+    return [(before, after, [op for op, _, _ in run]) for (before, after), run in runs]
+
+
+def _changes(runs: Any) -> Changes:
+    """The same apart again; names that come again and again share their letters."""
+    return tuple(
+        (sys.intern(str(op)), sys.intern(str(before)), sys.intern(str(after)))
+        for before, after, ops in runs
+        for op in ops
+    )
 
 
 def whole_units(problem: Problem, ops: Iterable[str]) -> tuple[int, ...]:

@@ -109,9 +109,8 @@ class Shelf:
 
     def keep_history(self, name: str, history: History) -> None:
         """Store how a placement came about by hand, and what can be done again."""
-        # On one line, which the encoder writes many times faster than an indented text.
         path = self._history_path(self.named(name))
-        write_text(path, json.dumps(history.to_json()))
+        write_text(path, history.text)
         written(path, _history_in, history)
 
     @property

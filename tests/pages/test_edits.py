@@ -137,6 +137,8 @@ def test_split_groups_join_where_most_of_them_are_and_may_be():
     assert join_units(diamond(runs_b=False), split)["b_conv"] == "cpu:0"
 
 
-@pytest.mark.parametrize("content", [None, 3, {}, {"done": [{"label": "x"}], "undone": []}])
+@pytest.mark.parametrize(
+    "content", [None, 3, {}, {"done": [{"label": "x"}], "undone": []}, {"done": 1}]
+)
 def test_a_broken_history_is_an_empty_one(content):
     assert edits.history_from_json(content) == History()

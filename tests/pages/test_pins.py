@@ -114,3 +114,28 @@ def test_a_damaged_pins_file_holds_nothing(project, content):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pins.json").write_text(content)
     assert pins.pins_of(now(project)) == {}
+
+
+def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
+    ops = list(now(project).placement.device_of)
+    devices = [d.name for d in now(project).machine.devices]
+    studio.edit(now(project), ops[-1:], other(project, now(project).placement.device_of[ops[-1]]))
+    states = [now(project).state]
+    for number in range(60):
+        op = ops[number]
+        if number % 3 == 0:
+            pins.pin(now(project), [op])
+        elif number % 3 == 1:
+            studio.edit(now(project), [op], other(project, now(project).placement.device_of[op]))
+        else:
+            pins.unpin(now(project), [ops[number - 2]])
+        states.append(now(project).state)
+    assert len(now(project).history.done) == 61 and len(devices) == 2
+    for expected in reversed(states[:-1]):
+        studio.step_back(now(project))
+        assert now(project).state == expected
+    for expected in states[1:]:
+        studio.step_forward(now(project))
+        assert now(project).state == expected
+    studio.go_to(now(project), 21)
+    assert now(project).state == states[20] and len(now(project).history.undone) == 40

@@ -12,6 +12,7 @@ class OpTable {
     this.root = element("div", "table");
     this.frame = element("div", "frame");
     this.frame.tabIndex = 0;
+    this.frame.setAttribute("role", "region");
     this.table = element("table");
     this.caption = element("caption");
     this.head = element("thead");
@@ -126,8 +127,11 @@ class OpTable {
     box.dataset.op = String(op);
     tick.append(box);
     made.append(tick, ...values.map((value, k) => this.cell(value, headings[k])));
+    // Shift would select the text in between too.
+    made.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault());
     made.addEventListener("click", (event) => {
-      if (event.target !== box) this.clicked(event, op, i);
+      if (event.target === box) this.last = i;
+      else this.clicked(event, op, i);
     });
     return made;
   }
@@ -161,7 +165,8 @@ class OpTable {
 
   // As in the picture: a click takes one, with Ctrl one more, with Shift all in between.
   clicked(event, op, i) {
-    if (getSelection()?.toString()) return;
+    const marksText = getSelection()?.toString() && !event.shiftKey;
+    if (marksText) return;
     if (event.shiftKey && this.last >= 0) {
       const [from, to] = [Math.min(i, this.last), Math.max(i, this.last)];
       this.tick(this.data.rows.slice(from, to + 1).map((row) => row[0]), true);

@@ -36,10 +36,12 @@ def show(page: str) -> None:
     with st.sidebar:
         _heartbeat()
         _projects(now)
-    if not mine:
-        _banner(now)
-    messages.show()
-    guide.show(now, page)
+    # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
+    with st.container():
+        if not mine:
+            _banner(now)
+        messages.show()
+        guide.show(now, page)
     if page not in ("model", "projects"):
         _ = now.model
     if page not in ("model", "projects", "devices"):

@@ -31,13 +31,16 @@ def show(now: Studio) -> None:
         disabled=locked,
         help="Networks that come with the onnx package, with seeded random weights.",
     )
-    upload = st.file_uploader(
-        "File",
-        type=[s.removeprefix(".") for s in suffixes()],
-        key="upload",
-        disabled=locked,
-        help="Copied into the project. The file is read, never executed.",
-    )
+    # A list of endings that fits (assets/studio.css hides the longer one): the others are those
+    # of pickles, which may be dropped here to be told why they are refused.
+    with st.container(key="model-file"):
+        upload = st.file_uploader(
+            "File (.onnx, .pt2, .json)",
+            type=[s.removeprefix(".") for s in suffixes()],
+            key="upload",
+            disabled=locked,
+            help="Drop it here. It is copied into the project, read, never executed; up to 1 GB.",
+        )
     if upload is not None and not choices.upload_seen("model", upload.file_id):
         _open_upload(now, upload)
     st.text_input(
@@ -86,6 +89,7 @@ def symbolic_dims(now: Studio) -> tuple[Any, ...]:
 def _open_sample(key: str, drawn: str) -> None:
     name = choices.changed(key, drawn)
     if name not in (None, NOTHING):
+        choices.clear("path")
         _switch("sample", str(name))
 
 

@@ -17,13 +17,13 @@ def nothing_more(job: jobs.Job) -> None:
 
 def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more) -> None:
     """Draw the newest job of a kind; `more` draws below the progress what it has so far."""
-    job = jobs.latest(now.project.folder, verb)
-    if job is None:
-        return
-    if job.is_live:
-        _live(verb, more)
-    elif job.status != "done" and not job.about.get("dismissed"):
-        _ended(now, job)
+    # One place, whether there is something to say or not, so that nothing below is drawn anew.
+    with st.container():
+        job = jobs.latest(now.project.folder, verb)
+        if job is not None and job.is_live:
+            _live(verb, more)
+        elif job is not None and job.status != "done" and not job.about.get("dismissed"):
+            _ended(now, job)
 
 
 @st.fragment(run_every=POLL_S)

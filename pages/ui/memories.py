@@ -1,18 +1,20 @@
 """Memory over time: what each device holds while a step runs, with its limit."""
 
+import html
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 import streamlit as st
 from plotly.subplots import make_subplots
 
-from pages.ui import cached, charts, timelines, units
+from pages.ui import cached, charts, timelines, units, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
 from placement.memory import MemoryCurve
 
 LIMIT_COLOUR = "#e5484d"
-ROW_HEIGHT = 110
+ROW_HEIGHTS_PX = {1: 150, 2: 130, 3: 110}
+ROW_HEIGHT_PX = 84
 # A limit further above the peak than this would press the curve flat.
 FAR = 3.0
 # One of these fits the largest number on an axis.
@@ -25,8 +27,12 @@ LEGEND = (
 
 def show(now: Studio, run: Measured | None) -> None:
     st.subheader("Memory over time", help=LEGEND)
-    curves = cached.memory(now.problem, now.placement)
-    st.markdown("  \n".join(told(curve) for curve in curves))
+    every = cached.memory(now.problem, now.placement)
+    curves = [curve for curve in every if curve.peak_bytes] or every[:1]
+    lines = [told(curve) for curve in curves]
+    empty = [words.plain(curve.device) for curve in every if curve not in curves]
+    lines += [f"{', '.join(empty)}: nothing."] if empty else []
+    st.markdown("  \n".join(lines))
     far = any(_is_far(curve) for curve in curves)
     whole = far and st.toggle(
         "Show up to the limit",
@@ -43,19 +49,19 @@ def show(now: Studio, run: Measured | None) -> None:
         st.caption("This file states one size for each op, which counts from start to end.")
     elif now.settings.objective == "throughput":
         st.caption("Of one sample alone; in a full pipeline each sample in flight adds its values.")
-    if used:
-        st.caption(f"Dotted: what the {run.verb.lower()} run set aside." if run else "")
+    if run is not None and used:
+        st.caption(f"Dotted: what the {run.verb.lower()} run set aside.")
 
 
 def told(curve: MemoryCurve) -> str:
     """A device's peak against its limit, in words."""
-    peak = units.num_bytes(curve.peak_bytes)
+    name, peak = words.plain(curve.device), units.num_bytes(curve.peak_bytes)
     if curve.limit_bytes is None:
-        return f"**{curve.device}** holds at most {peak}; it has no limit."
+        return f"**{name}** holds at most {peak}; it has no limit."
     share = curve.peak_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
     verdict = "**too much**" if share > 1 else units.percent(share)
     limit = units.num_bytes(curve.limit_bytes)
-    return f"**{curve.device}** holds at most {peak}, {verdict} of its {limit}."
+    return f"**{name}** holds at most {peak}, {verdict} of its {limit}."
 
 
 def _is_far(curve: MemoryCurve) -> bool:
@@ -87,7 +93,7 @@ def figure(
             row=row,
             col=1,
         )
-        top = 1.15 * curve.peak_bytes / scale
+        top = (1.5 if _is_far(curve) else 1.15) * curve.peak_bytes / scale
         if curve.limit_bytes is not None and (whole or not _is_far(curve)):
             top = max(top, 1.15 * curve.limit_bytes / scale)
             found.add_hline(
@@ -108,12 +114,15 @@ def figure(
                 line={"dash": "dot", "color": charts.LINK_COLOUR},
             )
         found.update_yaxes(
-            title={"text": f"{curve.device}<br>{unit}"}, range=[0, top or 1], row=row, col=1
+            title={"text": f"{html.escape(curve.device)}<br>{unit}"},
+            range=[0, top or 1],
+            row=row,
+            col=1,
         )
     found.update_xaxes(title="milliseconds since the step began", row=num, col=1)
     found.update_xaxes(rangemode="tozero")
     found.update_layout(
-        height=60 + ROW_HEIGHT * num,
+        height=60 + num * ROW_HEIGHTS_PX.get(num, ROW_HEIGHT_PX),
         showlegend=False,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         font={"size": charts.FONT_SIZE},

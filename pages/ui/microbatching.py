@@ -21,10 +21,6 @@ from placement.microbatches import (
 
 NAMES = {"gpipe": "GPipe", "1f1b": "1F1B"}
 COLOURS = {FORWARD: "#3b82c4", BACKWARD: "#e0913a", UPDATE: "#6f9e3c"}
-LEGEND = (
-    *({"mark": "", "colour": colour, "text": kind} for kind, colour in COLOURS.items()),
-    {"mark": "idle", "text": "idle"},
-)
 MOST = 64
 ABOUT = (
     "A batch is cut into micro-batches that go through the devices one behind the other: forward,"
@@ -60,9 +56,15 @@ def show(now: Studio) -> None:
         [panel(kind, each, now.problem.unit) for kind, each in found.items()],
         key="microbatches-gantt",
         of=f"{now.named.name} {number}",
-        legend=LEGEND,
+        legend=_legend(stages),
     )
     _in_flight(now, stages, found)
+
+
+def _legend(stages: Sequence[Stage]) -> list[dict[str, str]]:
+    kinds = [FORWARD, BACKWARD, *([UPDATE] if any(s.update_s for s in stages) else [])]
+    named = [{"mark": "", "colour": COLOURS[kind], "text": kind} for kind in kinds]
+    return [*named, {"mark": "idle", "text": "idle"}]
 
 
 def _numbers(now: Studio, found: dict[str, Microbatched]) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, jobs, tasks, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, tasks, units, words
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
 from placement.core.placement import placement_from_json
-from placement.core.timeline import Span, Timeline, timeline_from_json
+from placement.core.timeline import Span, timeline_from_json
+from placement.critical import critical_path
 from placement.mend import mended
 
 MOST_ROWS = 200
@@ -25,7 +26,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     badges(now, job, result, steps)
     _numbers(result)
     _baselines(result)
-    _timelines(result)
+    _timelines(result, job.id)
     path, checks = st.columns(2)
     with path:
         _critical(result)
@@ -164,35 +165,49 @@ def verdict(result: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _timelines(result: Mapping[str, Any]) -> None:
+def _timelines(result: Mapping[str, Any], of: str) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
-    names = list(result["baseline_s"]) or sorted({s.device for s in measured.spans})
-    words_of = "Emulated" if result.get("emulated") else "Measured"
-    first, second, steps = st.tabs([f"{words_of} step", "Predicted step", "All steps"])
-    with first:
-        gantt(measured, names, _spans(result["critical_path"]), "measured")
-    with second:
-        gantt(predicted, names, (), "predicted")
-    with steps:
-        chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
-        st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
+    colours = colours_of(result)
+    word = "Emulated" if result.get("emulated") else "Measured"
+    panels = [
+        gantt.panel(
+            "predicted",
+            "Predicted",
+            units.seconds(predicted.step_s),
+            predicted,
+            colours,
+            path=critical_path(predicted),
+        ),
+        gantt.panel(
+            "measured",
+            f"{word}, the step of median length",
+            units.seconds(measured.step_s),
+            measured,
+            colours,
+            path=critical_path(measured),
+            against=predicted,
+        ),
+    ]
+    gantt_component.draw(panels, key="run-gantt", of=of)
+    link_to_timeline()
+    st.subheader("All steps")
+    chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
+    st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
-def gantt(
-    timeline: Timeline,
-    names: Sequence[str],
-    path: Sequence[Span],
-    key: str,
-    began: str = "the step",
-) -> None:
-    """Draw a timeline with the devices in the colours that they have everywhere."""
-    colours = {name: device_colour(i) for i, name in enumerate(names)}
-    st.plotly_chart(
-        charts.gantt(timeline.spans, colours, path, began),
-        key=f"gantt-{key}",
-        config=charts.CONFIG,
+def colours_of(result: Mapping[str, Any]) -> dict[str, str]:
+    """The devices of a run in the colours that they have everywhere."""
+    names = list(result["predicted_timeline"]["peak_bytes"]) or list(result["busy_s"])
+    return {name: device_colour(i) for i, name in enumerate(names)}
+
+
+def link_to_timeline() -> None:
+    st.page_link(
+        "pages/timeline.py",
+        label="On the Timeline page a click on a bar selects its ops in the picture",
+        icon=":material/view_timeline:",
     )
 
 
@@ -204,7 +219,7 @@ def _critical(result: Mapping[str, Any]) -> None:
     st.subheader("Critical path", help=words.CRITICAL)
     rows = _spans(result["critical_path"])
     total = sum(s.duration_s for s in rows) or 1.0
-    share = {k: sum(s.duration_s for s in rows if s.kind == k) / total for k in charts.KIND_WORDS}
+    share = {k: sum(s.duration_s for s in rows if s.kind == k) / total for k in gantt.KIND_WORDS}
     st.markdown(
         f"Of the step, {units.percent(share['compute'])} is computing,"
         f" {units.percent(share['transfer'])} sending between devices and"
@@ -213,7 +228,7 @@ def _critical(result: Mapping[str, Any]) -> None:
     st.dataframe(
         [
             {
-                "What": charts.KIND_WORDS[s.kind],
+                "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
                 "Name": s.name,
                 "Takes (ms)": round(s.duration_s * 1e3, 3),

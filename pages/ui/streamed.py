@@ -5,9 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, jobs, results, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, results, units, words
 from pages.ui.studio import Studio
 from placement.core.timeline import timeline_from_json
+from placement.critical import critical_path
 
 # Below this share of its time even the busiest device waits noticeably.
 NEARLY_ALWAYS = 0.9
@@ -25,7 +26,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     _between(result)
     if result["baseline_s"]:
         _baselines(result)
-    _timelines(result)
+    _timelines(result, job.id)
     results.devices(result, "sample")
 
 
@@ -185,19 +186,27 @@ def verdict(result: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _timelines(result: Mapping[str, Any]) -> None:
+def _timelines(result: Mapping[str, Any], of: str) -> None:
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
-    names = list(result["busy_s"])
+    colours = results.colours_of(result)
     st.subheader(
         "Timeline",
         help=f"Bars are segments on a device, or tensors on a link. {words.STAGES}",
     )
-    emulated = bool(result.get("emulated"))
-    label = "Emulated, one sample" if emulated else "Measured, the first samples"
-    first, second = st.tabs([label, "Predicted, one sample alone"])
-    began = "this sample" if emulated else "the first of these samples"
-    with first:
-        results.gantt(measured, names, (), "measured", began)
-    with second:
-        results.gantt(predicted, names, (), "predicted", "this sample")
+    label = "Measured, the first samples"
+    if result.get("emulated"):
+        label = "Emulated, one sample alone"
+    panels = [
+        gantt.panel(
+            "predicted",
+            "Predicted, one sample alone",
+            units.seconds(predicted.step_s),
+            predicted,
+            colours,
+            path=critical_path(predicted),
+        ),
+        gantt.panel("measured", label, units.seconds(measured.step_s), measured, colours),
+    ]
+    gantt_component.draw(panels, key="run-gantt", of=of, began="the first of these samples")
+    results.link_to_timeline()

@@ -115,11 +115,13 @@ def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
 
 
 def _panel_of(now: Studio, run: Measured) -> gantt.Panel:
-    timeline, alone = run.timeline, "one sample alone" if run.result.get("emulated") else ""
-    title = f"{run.verb}, {alone or 'the first samples of the full pipeline'}"
+    timeline, what = run.timeline, "the step of median length"
+    if run.streams:
+        emulated = bool(run.result.get("emulated"))
+        what = "one sample alone" if emulated else "some samples of the full pipeline"
     return gantt.panel(
         f"run-{run.job.id}",
-        title if run.streams else f"{run.verb}, the step of median length",
+        f"{run.verb}, {what}",
         f"{units.seconds(timeline.step_s)}, placement {run.job.about.get('placement')}",
         timeline,
         colours_of(now),
@@ -158,11 +160,12 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         help=f"{words.BETWEEN if streams else words.STEP} {words.ESTIMATE * now.is_estimate}",
     )
     if run is None:
-        with cells[1]:
-            st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
         reason = running.why_not(now)
         if reason:
-            cells[2].caption("Cannot be measured here.", help=words.plain(reason))
+            cells[1].caption("Cannot be measured here.", help=words.plain(reason))
+            return
+        with cells[1]:
+            st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
         return
     measured = run.result["step_s"]["median"]
     cells[1].metric(

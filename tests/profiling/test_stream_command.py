@@ -79,11 +79,15 @@ def test_cancelled_in_the_middle_it_tells_of_the_samples_that_came_out(tmp_path)
             events.append(json.loads(line))
             if events[-1].get("index") == 500:
                 process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGTERM)  # Who asks twice wants no less.
                 break
-        rest, said = process.communicate(timeout=30)
+        # Not by `communicate`, which skips what is buffered behind the lines read so far.
+        events += [json.loads(line) for line in process.stdout]
+        said = process.stderr.read()
+        process.wait(timeout=30)
     finally:
         process.kill()
-    events += [json.loads(line) for line in rest.splitlines()]
+        process.communicate()
     steps = [e["index"] for e in events if e["event"] == "step"]
     assert process.returncode == 143 and "Traceback" not in said, said
     assert len(steps) > 500 and steps == list(range(len(steps)))
@@ -115,6 +119,7 @@ def test_what_does_not_come_to_its_end_is_ended(event):
     )
     try:
         assert process.stdout.readline().strip() == event
+        process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=30) == -signal.SIGTERM
     finally:

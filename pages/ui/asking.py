@@ -148,7 +148,7 @@ def _keep(names: Sequence[str]) -> None:
         return
     shelf, item = clicked
     placement = dataclasses.replace(shelf.read(item.name), machine=now.machine.name)
-    facts = {"what_if": item.facts.get("what_if", {})}
+    facts = {"made_for": conditions.in_words(conditions_of(item))}
     name = now.shelf.add(item.name, placement, item.made_by, facts, show=False)
     now.project.change()
     choices.say("success", f"{name} is now among the placements; here it is predicted anew.")

@@ -1,6 +1,7 @@
 """Sliders for a what-if machine: speed of devices, bandwidth and delay of links, memory limits."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,6 +14,8 @@ from placement.core.machine import Device
 from placement.what_if import UNCHANGED, Conditions, changes, conditions_from_json
 
 T = TypeVar("T")
+# Labels that need no escaping; a reader's software would read the backslashes aloud.
+HARMLESS = re.compile(r"[A-Za-z0-9 ]+(:\d+)?( to [A-Za-z0-9 ]+(:\d+)?)?")
 SPEEDS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
 LINKS = (0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 10.0)
 # A slider each up to so many devices, then one for all devices of a kind.
@@ -182,7 +185,7 @@ def _slider(
     key = _key(now, what)
     choices.preset(key, kept)
     st.select_slider(
-        words.plain(label),
+        label if HARMLESS.fullmatch(label) else words.plain(label),
         options,
         key=key,
         format_func=shown,

@@ -138,8 +138,8 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     if item.made_by == HAND:
         start = facts.get("from")
         return (f"by hand, from {start}" if start else "by hand",)
-    if facts.get("what_if"):
-        return ("found for a what-if machine",)
+    if facts.get("made_for"):
+        return (f"found for a what-if machine: {facts['made_for']}",)
     if facts.get("num_selected"):
         number = int(facts["num_selected"])
         said.append(f"only {number} op{'s' * (number > 1)} placed by it, from {facts.get('from')}")

@@ -188,7 +188,7 @@ def test_what_was_made_for_a_what_if_machine_stays_apart_until_it_is_kept(monkey
     asking._keep(["single what-if 1"])
     now = now_of(project)
     row = next(r for r in standing.standings(now) if r.name == "single what-if 1")
-    assert row.notes == ("found for a what-if machine",)
+    assert row.notes == ("found for a what-if machine: null:0 at ×0.25 speed",)
     assert row.value_s == pl.simulate(now.problem, placed.placement).value
     assert row.measured is None and row.search_s is None
     assert now.shelf.read("single what-if 1").machine == now.machine.name

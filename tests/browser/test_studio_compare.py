@@ -1,0 +1,85 @@
+"""Comparing methods and asking what if, in a real browser, on a small workload."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.studio import PATIENCE_MS, choose, drawn, metric, until, upload
+from tests.workloads import node, workload
+
+# Methods are compiled when they are used for the first time on a computer.
+COMPILING_MS = 2 * PATIENCE_MS
+ROW_PX = 35
+
+
+@pytest.fixture
+def small(page, tmp_path):
+    """A project with four nodes that need nothing of each other, of 1 to 4 ms each."""
+    path = tmp_path / "four.json"
+    nodes = [node(i, cpu_ms=40.0, acc_ms=float(i)) for i in (1, 2, 3, 4)]
+    path.write_text(json.dumps(workload(nodes, [])))
+    drawn(page)
+    upload(page, str(path))
+    until(page, "p.counts.reduce((a, b) => a + b) === 4")
+    return page
+
+
+def open_page(page, name):
+    page.get_by_role("link", name=name, exact=True).first.click()
+
+
+def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(small):
+    page = small
+    open_page(page, "Compare")
+    page.get_by_role("button", name="Run all quick methods").click()
+    told = page.get_by_text(re.compile(r"Compared \d methods: the best is linear_dp, predicted"))
+    expect(told.first).to_be_visible(timeout=COMPILING_MS)
+
+    figures = page.get_by_test_id("stTable").first
+    expect(figures).to_contain_text("6 ms, the best of these")
+    expect(figures).to_contain_text("10 ms, +66.7%")
+    moved = page.get_by_text(re.compile(r"From .+ to .+, 3 of 4 ops change their device"))
+    expect(moved.first).to_be_visible()
+    shown = until(page, "p.drawn && p.nodes.length === 4 && p.legend?.length !== 0")
+    assert sum(shown["counts"]) == 4
+
+    bars = page.locator("[data-bar]")
+    expect(bars).to_have_count(3)
+    bars.first.click()
+    assert until(page, "p.selection.length > 0")["selection"]
+
+    board = page.get_by_test_id("stDataFrame").first
+    board.scroll_into_view_if_needed()
+    box = board.bounding_box()
+    expect(page.get_by_text(re.compile("The placement on the screen: greedy_fill"))).to_be_visible()
+    page.mouse.click(box["x"] + box["width"] - 40, box["y"] + 1.5 * ROW_PX)
+    opened = page.get_by_text("linear_dp is now the placement on the screen")
+    expect(opened.first).to_be_visible()
+    expect(page.get_by_text(re.compile("The placement on the screen: linear_dp"))).to_be_visible()
+
+
+def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
+    page = small
+    open_page(page, "What if")
+    expect(metric(page, "What-if time per step")).to_have_text("10 ms")
+    slider = page.get_by_role("slider", name=re.compile("Speed of acc:0"))
+    slider.focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+    expect(metric(page, "Time per step as it is")).to_have_text("10 ms")
+    expect(page.get_by_text("50.0% shorter").first).to_be_visible()
+    page.reload()
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+
+    choose(page, "Method", "single")
+    page.get_by_role("button", name="Place for the what-if machine").click()
+    reached = page.get_by_text("On the what-if machine single would reach 5 ms (simulated).")
+    expect(reached.first).to_be_visible(timeout=COMPILING_MS)
+    page.get_by_role("button", name="Reset to the machine as it is").click()
+    expect(metric(page, "What-if time per step")).to_have_text("10 ms")
+    # What was found for the other machine is in a list of its own, not among the placements.
+    page.get_by_role("combobox", name=re.compile("^Placement|Placement$")).first.click()
+    expect(page.get_by_role("option")).to_have_count(1)

@@ -20,10 +20,11 @@ class Legend {
     this.shown = key;
     const tones = model.tones ? this.ofTones(model.tones, theme) : [];
     const signs = element("span", "signs");
-    for (const [sign, text, colour] of this.signs(model, theme)) {
+    for (const [sign, text, colour, help] of this.signs(model, theme)) {
       const mark = element("span", `mark ${sign}`);
       mark.style.color = colour;
       const made = element("span", "key");
+      made.title = help;
       made.append(mark, text);
       signs.append(made);
     }
@@ -34,10 +35,15 @@ class Legend {
 
   signs(model, theme) {
     const signs = [];
-    if (model.devices.length > 1) signs.push(["dashed", "between devices", theme.text]);
-    if (/[12]/.test(model.marks)) signs.push(["diamond", "critical path", theme.critical]);
-    if (model.pins.some((pin) => pin > "0")) signs.push(["pin", "pinned", theme.text]);
-    signs.push(["wedge", "wider: more bytes", theme.faint]);
+    if (model.devices.length > 1) {
+      signs.push(["dashed", "between devices", theme.text, "Data that one device sends another"]);
+    }
+    if (/[12]/.test(model.marks)) {
+      const help = "The chain of computing, sending and waiting that decides how long a step takes";
+      signs.push(["diamond", "critical path", theme.critical, help]);
+    }
+    const help = "From a kilobyte to a gigabyte, by the logarithm";
+    signs.push(["wedge", "wider: more bytes", theme.faint, help]);
     return signs;
   }
 

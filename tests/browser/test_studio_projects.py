@@ -12,7 +12,7 @@ from tests.browser.studio import drawn, go, page_names, project_of, select, sett
 NUM_KILLS = 4
 DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
 SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
-CHANGES = re.compile(r"Changes by hand \((\d+)\)")
+CHANGES = re.compile(r"(\d+) of \d+ steps? (?:is|are) made")
 
 
 def edited(page):
@@ -68,7 +68,7 @@ def test_a_project_is_saved_reopened_deleted_taken_back_and_sent(new_page, tmp_p
     assert twin != project
     go(page, "Model")
     assert until(page, SAME, changed)
-    expect(page.get_by_text(CHANGES).first).to_be_visible()
+    expect(page.get_by_text("Changes by hand").first).to_be_visible()
 
 
 def test_no_page_asks_for_anything_from_outside(new_page):
@@ -103,13 +103,17 @@ def test_nothing_told_is_lost_when_the_server_is_killed(restartable, chromium):
     """Kill the server at any moment while somebody edits; what the page has told is on disk."""
     moments = random.Random(1)
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
-    project = ""
+    project, told = "", 0
     for _ in range(NUM_KILLS):
         page.goto(restartable.start())
         drawn(page)
         assert project in ("", project_of(page))
         project = project_of(page)
         folder = restartable.home / "projects" / project
+        if not told:
+            edited(page)
+        page.get_by_text("Changes by hand").first.click()
+        expect(page.get_by_text(CHANGES)).to_be_visible()
         assert number_of_changes(page) == stored_changes(folder)
         select(page, 0)
         killer = threading.Timer(moments.uniform(0.2, 2.5), restartable.kill)

@@ -105,17 +105,17 @@ def _pace(now: Studio) -> None:
     st.subheader("Who sets the pace", help=words.PACE)
     loads = loads_s(now.problem, now.simulated.schedule)
     ranked = sorted(loads, key=lambda name: -loads[name])
-    busy = [f"{words.plain(n)} {units.seconds(loads[n], now.problem.unit)}" for n in ranked[:6]]
+    busy = [f"{words.plain(gantt.shown(n))} {units.seconds(loads[n], now.problem.unit)}" for n in ranked[:6]]
     st.markdown(
-        f"**{words.plain(ranked[0])} has most to do for each sample, so it sets the pace.**"
+        f"**{words.plain(gantt.shown(ranked[0]))} has most to do for each sample, so it sets the pace.**"
         f" Work per sample, predicted: {', '.join(busy)}."
     )
 
 
 def _levers(now: Studio) -> None:
-    st.subheader("What would shorten it", help=SHORTER)
-    found = cached.levers(now.problem, now.placement)
     what = "time per sample" if now.settings.objective == "throughput" else "step"
+    st.subheader(f"What would shorten the {what}", help=SHORTER)
+    found = cached.levers(now.problem, now.placement)
     of = gantt.ops_of(now.problem, now.simulated.schedule)
     lines = [
         f"- {sentence(lever, of, what, now.simulated.value, now.problem.unit)}" for lever in found

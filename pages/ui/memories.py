@@ -86,6 +86,7 @@ def figure(
         found.add_scatter(
             x=[at_s * 1e3 for at_s in curve.at_s],
             y=[held / scale for held in curve.held_bytes],
+            mode="lines",
             line={"shape": "hv", "color": colours[curve.device], "width": 1.5},
             fill="tozeroy",
             name=curve.device,
@@ -106,7 +107,7 @@ def figure(
         elif curve.limit_bytes is not None:
             _note(found, row, f"limit {units.num_bytes(curve.limit_bytes)}, far above")
         if curve.device in used_bytes:
-            top = max(top, 1.15 * used_bytes[curve.device] / scale)
+            top = max(top, (1.5 if _is_far(curve) else 1.15) * used_bytes[curve.device] / scale)
             found.add_hline(
                 used_bytes[curve.device] / scale,
                 row=row,

@@ -194,7 +194,7 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
         "Timeline",
         help=f"Bars are segments on a device, or tensors on a link. {words.STAGES}",
     )
-    label = "Measured, the first samples"
+    label = "Measured, the first samples of the full pipeline"
     if result.get("emulated"):
         label = "Emulated, one sample alone"
     panels = [

@@ -118,7 +118,7 @@ def _panel_of(now: Studio, run: Measured) -> gantt.Panel:
     timeline, what = run.timeline, "the step of median length"
     if run.streams:
         emulated = bool(run.result.get("emulated"))
-        what = "one sample alone" if emulated else "some samples of the full pipeline"
+        what = "one sample alone" if emulated else "the first samples of the full pipeline"
     return gantt.panel(
         f"run-{run.job.id}",
         f"{run.verb}, {what}",

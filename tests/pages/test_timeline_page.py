@@ -23,7 +23,7 @@ def test_without_a_run_the_prediction_stands_alone():
     shown = texts(app)
     assert metric(app, "Predicted step time").value
     assert "Measured step time" not in [m.label for m in app.metric]
-    assert "What would shorten it" in shown and "shorter**" in shown
+    assert "What would shorten the step" in shown and "shorter**" in shown
     assert "holds at most" in shown and "Training" not in shown
 
 

@@ -62,7 +62,7 @@ def tables(now: Studio) -> None:
     machine = now.machine
     if machine.emulated:
         st.info(words.EMULATED, icon=":material/theater_comedy:")
-    devices, links = st.columns([0.58, 0.42])
+    devices, links = st.columns([0.6, 0.4])
     with devices:
         st.subheader("Devices")
         st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)

@@ -87,8 +87,8 @@ def show(now: Studio) -> None:
 def _held(facts: Mapping[str, Any]) -> str:
     """What the method could not move: its value and its bound are of that task alone."""
     selected, pinned = facts.get("num_selected"), facts.get("num_pinned")
-    said = [f"for {selected} selected ops of {facts.get('from')!r} alone"] if selected else []
-    said += [f"with {pinned} ops pinned"] if pinned else []
+    said = [f"for the selection in {facts.get('from')!r} alone"] if selected else []
+    said += ["with pinned ops"] if pinned else []
     said += ["stopped early"] if facts.get("cancelled") else []
     return "".join(f"; {part}" for part in said)
 

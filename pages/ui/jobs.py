@@ -155,13 +155,18 @@ def read(project: Path, job_id: str) -> Job:
 
 
 def stop(project: Path, job_id: str) -> None:
-    """Ask a job to end, and end it after a grace period if it does not."""
+    """Ask a job to end, and end it after a grace period if it does not.
+
+    It is asked once: a second signal would keep it from giving what it has found so far.
+    """
     path = project / "jobs" / job_id / "job.json"
     record = read_json(path)
     if not record or not worker.is_alive(record["pid"], record["born_at"]):
         return
-    write_json(path, {**record, "cancelled": True})
-    worker.end(record["pid"], record["born_at"], GRACE_S.get(record["verb"], worker.GRACE_S))
+    grace_s = GRACE_S.get(record["verb"], worker.GRACE_S)
+    if time.time() - record.get("cancelled_at", 0.0) > grace_s:
+        write_json(path, {**record, "cancelled": True, "cancelled_at": time.time()})
+        worker.end(record["pid"], record["born_at"], grace_s)
 
 
 def note(project: Path, job_id: str, **facts: Any) -> None:

@@ -1,10 +1,17 @@
 """Choose, rename, copy and delete named placements."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
-from pages.ui import choices, redraw
-from pages.ui.shelf import Named, Shelf
-from pages.ui.studio import Studio, studio
+from pages.ui import choices, redraw, words
+from pages.ui.shelf import HAND, Named, Shelf
+from pages.ui.studio import Studio, all_on, studio
+
+START_HELP = (
+    "A new placement to be made by hand. Pinned ops stay where they are, and so do ops that the"
+    " device cannot run."
+)
 
 
 def chooser(now: Studio) -> None:
@@ -28,9 +35,21 @@ def chooser(now: Studio) -> None:
     )
     with row.popover("Edit", disabled=locked):
         st.text_input("New name", value=now.named.name, key=f"rename-{key}", max_chars=60)
-        st.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
-        st.button("Duplicate", on_click=_duplicate, args=(now.named.name,))
-        st.button("Delete", on_click=_remove, args=(now.named.name,), disabled=len(names) < 2)
+        whole = st.container(horizontal=True, gap="xsmall")
+        whole.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
+        whole.button("Duplicate", on_click=_duplicate, args=(now.named.name,))
+        whole.button("Delete", on_click=_remove, args=(now.named.name,), disabled=len(names) < 2)
+        for gone in reversed(now.shelf.removed):
+            st.button(
+                words.plain(f"Bring back {gone.name}"),
+                key=f"restore-{gone.file}",
+                icon=":material/undo:",
+                on_click=_restore,
+                args=(gone.file,),
+            )
+        devices = [d.name for d in now.machine.devices]
+        st.selectbox("Start anew with all ops on", devices, key="start-on", help=START_HELP)
+        st.button("Start", key="start-anew", on_click=_start, args=(devices[0],))
 
 
 def _label(item: Named) -> str:
@@ -44,28 +63,42 @@ def _choose(key: str, drawn: str) -> None:
         redraw.only("numbers")
         return
     if choices.may_write():
-        _shelf().choose(name)
+        studio().shelf.choose(name)
     redraw.only(*redraw.EDITED)
 
 
 def _rename(name: str, key: str) -> None:
-    try:
-        _shelf().rename(name, str(choices.typed(key, name)))
-    except ValueError as error:
-        choices.say("warning", str(error))
-    redraw.only(*redraw.EDITED)
+    _change(lambda shelf: shelf.rename(name, str(choices.typed(key, name))))
 
 
 def _duplicate(name: str) -> None:
-    _shelf().duplicate(name)
-    choices.project().change()
-    redraw.only(*redraw.EDITED)
+    _change(lambda shelf: shelf.duplicate(name))
 
 
 def _remove(name: str) -> None:
-    _shelf().remove(name)
+    told = f"{name!r} is deleted; Edit beside the menu of placements can bring it back."
+    _change(lambda shelf: shelf.remove(name), told)
+
+
+def _restore(file: str) -> None:
+    _change(lambda shelf: shelf.restore(file))
+
+
+def _start(first_device: str) -> None:
+    now = studio()
+    device = str(choices.typed("start-on", first_device) or first_device)
+    _change(lambda shelf: shelf.add("manual", all_on(now, device), HAND, {"from": ""}))
+
+
+def _change(change: Callable[[Shelf], object], told: str = "") -> None:
+    """Change the shelf, where this session may, and tell of it, or what is wrong with it."""
+    now = studio()
+    if choices.renew_claim(now.project):
+        try:
+            change(now.shelf)
+            now.project.change()
+            if told:
+                choices.say("info", told)
+        except ValueError as error:
+            choices.say("warning", str(error))
     redraw.only(*redraw.EDITED)
-
-
-def _shelf() -> Shelf:
-    return studio().shelf

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from placement.core.machine import Machine
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 
 HAND = "hand"
+MOST_REMOVED = 5
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,29 @@ class Shelf:
     def _index(self) -> dict[str, Any]:
         return read_json(self.folder / "index.json") or {"current": "", "items": []}
 
-    def _save(self, items: list[Named], current: str) -> None:
-        listed = [{**vars(i), "facts": dict(i.facts)} for i in items]
-        write_json(self.folder / "index.json", {"current": current, "items": listed})
+    def _save(
+        self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
+    ) -> None:
+        kept = self.removed if removed is None else removed
+        listed, gone = (
+            [{**vars(i), "facts": dict(i.facts)} for i in entries] for entries in (items, kept)
+        )
+        content = {"current": current, "items": listed, "removed": gone}
+        write_json(self.folder / "index.json", content)
 
     @property
     def items(self) -> tuple[Named, ...]:
+        return self._listed("items")
+
+    @property
+    def removed(self) -> tuple[Named, ...]:
+        """The placements that were removed last, which can still be brought back; newest last."""
+        return self._listed("removed")
+
+    def _listed(self, key: str) -> tuple[Named, ...]:
         return tuple(
-            Named(i["name"], i["file"], i["made_by"], i["facts"]) for i in self._index()["items"]
+            Named(i["name"], i["file"], i["made_by"], i["facts"])
+            for i in self._index().get(key, ())
         )
 
     @property
@@ -148,11 +164,25 @@ class Shelf:
         return self.add(copy, self.read(name), HAND, {"from": name})
 
     def remove(self, name: str) -> None:
+        """Take a placement off the shelf; the last few can be brought back."""
         entry = self.named(name)
         rest = [i for i in self.items if i.name != name]
-        self._save(rest, rest[0].name if rest else "")
-        for path in (self.folder / entry.file, self._history_path(entry)):
-            path.unlink(missing_ok=True)
+        removed = [*self.removed, entry]
+        self._save(rest, rest[0].name if rest else "", removed[-MOST_REMOVED:])
+        for old in removed[:-MOST_REMOVED]:
+            for path in (self.folder / old.file, self._history_path(old)):
+                path.unlink(missing_ok=True)
+
+    def restore(self, file: str) -> str:
+        """Bring a removed placement back as the current one, with its history; its name."""
+        removed = list(self.removed)
+        entry = next((i for i in removed if i.file == file), None)
+        if entry is None:
+            raise ValueError("This placement was removed for good.")
+        name = _next_name(entry.name, {i.name for i in self.items})
+        back = Named(name, entry.file, entry.made_by, entry.facts)
+        self._save([*self.items, back], name, [i for i in removed if i is not entry])
+        return name
 
     def _write(self, path: Path, placement: Placement) -> None:
         write_text(path, placement_to_text(placement))
@@ -160,7 +190,7 @@ class Shelf:
 
     def _new_file(self, name: str) -> str:
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "placement"
-        taken = {i.file for i in self.items}
+        taken = {i.file for i in (*self.items, *self.removed)}
         return f"{_next_name(stem, {f.removesuffix('.json') for f in taken}, '-')}.json"
 
     def _history_path(self, entry: Named) -> Path:

@@ -190,6 +190,13 @@ def with_devices(placement: Placement, device_of: Mapping[str, str]) -> Placemen
     return Placement(placement.graph, placement.machine, device_of)
 
 
+def all_on(now: Studio, device: str) -> Placement:
+    """The placement on the screen with every op on one device, as far as pins and support allow."""
+    move = edits.assign(now.problem, now.state, now.model.graph.index, device)
+    changed = edits.applied(now.state, edits.Edit("", move.changes))
+    return with_devices(now.placement, changed.device_of)
+
+
 def edit(now: Studio, ops: Sequence[str], device: str) -> str:
     """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
 

@@ -23,6 +23,12 @@ for word in sys.argv[2:]:
     if word == "trace": raise KeyError("fault")
     if word == "kill": os.kill(os.getpid(), signal.SIGKILL)
     if word == "stubborn": signal.signal(signal.SIGTERM, signal.SIG_IGN); say(event="deaf")
+    if word == "polite":
+        signal.signal(signal.SIGTERM, lambda *_: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+        say(event="deaf")
+        signal.pause()
+        time.sleep(1)
+        say(event="result", value=2.5)
     if word == "hang": time.sleep(600)
 """
 
@@ -121,6 +127,14 @@ def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch
     until(tmp_path, job_id, lambda job: job.events)
     jobs.stop(tmp_path, job_id)
     assert ended(tmp_path, job_id).status == "cancelled"
+
+
+def test_cancel_pressed_twice_lets_a_job_give_what_it_has(tmp_path, start):
+    job_id = start("polite")
+    until(tmp_path, job_id, lambda job: job.last("deaf"))
+    jobs.stop(tmp_path, job_id)
+    jobs.stop(tmp_path, job_id)
+    assert ended(tmp_path, job_id).result["value"] == 2.5
 
 
 def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):

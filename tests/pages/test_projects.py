@@ -137,6 +137,7 @@ def test_names_on_the_shelf_are_unique_and_files_are_safe():
     with pytest.raises(ValueError, match="needs a name"):
         shelf.rename("../../a/b 2", "  ")
     shelf.remove("../../a/b")
+    assert [i.name for i in shelf.items] == ["../../a/b 2", "../../a/b 3"]
     assert shelf.current.name == "../../a/b 2"
 
 
@@ -195,3 +196,32 @@ def test_a_session_of_another_living_server_counts_until_it_is_silent(tmp_path):
 def test_a_damaged_claim_counts_as_none(tmp_path):
     (tmp_path / "owner.json").write_text("[")
     assert owner.claim(tmp_path, "one", always)
+
+
+def test_a_removed_placement_comes_back_with_its_history():
+    shelf, problem = shelf_of(projects.create()), diamond()
+    shelf.add("heft", everywhere(problem), "heft")
+    shelf.add("mine", everywhere(problem, "cpu:1"), HAND)
+    history = History().add(Edit("a move", (("a_conv", "cpu:0", "cpu:1"),)))
+    shelf.keep_history("mine", history)
+    shelf.remove("mine")
+    assert [i.name for i in shelf.items] == ["heft"] and shelf.current.name == "heft"
+    assert shelf.add("mine", everywhere(problem), HAND) == "mine"
+    (gone,) = shelf.removed
+    assert shelf.restore(gone.file) == "mine 2" and shelf.current.name == "mine 2"
+    assert shelf.history("mine 2") == history and not shelf.removed
+    assert shelf.read("mine 2").device_of["a_conv"] == "cpu:1"
+    assert shelf.read("mine").device_of["a_conv"] == "cpu:0" and not shelf.history("mine").done
+
+
+def test_only_the_last_removed_placements_are_kept():
+    shelf, problem = shelf_of(projects.create()), diamond()
+    for number in range(8):
+        shelf.add(f"p{number}", everywhere(problem), HAND)
+    files = [i.file for i in shelf.items]
+    for number in range(7):
+        shelf.remove(f"p{number}")
+    assert [i.name for i in shelf.removed] == [f"p{n}" for n in range(2, 7)]
+    assert [(shelf.folder / file).exists() for file in files] == [False] * 2 + [True] * 6
+    with pytest.raises(ValueError, match="removed for good"):
+        shelf.restore(files[0])

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import commands, frame, opening, workbench
+from pages.ui import frame, opening, workbench
 from pages.ui.messages import plain_errors
 from pages.ui.studio import studio
 
@@ -13,5 +13,4 @@ with st.sidebar:
 with plain_errors():
     opening.summary(now)
     workbench.show(numbers=False)
-    with st.expander("The same on the command line"):
-        st.code(commands.text(commands.inspect(now.project)), language="bash", wrap_lines=True)
+    opening.command_line()

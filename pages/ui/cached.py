@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from pages.ui.kept import by_identity
-from placement import loaders
 from placement import pipeline as pl
 from placement.bounds import lower_bound
 from placement.core.fingerprint import fingerprint_of
@@ -27,7 +26,6 @@ from placement.core.violations import violations as violations_of
 from placement.hints import Hint
 from placement.levers import Lever
 from placement.levers import levers as levers_of
-from placement.loaders import SymbolicDim
 from placement.memory import MemoryCurve, memory_over_time
 from placement.pipeline import Conditions, Simulated
 from profiling.devices import missing_devices
@@ -261,12 +259,3 @@ def placers() -> list[dict[str, Any]]:
 @st.cache_data(show_spinner=False)
 def samples() -> list[dict[str, Any]]:
     return pl.samples()
-
-
-def symbolic_dims(source: str) -> tuple[SymbolicDim, ...]:
-    return _symbolic_dims(source, stamp(source))
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _symbolic_dims(source: str, when: str) -> tuple[SymbolicDim, ...]:
-    return loaders.symbolic_dims(source)

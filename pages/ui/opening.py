@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, units, words
+from pages.ui import cached, choices, commands, units, words
 from pages.ui.studio import Studio
 from placement import loaders
 from placement.core.graph import Graph, Tensor
+from placement.loaders import SymbolicDim
 
 NOTHING = "Choose…"
 
@@ -80,10 +81,9 @@ def dimension_fields(now: Studio) -> None:
             )
 
 
-def symbolic_dims(now: Studio) -> tuple[Any, ...]:
-    if now.settings.model_kind == "sample" or not now.project.source.endswith(".onnx"):
-        return ()
-    return cached.symbolic_dims(now.project.source)
+def symbolic_dims(now: Studio) -> tuple[SymbolicDim, ...]:
+    """The sizes that the model's file leaves open, where its format knows such."""
+    return getattr(now.model.executable, "symbolic_dims", ())
 
 
 def _open_sample(key: str, drawn: str) -> None:
@@ -202,3 +202,14 @@ def _ends(word: str, tensors: tuple[Tensor, ...]) -> None:
     shown = [f"{t.name} {list(t.shape) if t.shape is not None else '?'}" for t in tensors[:2]]
     more = f" and {len(tensors) - 2} more" if len(tensors) > 2 else ""
     st.caption(words.plain(f"{word}: {', '.join(shown)}{more}", 120))
+
+
+@st.fragment
+def command_line() -> None:
+    """What opens the model in a terminal, drawn once somebody looks: the browser fetches more for a
+    line of code than for the rest of the page."""
+    box = st.expander("The same on the command line", key="inspect-open", on_change="rerun")
+    if box.open:
+        with box:
+            line = commands.text(commands.inspect(choices.project()))
+            st.code(line, language="bash", wrap_lines=True)

@@ -9,25 +9,29 @@ import onnx
 
 from placement.core.fingerprint import fingerprint_of
 from placement.core.model import Model
-from placement.loaders._onnx_external import check_external, external_bytes, load_external
+from placement.loaders import SymbolicDim
+from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
+from placement.loaders._onnx_external import ExternalFiles, external_bytes, load_external
 from placement.loaders._onnx_graph import build_graph
 from placement.loaders._onnx_limits import MAX_FILE_BYTES
 from placement.loaders._onnx_prepare import prepare
-from placement.loaders._onnx_read import parse_onnx, read_bytes
+from placement.loaders._onnx_read import parse_with_external, read_bytes
 
 
 @dataclass(frozen=True)
 class OnnxExecutable:
     """An ONNX file with sizes for its symbolic dimensions.
 
-    `file_hash` is the SHA-256 of the file as it was opened and `external` the (name, bytes,
-    modification time in ns) of its data files; `model_proto` refuses files that have changed since.
+    `file_hash` is the SHA-256 of the file as it was opened and `external` its data files;
+    `model_proto` refuses files that have changed since. `symbolic_dims` are the dimensions that the
+    file leaves open, whatever `dims` says of them.
     """
 
     path: Path
     dims: tuple[tuple[str, int], ...]
     file_hash: str
-    external: tuple[tuple[str, int, int], ...]
+    external: ExternalFiles
+    symbolic_dims: tuple[SymbolicDim, ...] = ()
 
     @property
     def format(self) -> str:
@@ -49,11 +53,8 @@ class OnnxExecutable:
         of 2 GiB it is left in its files, relative to `base_dir`.
         """
         data = read_bytes(self.path)
-        model = parse_onnx(data, self.path)
-        if (
-            hashlib.sha256(data).hexdigest() != self.file_hash
-            or check_external(model, self.path) != self.external
-        ):
+        model, external = parse_with_external(data, self.path)
+        if hashlib.sha256(data).hexdigest() != self.file_hash or external != self.external:
             raise ValueError(f"{self.path.name!r} has changed since it was opened; open it again.")
         if self.external and len(data) + external_bytes(model) <= MAX_FILE_BYTES:
             load_external(model, self.path)
@@ -63,11 +64,12 @@ class OnnxExecutable:
 def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     """The model in a file, named after the file's stem."""
     data = read_bytes(path)
-    model = parse_onnx(data, path)
-    external = check_external(model, path)
+    model, external = parse_with_external(data, path)
+    drop_constant_inputs(model)
+    symbolic = dims_of(model)
     prepared, notes = prepare(model, dims, path.stem)
     graph, more = build_graph(prepared, path.stem)
     executable = OnnxExecutable(
-        path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external
+        path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic
     )
     return Model(graph, executable, notes=(*notes, *more))

@@ -8,9 +8,12 @@ import onnx
 
 from placement.loaders._onnx_limits import all_tensors, num_bytes
 
+# Name, bytes and modification time in ns of each.
+ExternalFiles = tuple[tuple[str, int, int], ...]
 
-def check_external(model: onnx.ModelProto, path: Path) -> tuple[tuple[str, int, int], ...]:
-    """(file, size, modification time) of each data file; ValueError where one must not be read."""
+
+def check_external(model: onnx.ModelProto, path: Path) -> ExternalFiles:
+    """The data files of a model; ValueError where one must not be read."""
     found = {}
     for tensor in all_tensors(model):
         if tensor.data_location == onnx.TensorProto.EXTERNAL:

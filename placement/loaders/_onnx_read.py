@@ -6,7 +6,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from placement.loaders._files import regular_file
-from placement.loaders._onnx_external import check_external
+from placement.loaders._onnx_external import ExternalFiles, check_external
 from placement.loaders._onnx_limits import MAX_FILE_BYTES, check_limits
 from placement.loaders._onnx_text import check_text
 
@@ -29,6 +29,11 @@ def read_bytes(path: Path) -> bytes:
 
 def parse_onnx(data: bytes, path: Path) -> onnx.ModelProto:
     """Parse and check what `read_bytes` returned for `path`."""
+    return parse_with_external(data, path)[0]
+
+
+def parse_with_external(data: bytes, path: Path) -> tuple[onnx.ModelProto, ExternalFiles]:
+    """The same with the model's data files."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
@@ -49,5 +54,4 @@ def parse_onnx(data: bytes, path: Path) -> onnx.ModelProto:
         )
     check_text(model, path.name)
     check_limits(model, path.name)
-    check_external(model, path)
-    return model
+    return model, check_external(model, path)

@@ -98,6 +98,13 @@ def finished_run(project, **changes):
     return folder.name
 
 
+def test_the_model_page_shows_its_command_line_once_it_is_asked_for():
+    app, _ = opened()
+    assert not app.code
+    app.session_state["inspect-open"] = True
+    assert "inspect onnx-inception-v2 --json" in checked(app.run()).code[0].value
+
+
 def open_id(app):
     """The project that the address names."""
     value = app.query_params["project"]

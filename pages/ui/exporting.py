@@ -38,10 +38,11 @@ MEASURED = "Formats with times also hold the newest run of exactly this placemen
 @st.fragment(key="export")
 @plain_errors()
 def show() -> None:
-    """The list of formats with its buttons, closed at first."""
-    now = studio()
-    with st.expander("Export"):
-        _formats(now)
+    """The list of formats with its buttons, drawn where somebody has opened it."""
+    box = st.expander("Export", key="export-open", on_change="rerun")
+    if box.open:
+        with box:
+            _formats(studio())
 
 
 def _formats(now: Studio) -> None:

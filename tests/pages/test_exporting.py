@@ -23,6 +23,7 @@ def squeezenet():
     project.change(model="onnx-squeezenet")
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
+    app.session_state["export-open"] = True
     app.run()
     app.switch_page("pages/place.py").run()
     return checked(app), project
@@ -84,6 +85,7 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     project.change(model_kind="path", model=str(path))
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
+    app.session_state["export-open"] = True
     checked(app.run())
     app = checked(app.selectbox(key="export-format").set_value("split-onnx").run())
     assert "has no executable side" in texts(app)

@@ -289,7 +289,8 @@ def test_open_dimensions_have_fields_with_their_defaults(tmp_path):
     checked(field.set_value(4).run())
     assert dict(project.settings.dims) == {"batch": 4}
     assert any("In: x [4, 8]" in str(c.value).replace("\\", "") for c in app.caption)
-    assert "--dim batch=4" in app.code[-1].value
+    app.session_state["inspect-open"] = True
+    assert "--dim batch=4" in checked(app.run()).code[-1].value
 
 
 def test_more_lanes_than_cores_are_refused():

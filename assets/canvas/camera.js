@@ -11,12 +11,13 @@ Object.assign(Canvas.prototype, {
     const ratio = window.devicePixelRatio || 1;
     this.overlay.width = Math.round(width * ratio);
     this.overlay.height = Math.round(height * ratio);
-    // vis-network rescales with its container; we keep scale and centre as they were, or the
-    // first sight as long as nobody has looked elsewhere.
+    // vis-network rescales with its container and ends its animation; we keep scale and centre as
+    // they were or were about to be, or the first sight as long as nobody has looked elsewhere.
     const [scale, position] = [this.net.getScale(), this.net.getViewPosition()];
     this.net.setSize(`${width}px`, `${height}px`);
-    const camera = this.firstSight ? this.cameraFor(true) : { scale, position };
-    this.net.moveTo({ ...camera, animation: false });
+    const still = this.firstSight ? this.cameraFor(true) : { scale, position };
+    this.net.moveTo({ ...(this.aim ?? still), animation: false });
+    this.aim = null;
     this.net.redraw();
   },
 

@@ -25,6 +25,7 @@ Object.assign(Canvas.prototype, {
     if (!chrome.gesturePanel.hidden) chrome.closeGestures();
     else if (this.gestures.active) this.gestures.finish();
     else if (!chrome.laying.hidden) this.cancelLayout();
+    else if (!this.finder.bar.hidden) this.finder.close();
     else if (this.model.hasSelection()) this.select([]);
     else {
       this.ringShown = false;

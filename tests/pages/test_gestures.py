@@ -1,0 +1,144 @@
+"""Gestures of the picture in the studio itself, as its pages apply them; no browser is involved."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import canvas, projects
+from pages.ui.studio import Studio
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+class Session:
+    """One session of the studio on a small network, and the edits that its browser sends."""
+
+    def __init__(self, monkeypatch, page="model"):
+        self.queue = []
+        monkeypatch.setattr(canvas, "read_ops", self._read)
+        self.project = projects.create()
+        self.project.change(model="onnx-squeezenet", machine="null-2")
+        self.app = AppTest.from_file(str(APP), default_timeout=120)
+        self.app.query_params["project"] = self.project.id
+        self.app.run()
+        if page != "model":
+            self.app.switch_page(f"pages/{page}.py").run()
+
+    def _read(self, key, *, session, after):
+        return [op for op in self.queue if op["n"] > after]
+
+    def send(self, kind, **more):
+        self.queue.append({"n": len(self.queue) + 1, "kind": kind, **more})
+        self.app.run()
+        assert not self.app.exception, self.app.exception[0].message
+
+    def search(self, text, by="name", at=-1, take_all=False):
+        self.send("search", text=text, by=by, at=at, all=take_all)
+        return self.app.session_state["search_answer"]
+
+    @property
+    def now(self):
+        return Studio(self.project, self.project.settings)
+
+    def kept(self, key, default):
+        try:
+            return self.app.session_state[key]
+        except KeyError:
+            return default
+
+    @property
+    def selection(self):
+        return list(self.kept("selection", ()))
+
+    @property
+    def focus(self):
+        return self.kept("focus", 0)
+
+    def node(self, number):
+        """Id and op of the n-th op."""
+        return f"o{number}", self.now.model.graph.ops[number].name
+
+    def device(self, name):
+        return self.now.placement.device_of[name]
+
+
+@pytest.fixture
+def session(monkeypatch):
+    return Session(monkeypatch)
+
+
+def test_selections_are_set_added_to_and_toggled(session):
+    (one, first), (two, second) = session.node(3), session.node(5)
+    session.send("select", nodes=[one], how="set")
+    session.send("select", nodes=[one, two], how="add")
+    assert session.selection == [first, second]
+    session.send("select", nodes=[one], how="toggle")
+    assert session.selection == [second]
+    session.send("select", nodes=[one], how="toggle")
+    assert set(session.selection) == {first, second}
+    session.send("widen", way="alike")
+    kinds = {op.name: op.kind for op in session.now.model.graph.ops}
+    wanted = {kinds[first], kinds[second]}
+    assert set(session.selection) == {name for name, kind in kinds.items() if kind in wanted}
+
+
+def test_a_search_counts_first_then_goes_to_a_match_and_opens_its_block(session):
+    session.send("collapse_all")
+    told = session.search("Conv", "type")
+    assert (told["at"], told["note"]) == (-1, "") and told["total"] > 9
+    assert session.selection == [] and session.focus == 0
+    total = session.search("Conv", "type")["total"]
+    assert session.search("Conv", "type", at=total)["at"] == 0, "it goes round"
+    [found] = session.selection
+    graph = session.now.model.graph
+    assert graph.ops[graph.index[found]].kind == "Conv"
+    assert session.focus == 1
+    opened = frozenset(session.app.session_state["expanded"])
+    assert canvas.all_visible(graph, opened, [found])
+    session.search("Conv", "type", take_all=True)
+    assert len(session.selection) == total and session.focus == 2
+    assert session.search("nothing like it")["note"] == "No match"
+    assert "no regular expression" in session.search("(", "regex")["note"]
+    assert len(session.selection) == total, "what finds nothing changes nothing"
+
+
+def test_pinned_ops_stay_until_they_are_let_go(session):
+    node, name = session.node(4)
+    home = session.device(name)
+    away = next(i for i, d in enumerate(session.now.machine.devices) if d.name != home)
+    session.send("select", nodes=[node], how="set")
+    session.send("pin", nodes=None)
+    assert session.now.pins[name] == home
+    session.send("assign", nodes=[node], device=away)
+    assert session.device(name) == home
+    assert any("pinned" in str(w.value) for w in session.app.warning)
+    session.send("unpin", nodes=[node])
+    session.send("assign", nodes=None, device=away)
+    assert session.device(name) != home and not session.now.pins
+    for _ in range(3):
+        session.send("undo")
+    assert session.device(name) == home and not session.now.pins
+    for _ in range(3):
+        session.send("redo")
+    assert session.device(name) != home
+
+
+def test_a_device_that_is_gone_by_now_changes_nothing(session):
+    before = dict(session.now.placement.device_of)
+    session.send("assign", nodes=["o3"], device=17)
+    assert dict(session.now.placement.device_of) == before
+
+
+def test_the_picture_of_a_comparison_can_be_looked_at_only(monkeypatch):
+    session = Session(monkeypatch, page="compare")
+    before = dict(session.now.placement.device_of)
+    session.send("select", nodes=["o3"], how="set")
+    session.send("assign", nodes=None, device=1)
+    session.send("pin", nodes=None)
+    assert dict(session.now.placement.device_of) == before and not session.now.pins

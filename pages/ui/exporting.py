@@ -30,9 +30,13 @@ FIRST = (
     "chrome-trace",
     "perfetto-trace",
 )
+POLL_S = 2.0
 SEVERAL = "Several files in one archive."
 PNG_HELP = "The picture as it is on the screen now, with the colours' meaning below it."
 MEASURED = "Formats with times also hold the newest run of exactly this placement, if there is one."
+
+# By project and format; downloads are made in threads that have no session.
+_refused: dict[tuple[str, str], str] = {}
 
 
 @st.fragment(key="export")
@@ -80,6 +84,7 @@ def _formats(now: Studio) -> None:
     st.caption(words.plain(summary) + (f" {SEVERAL}" if found.suffix == ".zip" else ""))
     if reason:
         st.info(words.plain(reason))
+    _refusal(now.project.id, found.name)
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)
     line = commands.export(now.project, path, found.name, file_name(now, found))
@@ -97,8 +102,26 @@ def file_name(now: Studio, found: Exporter) -> str:
     return safe.encode("ascii", "ignore").decode()[-120:].lstrip("._-") + found.suffix
 
 
+@st.fragment(run_every=POLL_S)
+def _refusal(project_id: str, format: str) -> None:
+    """Why the last download of this format came to nothing; the browser tells only that it did."""
+    reason = _refused.get((project_id, format))
+    if reason:
+        st.error(words.plain(reason))
+
+
 def content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
-    """The file's bytes, made when somebody asks for them; outside of a session, so from disk."""
+    """The file's bytes, made when somebody asks for them; a refusal is kept to be shown."""
+    _refused.pop((project.id, format), None)
+    try:
+        return _content(project, format, expanded)
+    except (ValueError, MemoryError) as error:
+        _refused[project.id, format] = str(error) or "There is not enough memory for this file."
+        raise
+
+
+def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
+    """Made outside of a session, so from what is on disk."""
     now = Studio(project, project.settings)
     current = now.shelf.current
     if current is None:

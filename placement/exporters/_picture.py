@@ -82,10 +82,20 @@ def picture(export: Export) -> Picture:
         tuple(legend),
         corner,
         size,
-        f"{problem.graph.name} on {problem.machine.name}"
-        + (f", placement {export.label}" if export.label else ""),
+        headline(export),
         account(export),
     )
+
+
+def headline(export: Export) -> str:
+    """What is placed on what; very long names give way in the middle."""
+    graph, machine = export.problem.graph.name, export.problem.machine.name
+    placed = f", placement {_shortened(export.label)}" if export.label else ""
+    return f"{_shortened(graph)} on {_shortened(machine)}{placed}"
+
+
+def _shortened(name: str, most: int = 48) -> str:
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - most // 2 :]}"
 
 
 def account(export: Export) -> str:

@@ -39,6 +39,20 @@ def text(x: float, y: float, words: str, **attributes: str | float) -> str:
     return element("text", plain(words), x=x, y=y, **attributes)
 
 
+def fitted(x: float, y: float, words: str, size: float, room: float, **more: str | float) -> str:
+    """Text of a font size that is squeezed where it may be wider than `room`, whatever the font."""
+    words = " ".join(words.split())
+    squeezed: dict[str, str | float] = {}
+    if wide(words, size) > room:
+        squeezed = {"textLength": room, "lengthAdjust": "spacingAndGlyphs"}
+    return text(x, y, words, font_size=size, **squeezed, **more)
+
+
+def wide(words: str, size: float) -> float:
+    """How wide text of a font size may be in the widest of common fonts."""
+    return size * sum(0.66 if ord(sign) < 0x2E80 else 1.0 for sign in words)
+
+
 def title(words: str) -> str:
     """What a viewer shows while the pointer is on the element around it."""
     return element("title", plain(words))

@@ -33,9 +33,11 @@ class GraphSvg:
 
 
 def _drawing(shown: Picture) -> str:
-    keys, key_rows = _legend(shown.legend, max(LEAST_WIDTH, shown.size[0]))
+    needed = 40 + max(svg.wide(shown.headline, 16), svg.wide(shown.account, 12))
+    total = max(LEAST_WIDTH, needed, shown.size[0])
+    keys, key_rows = _legend(shown.legend, total)
     head = HEAD + 22 * (key_rows - 1)
-    (left, top), (width, height) = shown.corner, shown.size
+    (left, top), (_, height) = shown.corner, shown.size
     moved = f"translate({svg.number(-left)} {svg.number(head - top)})"
     body = [
         svg.text(20, 26, shown.headline, font_size=16, font_weight=600),
@@ -43,8 +45,7 @@ def _drawing(shown: Picture) -> str:
         *keys,
         svg.element("g", "\n".join(_graph(shown)), transform=moved),
     ]
-    total = max(LEAST_WIDTH, width), head + height
-    return svg.document(*total, body, f"{shown.headline}. {shown.account}")
+    return svg.document(total, head + height, body, f"{shown.headline}. {shown.account}")
 
 
 def _legend(legend: tuple[Key, ...], width: float) -> tuple[list[str], int]:
@@ -83,9 +84,8 @@ def _frame(box: Box) -> str:
         fill_opacity=0.035,
         stroke=svg.FRAME,
     )
-    label = svg.text(
-        box.left + 12, box.top + HEADER / 2 + 5, box.label, font_size=12.5, font_weight=600
-    )
+    at = (box.left + 12, box.top + HEADER / 2 + 5)
+    label = svg.fitted(*at, box.label, 12.5, box.width - 24, font_weight=600)
     return svg.element("g", (svg.title(box.title), outline, label))
 
 
@@ -126,9 +126,10 @@ def _node(node: Node, mix: Mix, colours: tuple[str, ...], critical: bool) -> str
     if not node.subtitle:
         first = round(node.height / 2 + 4)
     # A drawing of its own cuts off what does not fit, whatever the font.
-    words = svg.text(inset, first, node.label, font_size=12.5, font_weight=600)
+    room = node.width - inset - 10
+    words = svg.fitted(inset, first, node.label, 12.5, room, font_weight=600)
     if node.subtitle:
-        words += svg.text(inset, second, node.subtitle, font_size=10.5, fill_opacity=0.75)
+        words += svg.fitted(inset, second, node.subtitle, 10.5, room, fill_opacity=0.75)
     parts.append(
         svg.element(
             "svg", words, x=x, y=y, width=node.width - 6, height=node.height, overflow="hidden"

@@ -26,14 +26,7 @@ VIS = "lib/vis-9.1.2/vis-network.min.js"
 OPTIONS: dict[str, Any] = {
     "physics": {"enabled": False},
     "layout": {"improvedLayout": False},
-    "nodes": {
-        "fixed": True,
-        "margin": 8,
-        "borderWidth": 1.4,
-        "borderWidthSelected": 3,
-        "shapeProperties": {"borderRadius": 6},
-        "font": {"size": 13, "face": svg.FONT, "color": svg.TEXT, "multi": False},
-    },
+    "nodes": {"fixed": True},
     "interaction": {"dragNodes": False, "hover": True, "tooltipDelay": 150, "keyboard": False},
 }
 
@@ -80,28 +73,31 @@ def _network(shown: Picture) -> "Network":
         where = ", ".join(f"{names[d]}: {n} ops" if node.group >= 0 else names[d] for d, n in mix)
         net.add_node(
             node.id,
-            label=_readable(f"{node.label}\n{node.subtitle}".strip()),
+            label=_readable(node.label),
             title=_readable(f"{node.title}\n{where}"),
-            shape="box",
+            shape="custom",
             x=node.x,
             y=node.y,
+            w=node.width,
+            h=node.height,
+            sub=_readable(node.subtitle),
+            closed=node.group >= 0,
+            mix=mix,
+            critical=i in shown.critical,
             color=_colour(shown, i),
-            widthConstraint=node.width - 16,
-            heightConstraint={"minimum": node.height - 16, "valign": "middle"},
         )
     return net
 
 
-def _colour(shown: Picture, i: int) -> dict[str, Any]:
+def _colour(shown: Picture, i: int) -> dict[str, str]:
     mix = shown.mixes[i]
     one = shown.colours[mix[0][0]] if len(mix) == 1 else None
     ground = svg.blend(svg.BACKGROUND, one, TINT) if one else svg.NEUTRAL
-    same = {"background": ground, "border": one or svg.FAINT}
-    return {**same, "highlight": {**same, "border": svg.TEXT}, "hover": same}
+    return {"background": ground, "border": one or svg.FAINT}
 
 
 def _drawing(shown: Picture) -> dict[str, Any]:
-    """What the page draws itself: frames and edges beneath the nodes, mixes and marks on them."""
+    """What the page draws beneath the nodes: frames and edges."""
     nodes = shown.view.nodes
     return {
         "frames": [
@@ -119,15 +115,8 @@ def _drawing(shown: Picture) -> dict[str, Any]:
             }
             for line in shown.lines
         ],
-        "bars": [
-            [n.x - n.width / 2, n.y + n.height / 2 - 7, n.width, shown.mixes[i]]
-            for i, n in enumerate(nodes)
-            if len(shown.mixes[i]) > 1
-        ],
-        "marks": [
-            [nodes[i].x - nodes[i].width / 2, nodes[i].y - nodes[i].height / 2]
-            for i in sorted(shown.critical)
-        ],
+        "corner": shown.corner,
+        "size": shown.size,
         "colours": shown.colours,
     }
 

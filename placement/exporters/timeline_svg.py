@@ -11,7 +11,7 @@ from placement.critical import critical_path
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
 from placement.exporters._files import write_text
-from placement.exporters._picture import account
+from placement.exporters._picture import account, headline
 from placement.exporters._view import colours
 
 WIDTH, LABELS, RIGHT = 1280.0, 190.0, 24.0
@@ -36,22 +36,20 @@ class TimelineSvg:
 
 
 def _drawing(export: Export) -> str:
-    problem, found = export.problem, export.timelines
+    found = export.timelines
     longest_s = max(t.step_s for _, t in found)
     longest_s = max([longest_s, *(s.end_s for _, t in found for s in t.spans)]) or 1e-9
-    headline = f"{problem.graph.name} on {problem.machine.name}"
-    headline += f", placement {export.label}" if export.label else ""
-    said = account(export)
+    titled, said = headline(export), account(export)
     body = [
-        svg.text(20, 26, headline, font_size=16, font_weight=600),
-        svg.text(20, 46, f"{said} Outlined in red: the critical path.", font_size=12),
+        svg.fitted(20, 26, titled, 16, WIDTH - 40, font_weight=600),
+        svg.fitted(20, 46, f"{said} Outlined in red: the critical path.", 12, WIDTH - 40),
     ]
     top = HEAD
     for title, timeline in found:
         rows = _rows(export, timeline)
         body += _panel(export, title, timeline, rows, top, longest_s)
         top += PANEL_HEAD + ROW * len(rows) + AXIS
-    return svg.document(WIDTH, top, body, f"{headline}. {said}")
+    return svg.document(WIDTH, top, body, f"{titled}. {said}")
 
 
 def _rows(export: Export, timeline: Timeline) -> list[str]:
@@ -76,7 +74,7 @@ def _panel(
     for row, y in at.items():
         yield svg.element(
             "svg",
-            svg.title(row) + svg.text(0, ROW / 2 + 4, row, font_size=12),
+            svg.title(row) + svg.fitted(0, ROW / 2 + 4, row, 12, LABELS - 40),
             x=20,
             y=y,
             width=LABELS - 30,

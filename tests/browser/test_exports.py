@@ -14,11 +14,11 @@ from tests.browser.studio import choose, drawn, go
 from tests.exporters.exports import HOSTILE, export_of, hostile_model, written
 
 PIXEL = """(canvas, id) => {
-  const at = graph.net.canvasToDOM(graph.net.getPosition(id));
-  const box = graph.net.getBoundingBox(id);
+  const node = graph.nodes.get(id);
+  const spot = { x: node.x - node.w / 2 + 9, y: node.y + node.h / 2 - 4 };
+  const at = graph.net.canvasToDOM(spot);
   const zoom = canvas.width / canvas.clientWidth;
-  const x = graph.net.canvasToDOM({ x: box.left + 12, y: 0 }).x;
-  const [r, g, b] = canvas.getContext("2d").getImageData(x * zoom, at.y * zoom, 1, 1).data;
+  const [r, g, b] = canvas.getContext("2d").getImageData(at.x * zoom, at.y * zoom, 1, 1).data;
   return "#" + [r, g, b].map((v) => v.toString(16).padStart(2, "0")).join("");
 }"""
 

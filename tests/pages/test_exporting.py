@@ -115,3 +115,18 @@ def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
         label = path.stem
         assert label == now.named.name
         assert out.read_bytes() == exporting.content(project, name, expanded)
+
+
+def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
+    """The browser only tells that there is no file; the panel says the reason."""
+    app, project = squeezenet
+
+    def refuse(*arguments):
+        raise ValueError("'m.onnx' has changed since it was opened; open it again.")
+
+    monkeypatch.setattr(exporting, "write", refuse)
+    with pytest.raises(ValueError, match="has changed"):
+        exporting.content(project, "json", frozenset())
+    assert "has changed since it was opened" in texts(checked(app.run()))
+    other = checked(app.selectbox(key="export-format").set_value("csv").run())
+    assert "has changed" not in texts(other), "another format did not fail"

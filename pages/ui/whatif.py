@@ -28,6 +28,9 @@ from placement.what_if import Conditions
 # Kernels times placements up to which the others are predicted at every move of a slider.
 AT_ONCE = 20_000
 MOST_DEVICES = 16
+# Less of a difference than this is none, because it is not even shown.
+NOTICEABLE = 5e-4
+ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
 
 
 @dataclass(frozen=True)
@@ -118,9 +121,10 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
     cells[1].metric(
         f"Time per {per} as it is",
         units.seconds(case.before_s, unit),
-        f"times {now.costs}",
+        ORIGIN[now.problem.costs.origin],
         delta_color="off",
         delta_arrow="off",
+        help=f"Simulated, with times {now.costs}.",
     )
     cells[2].metric(
         "Allowed there",
@@ -133,7 +137,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
 
 
 def _change(ratio: float) -> str:
-    if abs(ratio - 1.0) < 5e-4:
+    if abs(ratio - 1.0) < NOTICEABLE:
         return "no change"
     return f"{abs(ratio - 1.0):.1%} {'longer' if ratio > 1 else 'shorter'}"
 
@@ -194,7 +198,7 @@ def is_better(best: Case, case: Case) -> bool:
     """Whether a placement is better there: allowed where this one is not, or faster."""
     if bool(best.broken) != bool(case.broken):
         return not best.broken
-    return best.after_s < case.after_s * (1 - standing.SAME)
+    return best.after_s < case.after_s * (1 - NOTICEABLE)
 
 
 def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
@@ -203,7 +207,7 @@ def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
     if not is_better(best, case):
         if case.broken:
             return "No other placement of this project is allowed there either."
-        return f"Of the {len(cases)} placements of this project this one would be the best there."
+        return f"None of the {len(cases) - 1} other placements would be better there than this one."
     reach = f"**{words.plain(best.name)}** would be best: {units.seconds(best.after_s, unit)}"
     if case.broken:
         return f"Of the placements that are allowed there, {reach}."

@@ -105,7 +105,10 @@ def _pace(now: Studio) -> None:
     st.subheader("Who sets the pace", help=words.PACE)
     loads = loads_s(now.problem, now.simulated.schedule)
     ranked = sorted(loads, key=lambda name: -loads[name])
-    busy = [f"{words.plain(gantt.shown(n))} {units.seconds(loads[n], now.problem.unit)}" for n in ranked[:6]]
+    busy = [
+        f"{words.plain(gantt.shown(n))} {units.seconds(loads[n], now.problem.unit)}"
+        for n in ranked[:6]
+    ]
     st.markdown(
         f"**{words.plain(gantt.shown(ranked[0]))} has most to do for each sample, so it sets the pace.**"
         f" Work per sample, predicted: {', '.join(busy)}."

@@ -57,7 +57,11 @@ def _model(now: Studio) -> Step:
             "place",
         )
     if now.is_estimate and now.can_measure:
-        return Step("Times are estimates so far. Measure this network here: Devices", "devices")
+        return Step(
+            "Times are estimates so far. Measure this network on this computer: Devices", "devices"
+        )
+    if len(now.shelf.items) > 1:
+        return _place(now)
     return Step("Let a method place this network, or move ops by hand: Place", "place")
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect
 
 from tests.browser.serving import ROOT
 
@@ -47,10 +47,17 @@ def select(page: Page, number: int) -> dict:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a Streamlit select box."""
+    """Pick an option of a Streamlit select box, which a redraw may close once it is open."""
     box = page.get_by_role("combobox", name=re.compile(label)).first
-    box.click()
-    page.get_by_role("option", name=option, exact=True).click()
+    wanted = page.get_by_role("option", name=option, exact=True)
+    for _ in range(3):
+        box.click()
+        try:
+            wanted.click(timeout=10_000)
+        except TimeoutError:
+            continue
+        return
+    wanted.click()
 
 
 def upload(page: Page, path: str) -> None:

@@ -10,7 +10,8 @@ SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
 def button(page, name):
-    return page.get_by_role("button", name=name, exact=True).first
+    exact = isinstance(name, str)
+    return page.get_by_role("button", name=name, exact=exact).first
 
 
 def opened(page):
@@ -68,6 +69,20 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
     until(page, SAME, before)
     button(page, "Redo").click()
     until(page, SAME, by_rule)
+
+
+def test_a_new_placement_is_started_deleted_and_brought_back(page):
+    before = opened(page)
+    button(page, re.compile("^Edit")).click()
+    button(page, "Start").click()
+    until(page, SAME, [66, 0])
+    restored = button(page, re.compile("Bring back manual"))
+    for name, shown in (("Delete", before), (restored, [66, 0])):
+        wanted = button(page, name) if isinstance(name, str) else name
+        if not wanted.is_visible():
+            button(page, re.compile("^Edit")).click()
+        wanted.click()
+        until(page, SAME, shown)
 
 
 def test_a_method_places_the_selection_and_nothing_else(page):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pages.ui import pins, projects, studio
+from pages.ui import cached, pins, projects, studio
 from placement import pinning
 from placement.core.placement import Placement
 from tests.pages.problems import diamond
@@ -139,3 +139,13 @@ def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
         assert now(project).state == expected
     studio.go_to(now(project), 21)
     assert now(project).state == states[20] and len(now(project).history.undone) == 40
+
+
+def test_hints_leave_pinned_ops_where_they_are(project):
+    project.change(model="onnx-squeezenet")
+    studio.edit(now(project), list(now(project).placement.device_of), "null:0")
+    found = cached.hints(now(project).pinned_problem, now(project).placement)
+    assert found
+    pins.pin(now(project), found[0].ops)
+    later = cached.hints(now(project).pinned_problem, now(project).placement)
+    assert all(not set(found[0].ops) & set(hint.ops) for hint in later)

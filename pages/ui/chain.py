@@ -110,7 +110,8 @@ def _pace(now: Studio) -> None:
         for n in ranked[:6]
     ]
     st.markdown(
-        f"**{words.plain(gantt.shown(ranked[0]))} has most to do for each sample, so it sets the pace.**"
+        f"**{words.plain(gantt.shown(ranked[0]))} has most to do for each sample, so it sets the"
+        " pace.**"
         f" Work per sample, predicted: {', '.join(busy)}."
     )
 

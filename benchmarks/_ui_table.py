@@ -84,9 +84,9 @@ def text(found: Found) -> str:
 
 def _load_lines(found: Found) -> list[str]:
     sides = list(dict.fromkeys(side for loads in found.loads.values() for side in loads))
-    yield_again = f"{STUDIO}, again"
+    again = f"{STUDIO}, again"
     lines = [
-        f"| seconds to the settled picture | {' | '.join(sides)} | {yield_again} |",
+        f"| seconds to the settled picture | {' | '.join(sides)} | {again} |",
         "|---" * (len(sides) + 2) + "|",
     ]
     for file, loads in found.loads.items():

@@ -35,7 +35,7 @@ QUICK_HELP = (
     "Tries every method that answers almost at once on a model of this size. Each result becomes a"
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
-MS, MAX_HEIGHT, ROW = 1e-3, 420, 35
+MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
 WIDTHS = {
     "Predicted": 82,
     "At least": 74,

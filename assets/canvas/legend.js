@@ -42,6 +42,10 @@ class Legend {
       const help = "The chain of computing, sending and waiting that decides how long a step takes";
       signs.push(["diamond", "critical path", theme.critical, help]);
     }
+    if (model.pins.some((pin) => pin > "0")) {
+      const held = "Stays on its device, whoever moves the others; hollow: a part of the block does";
+      signs.push(["pin", "pinned", theme.text, held]);
+    }
     const help = "From a kilobyte to a gigabyte, by the logarithm";
     signs.push(["wedge", "wider: more bytes", theme.faint, help]);
     return signs;

@@ -30,7 +30,8 @@ def show(now: Studio) -> None:
         on_change=_open_sample,
         args=(f"sample-{now.project.id}-{now.settings.model}", drawn),
         disabled=locked,
-        help="Networks that come with the onnx package, with seeded random weights.",
+        help="Networks that come with the onnx package or are built in code, with seeded random"
+        " weights; a name with :training is one training step.",
     )
     # A list of endings that fits (assets/studio.css hides the longer one): the others are those
     # of pickles, which may be dropped here to be told why they are refused.

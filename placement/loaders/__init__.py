@@ -61,7 +61,10 @@ class Loader(Protocol):
 
 
 class SampleSource(Protocol):
-    """Bundled models: `samples` is quick, `load_sample` takes one of the names it lists."""
+    """Bundled models: `samples` is quick, `load_sample` takes one of the names it lists.
+
+    One whose models have sizes that may be set has a method `symbolic_dims(name)` as well.
+    """
 
     def samples(self) -> tuple[Sample, ...]: ...
     def load_sample(self, name: str, dims: Mapping[str, int]) -> Model: ...
@@ -129,8 +132,11 @@ def symbolic_dims(input: str) -> tuple[SymbolicDim, ...]:
 
     Raises the same ValueErrors as `load`.
     """
-    if any(sample.name == input for sample in samples()):
-        return ()
+    for source in _defined("SAMPLES"):
+        if any(sample.name == input for sample in source.samples()):
+            asked = getattr(source, "symbolic_dims", None)
+            sizes: tuple[SymbolicDim, ...] = () if asked is None else asked(input)
+            return sizes
     path = _existing(input)
     read = getattr(loader_for(path), "symbolic_dims", None)
     found: tuple[SymbolicDim, ...] = () if read is None else _guarded(path, read, path)

@@ -12,6 +12,11 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.loaders._torch_program import Node, TorchProgram, num_bytes
 
 MAX_ATTRIBUTE_CHARS = 200
+# Ops that multiply matrices; the others do about one operation per element that they make.
+_COUNTED = (
+    "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "gru", "linear",
+    "lstm", "matmul", "mm", "mv", "rnn", "scaled",
+)  # fmt: skip
 
 
 def graph_of(program: TorchProgram) -> Graph:
@@ -82,15 +87,20 @@ def _has_nodes(value: Any) -> bool:
 def _flops(node: Node) -> float:
     """Multiply and add as two, as the framework counts them; else one per element made."""
     made = node.meta.get("val")
-    args, kwargs = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
-    if isinstance(node.target, torch._ops.OpOverload) and made is not None:
-        with suppress(Exception), FlopCounterMode(display=False) as counter:
-            # On fake tensors nothing is computed; what cannot be counted so is estimated.
-            node.target(*args, **kwargs)
-        if counter.get_total_flops():
-            return float(counter.get_total_flops())
+    if kind_of(node).lstrip("_").startswith(_COUNTED):
+        counted = _counted(node)
+        if counted:
+            return counted
     parts = made if isinstance(made, list | tuple) else [made]
     return float(sum(p.numel() for p in parts if isinstance(p, torch.Tensor)))
+
+
+def _counted(node: Node) -> float:
+    """What the framework counts of an op; nothing is computed, for the tensors are fake."""
+    args, kwargs = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
+    with suppress(Exception), FlopCounterMode(display=False) as counter:
+        node.target(*args, **kwargs)
+    return float(counter.get_total_flops())
 
 
 def _tensors(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> Iterator[Tensor]:

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from placement.loaders import SymbolicDim
+
 # A node of a graph; its arguments may be anything.
 Node = Any
 
@@ -20,7 +22,8 @@ class TorchProgram:
 
     `state` has the tensor of each placeholder that is none of `inputs`; `labels` how people know a
     placeholder ("features.0.weight"). `outputs` are (label, node name); `updates` (placeholder,
-    node name) pairs say which state takes which value when a step is over.
+    node name) pairs say which state takes which value when a step is over. `symbolic_dims` are the
+    sizes that whoever opens the model may set.
     """
 
     name: str
@@ -30,6 +33,7 @@ class TorchProgram:
     labels: Mapping[str, str]
     outputs: tuple[tuple[str, str], ...]
     updates: tuple[tuple[str, str], ...] = ()
+    symbolic_dims: tuple[SymbolicDim, ...] = ()
 
     @property
     def format(self) -> str:

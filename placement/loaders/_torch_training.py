@@ -151,6 +151,7 @@ def _program(
 ) -> TorchProgram:
     places = [n for n in graph.nodes if n.op == "placeholder"]
     words = [*params, *held, *_input_names(module, len(inputs)), *_target_names(len(targets))]
+    words = _told_apart(words)
     if len(places) != len(words):
         raise ValueError(f"{name!r} takes nested inputs; give it tensors one by one.")
     labels = {place.name: word for place, word in zip(places, words, strict=True)}
@@ -245,6 +246,15 @@ def _scope(word: str) -> str:
 def _input_names(module: nn.Module, number: int) -> list[str]:
     names = list(inspect.signature(module.forward).parameters)[:number]
     return names + [f"input_{i}" for i in range(len(names), number)]
+
+
+def _told_apart(words: Sequence[str]) -> list[str]:
+    """The words with a number behind those that came before."""
+    found: list[str] = []
+    for word in words:
+        again = sum(word == known.partition("#")[0] for known in found)
+        found.append(f"{word}#{again + 1}" if again else word)
+    return found
 
 
 def _target_names(number: int) -> list[str]:

@@ -98,8 +98,8 @@ class WholeTorch(Program):
         self._names, self._module = names, fx.GraphModule({}, graph)
         given = {program.labels.get(n, n): n for n in program.inputs}
         values = {given[label]: value for label, value in feeds.items()} | dict(program.state)
-        order = [n.name for n in program.graph.nodes if n.op == "placeholder"]
-        self._arguments = [_on(values.get(name), place) for name in order]
+        self._order = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        self._arguments = [_on(values.get(name), place) for name in self._order]
         self._results: tuple[Any, ...] = ()
         self._place = place
 
@@ -108,6 +108,12 @@ class WholeTorch(Program):
         self._results = self._module(*self._arguments)
         if self._place.type != "cpu":
             torch.accelerator.synchronize(self._place)
+
+    def advance(self) -> None:
+        """Let the next step start from the state that the last one made."""
+        made = dict(zip(self._names, self._results, strict=True))
+        for held, name in self._program.updates:
+            self._arguments[self._order.index(held)] = made[name]
 
     def outputs(self) -> dict[str, Any]:
         found = dict(zip(self._names, self._results, strict=True))

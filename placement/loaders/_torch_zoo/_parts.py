@@ -1,0 +1,28 @@
+"""What the networks share: example inputs, and losses over classes."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+NUM_CLASSES = 1000
+# A module, its inputs, targets of training, and a loss of outputs and targets.
+Built = tuple[nn.Module, tuple[Any, ...], tuple[Any, ...], Any]
+
+
+def images(batch: int, size: int) -> Tensor:
+    return torch.rand(batch, 3, size, size)
+
+
+def classes(batch: int) -> Tensor:
+    return torch.randint(0, NUM_CLASSES, (batch,))
+
+
+def classifier(module: nn.Module, batch: int, size: int) -> Built:
+    """A network from images to classes, trained by cross entropy."""
+    return module, (images(batch, size),), (classes(batch),), nn.functional.cross_entropy
+
+
+def next_words(logits: Tensor, words: Tensor) -> Tensor:
+    """Cross entropy of the words (batch, length) under logits (batch, length, words)."""
+    return nn.functional.cross_entropy(logits.flatten(0, 1), words.flatten())

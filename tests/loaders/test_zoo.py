@@ -1,0 +1,67 @@
+"""The networks of the zoo: parameters as published, ops as listed, sizes that can be set."""
+
+import pytest
+import torch
+
+import placement as pl
+from placement import loaders
+from placement.loaders import _torch_samples
+
+# Parameters with 1 000 classes. AlexNet, VGG-16, ResNet-50: the model pages of torchvision;
+# Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696.
+PUBLISHED = {
+    "alexnet": 61_100_840,
+    "vgg16": 138_357_544,
+    "resnet50": 25_557_032,
+    "inception_v3": 27_161_264 - 3_326_696,
+    # Two LSTM layers of 650 with two biases each, words in and out: Zaremba et al., medium.
+    "rnnlm": 10_000 * 650 + 2 * (2 * 4 * 650 * 650 + 2 * 4 * 650) + 650 * 10_000 + 10_000,
+}
+NETWORKS = sorted({sample.name.partition(":")[0] for sample in loaders.samples()} & set(PUBLISHED))
+
+
+def test_every_network_with_a_published_number_is_there():
+    assert set(NETWORKS) == set(PUBLISHED)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_parameters_are_the_published_number(name):
+    network = _torch_samples._network(name)
+    module, *_ = network.build(network.SIZES)
+    assert sum(p.numel() for p in module.parameters()) == PUBLISHED[name]
+
+
+@pytest.mark.parametrize("name", ["alexnet", "resnet50", "inception_v3", "rnnlm"])
+def test_the_list_tells_the_number_of_ops(name):
+    listed = {sample.name: sample.num_ops for sample in loaders.samples()}
+    model = pl.load(name)
+    assert len(model.graph.ops) == listed[name]
+    weights = {v for k, v in model.executable.labels.items() if k in model.executable.state}
+    assert len(weights) == len(model.executable.state)
+
+
+def test_sizes_can_be_set_and_wrong_ones_are_refused():
+    small = pl.load("resnet50", {"batch": 2, "size": 32})
+    assert small.graph.inputs[0].shape == (2, 3, 32, 32)
+    assert [d.name for d in loaders.symbolic_dims("resnet50")] == ["batch", "size"]
+    with pytest.raises(ValueError, match="has no size 'length'; it has batch, size"):
+        pl.load("resnet50", {"length": 3})
+    with pytest.raises(ValueError, match="Size 'batch' is 0; use 1 to"):
+        pl.load("resnet50", {"batch": 0})
+    with pytest.raises(ValueError, match="cannot be built with these sizes"):
+        pl.load("inception_v3", {"size": 20})
+
+
+def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():
+    torch.manual_seed(3)
+    before = torch.random.get_rng_state()
+    sizes = {"batch": 1, "size": 32}
+    first, again = (pl.load("resnet50", sizes).executable for _ in range(2))
+    other = _torch_samples.open_sample("resnet50", sizes, 1).executable
+    assert first.content_hash == again.content_hash != other.content_hash
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_residual_block_is_a_scope():
+    scopes = {op.scope for op in pl.load("resnet50", {"size": 32}).graph.ops}
+    assert {"stage1/0/conv2", "stage4/2/norm3", "head"} <= scopes

@@ -43,7 +43,9 @@ class Zoo:
     def symbolic_dims(self, name: str) -> tuple[SymbolicDim, ...]:
         from placement.loaders._torch_samples import sizes_of
 
-        return tuple(SymbolicDim(key, size, f"a size of {name}") for key, size in sizes_of(name).items())
+        return tuple(
+            SymbolicDim(key, size, f"a size of {name}") for key, size in sizes_of(name).items()
+        )
 
 
 SAMPLES = Zoo()

@@ -170,6 +170,11 @@ def simulated(posed: Problem, placement: Placement) -> Simulated:
 
 
 @by_identity(64)
+def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
+    """Stands for a problem and all of a placement that a prediction depends on, in cache keys."""
+    return _number(posed), _content(posed, placement)
+
+
 def _content(posed: Problem, placement: Placement) -> int:
     """Stands for all of a placement that a prediction depends on."""
     devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)

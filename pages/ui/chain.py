@@ -104,14 +104,12 @@ def _pace(now: Studio) -> None:
     """For throughput no path decides but the largest load."""
     st.subheader("Who sets the pace", help=words.PACE)
     loads = loads_s(now.problem, now.simulated.schedule)
-    ranked = sorted(loads, key=lambda name: -loads[name])
-    busy = [
-        f"{words.plain(gantt.shown(n))} {units.seconds(loads[n], now.problem.unit)}"
-        for n in ranked[:6]
-    ]
+    ranked = sorted(loads, key=lambda name: -loads[name])[:6]
+    names = [words.plain(gantt.shown(name)) for name in ranked]
+    times = [units.seconds(loads[name], now.problem.unit) for name in ranked]
+    busy = [" ".join(pair) for pair in zip(names, times, strict=True)]
     st.markdown(
-        f"**{words.plain(gantt.shown(ranked[0]))} has most to do for each sample, so it sets the"
-        " pace.**"
+        f"**{names[0]} has most to do for each sample, so it sets the pace.**"
         f" Work per sample, predicted: {', '.join(busy)}."
     )
 

@@ -205,17 +205,19 @@ def thinned(bars: Sequence[Bar], most: int = MOST_BARS) -> list[Bar]:
     if len(bars) <= most:
         return list(bars)
     end_s = max(bar.end_s for bar in bars)
+    in_rows = sorted(bars, key=lambda b: (b.row, b.start_s, b.end_s))
     grain_s = end_s / (4 * most)
     while True:
-        joined = _joined(bars, grain_s)
-        if len(joined) <= most or grain_s >= end_s:
-            return joined
+        groups = _groups(in_rows, grain_s)
+        if len(groups) <= most or grain_s >= end_s:
+            return [_one(group) for group in groups]
         grain_s *= 2
 
 
-def _joined(bars: Sequence[Bar], grain_s: float) -> list[Bar]:
+def _groups(bars: Sequence[Bar], grain_s: float) -> list[list[Bar]]:
+    """Bars by what is drawn as one, of a row from left to right."""
     groups: list[list[Bar]] = []
-    for bar in sorted(bars, key=lambda b: (b.row, b.start_s, b.end_s)):
+    for bar in bars:
         last = groups[-1] if groups else None
         if (
             last is not None
@@ -228,7 +230,7 @@ def _joined(bars: Sequence[Bar], grain_s: float) -> list[Bar]:
             last.append(bar)
         else:
             groups.append([bar])
-    return [_one(group) for group in groups]
+    return groups
 
 
 def _one(group: Sequence[Bar]) -> Bar:

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import (
+    cached,
     choices,
     gantt,
     gantt_component,
@@ -99,22 +100,29 @@ def colours_of(now: Studio) -> dict[str, str]:
 
 def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
     """The prediction of the placement on the screen, and below it the run."""
-    predicted, streams = now.simulated, now.settings.objective == "throughput"
-    found = [
-        gantt.panel(
-            "predicted",
-            "Predicted, one sample alone" if streams else "Predicted",
-            f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {now.costs}",
-            predicted.timeline,
-            colours_of(now),
-            of=gantt.ops_of(now.problem, predicted.schedule),
-            path=predicted.critical_path,
-        )
-    ]
-    return found if run is None else [*found, _panel_of(now, run)]
+    key = cached.key_of(now.problem, now.placement)
+    found = [_predicted(key, now.costs, now)]
+    return found if run is None else [*found, _measured(str(run.job.folder), key, now, run)]
 
 
-def _panel_of(now: Studio, run: Measured) -> gantt.Panel:
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
+    now, predicted = _now, _now.simulated
+    streams = now.settings.objective == "throughput"
+    return gantt.panel(
+        "predicted",
+        "Predicted, one sample alone" if streams else "Predicted",
+        f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
+        predicted.timeline,
+        colours_of(now),
+        of=gantt.ops_of(now.problem, predicted.schedule),
+        path=predicted.critical_path,
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
+    now, run = _now, _run
     timeline, what = run.timeline, "the step of median length"
     if run.streams:
         emulated = bool(run.result.get("emulated"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.core.problem import in_unit
 from placement.events import Emit, never, silent, waiting
-from placement.predicting import simulate
+from placement.predicting import Simulated, simulate
 
 if TYPE_CHECKING:
     from placement.core.placement import Placement
@@ -59,12 +59,14 @@ def place(
     seed: int = 0,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
+    predict: Callable[[Problem, Placement], Simulated] = simulate,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
 
     What the placer needs is compiled before its time starts. One that computes on all cores waits
     for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
-    Once `stop` says so the best so far is the answer.
+    Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
+    caller keeps what it has simulated.
     """
     from placement.bounds import lower_bound
     from placement.core.violations import violations
@@ -90,7 +92,7 @@ def place(
         heard = _Heard(problem, emit, stop)
         placement = built.place(problem, heard)
         seconds = heard.seconds()
-    predicted = simulate(problem, placement)
+    predicted = predict(problem, placement)
     bound = max(lower_bound(problem, placement), heard.bound_s)
     broken = violations(problem, predicted.schedule, placement.calls)
     return Placed(

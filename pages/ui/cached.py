@@ -161,7 +161,7 @@ def placed(posed: Problem, placer: str) -> pl.Placed:
 
 @st.cache_resource(max_entries=16, show_spinner=FIRST_LOOK)
 def _placed(_problem: Problem, placer: str, problem: int) -> pl.Placed:
-    return pl.place(_problem, placer)
+    return pl.place(_problem, placer, predict=simulated)
 
 
 def simulated(posed: Problem, placement: Placement) -> Simulated:

@@ -1,5 +1,6 @@
 """What is kept between drawings: never an old version, never another object's result."""
 
+from pages.ui import cached, projects, studio
 from pages.ui.atomic import write_text
 from pages.ui.kept import MOST_FILES, by_identity, parsed, written
 
@@ -67,3 +68,13 @@ def test_results_belong_to_objects_and_not_to_what_equals_them():
     assert total(two) == 3  # the oldest result went, so this is computed anew or kept, but right
     # An object made in place of one that is gone never gets its result.
     assert [total([number]) for number in range(50)] == list(range(50))
+
+
+def test_a_first_look_at_a_model_simulates_its_placement_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    project = projects.create()
+    project.change(model="onnx-squeezenet", machine="null-2")
+    now = studio.Studio(project, project.settings)
+    placed = cached.placed(now.problem, "heft")
+    now.shelf.add("heft", placed.placement, "heft", studio.facts_of(placed))
+    assert now.simulated.timeline is placed.timeline

@@ -23,7 +23,7 @@ make_venv = \
 
 FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
 
-.PHONY: run setup test check webgpu browser pictures clean
+.PHONY: run setup test check tests-browser tests-others webgpu browser pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -36,7 +36,18 @@ check: $(VENV)/ready-to-test $(VENV)/compiled browser
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
+ifeq ($(TESTS),)
+	$(MAKE) -j2 tests-browser tests-others
+else
 	$(VENV)/bin/python -m pytest $(TESTS)
+endif
+
+# Side by side, because a browser mostly waits.
+tests-browser:
+	$(VENV)/bin/python -m pytest -q tests/browser
+
+tests-others:
+	$(VENV)/bin/python -m pytest -q --ignore=tests/browser
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser

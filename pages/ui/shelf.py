@@ -84,6 +84,10 @@ class Shelf:
             raise ValueError(f"There is no placement named {name!r} here.")
         return found
 
+    def of_job(self, job_id: str) -> tuple[Named, ...]:
+        """What a job put here, also what somebody removed since."""
+        return tuple(i for i in (*self.items, *self.removed) if i.facts.get("job") == job_id)
+
     def path(self, name: str) -> Path:
         return self.folder / self.named(name).file
 

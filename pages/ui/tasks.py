@@ -1,6 +1,8 @@
 """The kinds of job that pages start, and what becomes of their results."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pages.ui import choices, commands, holding, jobs, trials, units
@@ -83,7 +85,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
 
 
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
-    held = holding.options(now, ())
+    held = holding.options(now, lasting=True)
     argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
     about = {
         "placers": list(placers),
@@ -101,7 +103,7 @@ def start_what_if(
         conditions,
         placer=placer,
         time_limit_s=time_limit_s,
-        held=holding.options(now, ()),
+        held=holding.options(now, lasting=True),
     )
     about = {
         "placer": placer,
@@ -118,15 +120,40 @@ def devices_key(placement: Placement) -> str:
 
 
 def collect(now: Studio) -> list[str]:
-    """Take over results of finished place jobs; what to tell about each job that newly ended."""
+    """Take over results of finished jobs; what to tell about each job that newly ended."""
     told = []
     for job_id in jobs.open_ones(now.project.folder):
         job = jobs.read(now.project.folder, job_id)
-        if job.is_live:
-            continue
-        jobs.note(now.project.folder, job_id, collected=True)
-        told.append(_taken_over(now, job))
-    return told
+        if not job.is_live:
+            told.append(_collected(now, job))
+    return [text for text in told if text]
+
+
+def _collected(now: Studio, job: jobs.Job) -> str:
+    """Take over a job's result, and only then note that it is; what to tell.
+
+    Whatever is cut off in between is done again at the next look, which finds what is on the shelf
+    already. A result that cannot be read is given up; one that cannot be written is kept for later.
+    """
+    folder = now.project.folder
+    try:
+        told = _taken_over(now, job)
+        jobs.note(folder, job.id, collected=True)
+        return told
+    except OSError as error:
+        if job.about.get("told"):
+            return ""
+        _note_if_possible(folder, job.id, told=True)
+        why = f"{error.strerror or error}; it is tried again when there is room"
+    except (ValueError, LookupError, TypeError, AttributeError):
+        _note_if_possible(folder, job.id, collected=True)
+        why = "what the job wrote is damaged; start it again"
+    return f"{WORDS.get(job.verb, job.verb)}: the result could not be kept: {why}."
+
+
+def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
+    with contextlib.suppress(OSError):
+        jobs.note(folder, job_id, **facts)
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
@@ -143,7 +170,11 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
         # What else was decided there is in it, so it stands beside earlier answers.
         name = f"{placer} on {selected} op{'' if selected == 1 else 's'}" if selected else placer
-        name = shelf.add(name, placed, placer, facts, beside=bool(selected))
+        kept = shelf.of_job(job.id)
+        if kept:
+            name = kept[0].name
+        else:
+            name = shelf.add(name, placed, placer, facts, beside=bool(selected))
         now.project.change()
         found = units.stated(job.result["value"], job.result["unit"])
         if job.result.get("cancelled"):
@@ -171,7 +202,11 @@ def in_short(result: Mapping[str, Any]) -> str:
 
 
 def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
+    """Start a job unless one of its kind lives, as after the first half of a double click."""
     verb, *rest = argv
+    latest = jobs.latest(now.project.folder, verb)
+    if latest is not None and latest.is_live:
+        return latest.id
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
     now.project.change()
     choices.show_run("")

@@ -45,9 +45,12 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
 def _keep(shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
     """Add a row under its method's name, unless an earlier result there is as good.
 
-    What the method found for another goal keeps its name; this one then says its goal.
+    What is there from this very job stays. What the method found for another goal keeps its name;
+    this one then says its goal.
     """
     name, facts = str(row["placer"]), _facts(row, job_id)
+    if any(i.made_by == name for i in shelf.of_job(job_id)):
+        return
     earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
     if earlier is not None and earlier.facts.get("objective", row["objective"]) != row["objective"]:
         name = f"{name}, {GOALS[row['objective']]}"
@@ -79,7 +82,8 @@ def answer_taken_over(project: Project, job: jobs.Job) -> str:
     number = 1 + sum(name.startswith(f"{placer} ") for name in taken)
     placed = placement_from_json(result["placement"])
     facts = _facts(result, job.id) | {"unchanged_value": result["unchanged"]["value"]}
-    shelf.add(f"{placer} what-if {number}", placed, placer, facts)
+    if not shelf.of_job(job.id):
+        shelf.add(f"{placer} what-if {number}", placed, placer, facts)
     project.change()
     found = units.stated(result["value"], result["unit"])
     if result.get("cancelled"):

@@ -1,0 +1,126 @@
+"""Jobs that pages start, and their results: none is lost, none is taken twice."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from pages.ui import jobs, pins, projects, studio, tasks, trials
+from pages.ui.atomic import write_json
+from placement.what_if import Conditions
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    monkeypatch.setattr("pages.ui.choices.show_run", lambda job_id: None)
+    made = projects.create()
+    made.change(model="onnx-squeezenet", machine="null-2")
+    return made
+
+
+def now(project):
+    return studio.Studio(project, project.settings)
+
+
+def finished(project, verb="place", **result):
+    """A job that has ended with the placement that is on the screen."""
+    placed = now(project)
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    about = {"placer": "single", "shelf": placed.shelf.folder.name, "num_selected": 2}
+    about |= {"num_pinned": 0, "from": placed.named.name}
+    record = {"verb": verb, "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    write_json(folder / "job.json", {**record, "about": about})
+    answer = {"value": 0.02, "unit": "s", "placement": placed.placement.to_json(), **result}
+    (folder / "events.jsonl").write_text(json.dumps({"event": "result", **answer}) + "\n")
+    return folder.name
+
+
+def num_kept(project, job_id):
+    return len(now(project).shelf.of_job(job_id))
+
+
+def test_a_result_is_there_before_its_job_is_noted_and_is_not_taken_twice(project, monkeypatch):
+    job_id = finished(project)
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "note", killed)
+        with pytest.raises(KeyboardInterrupt):
+            tasks.collect(now(project))
+    assert num_kept(project, job_id) == 1
+    assert tasks.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
+    assert num_kept(project, job_id) == 1 and tasks.collect(now(project)) == []
+
+
+def test_an_answer_for_a_what_if_machine_is_not_taken_twice(project):
+    job = jobs.read(project.folder, finished(project, "what-if", unchanged={"value": 0.03}))
+    for _ in range(2):
+        assert "would reach 20 ms" in trials.answer_taken_over(project, job)
+    assert len(trials.what_if_shelf(project.folder, now(project).shelf.folder.name).items) == 1
+
+
+def test_a_damaged_result_holds_up_no_other(project):
+    good, bad = finished(project), finished(project, placement={"ops": 3})
+    told = tasks.collect(now(project))
+    assert len(told) == 2 and "damaged; start it again" in told[0]
+    assert (num_kept(project, good), num_kept(project, bad)) == (1, 0)
+    assert tasks.collect(now(project)) == []
+
+
+def test_a_result_that_finds_no_room_is_taken_over_later(project, monkeypatch):
+    job_id = finished(project)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pages.ui.shelf.write_text", full)
+        assert "No space left on device" in tasks.collect(now(project))[0]
+        assert tasks.collect(now(project)) == []
+    assert tasks.collect(now(project)) and num_kept(project, job_id) == 1
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Collects the command lines of jobs that would have been started."""
+    lines = []
+
+    def pretend(project, verb, argv, about):
+        lines.append([verb, *argv])
+        job_id = f"{time.time_ns():020d}-0000"
+        record = {"verb": verb, "argv": argv, "pid": 1, "born_at": 0, "started_at": 0}
+        write_json(project / "jobs" / job_id / "job.json", {**record, "about": dict(about)})
+        return job_id
+
+    monkeypatch.setattr(jobs, "start", pretend)
+    monkeypatch.setattr(jobs.worker, "is_alive", lambda pid, born_at: True)
+    return lines
+
+
+STARTS = {
+    "compare": lambda now: tasks.start_compare(now, ["single"], None),
+    "what-if": lambda now: tasks.start_what_if(now, Conditions(), "single", None),
+    "run": lambda now: tasks.start_run(now, 3, 1, 0),
+    "profile": lambda now: tasks.start_profile(now, refresh=False),
+}
+
+
+@pytest.mark.parametrize("verb", STARTS)
+def test_a_second_click_starts_no_second_job(project, started, verb):
+    assert STARTS[verb](now(project)) == STARTS[verb](now(project))
+    assert [line[0] for line in started] == [verb]
+
+
+@pytest.mark.parametrize("verb", ["compare", "what-if"])
+def test_pins_that_change_after_the_start_do_not_reach_a_job(project, started, verb):
+    ops = [op.name for op in now(project).model.graph.ops]
+    pins.pin(now(project), ops)
+    STARTS[verb](now(project))
+    path = Path(started[0][started[0].index("--pins") + 1])
+    pins.unpin(now(project), ops[:5])
+    assert set(json.loads(path.read_text())) == set(ops)

@@ -20,28 +20,31 @@ def chooser(now: Studio) -> None:
     options = [LOCAL, *known]
     if now.settings.machine not in options:
         options.append(now.settings.machine)
+    # The keys follow project and choice, so that the menus show what an upload or a switch sets.
+    key = f"machine-{now.project.id}-{now.settings.machine}"
     which, lanes, file = st.columns([0.4, 0.25, 0.35])
     which.selectbox(
         "Machine",
         options,
         index=options.index(now.settings.machine),
         format_func=lambda name: "This computer" if name == LOCAL else name,
-        key="machine",
+        key=key,
         on_change=_choose,
-        args=(now.settings.machine,),
+        args=(key, now.settings.machine),
         disabled=locked,
         help="Presets describe machines that need not be here; their times are estimates.",
     )
     if now.settings.machine == LOCAL:
         drawn = now.settings.lanes or _num_lanes(now.machine)
+        key = f"lanes-{now.project.id}-{drawn}"
         lanes.number_input(
             "Lanes of the CPU",
             min_value=1,
             max_value=1024,
             value=drawn,
-            key="lanes",
+            key=key,
             on_change=_split,
-            args=(drawn,),
+            args=(key, drawn),
             disabled=locked,
             help=words.LANE,
         )
@@ -112,14 +115,14 @@ def _num_lanes(machine: Machine) -> int:
     return max(1, sum(d.kind == "cpu" for d in machine.devices))
 
 
-def _choose(drawn: str) -> None:
-    machine = choices.changed("machine", drawn)
+def _choose(key: str, drawn: str) -> None:
+    machine = choices.changed(key, drawn)
     if machine is not None and choices.may_write():
         choices.project().change(machine=machine)
 
 
-def _split(drawn: int) -> None:
-    number = choices.changed("lanes", drawn)
+def _split(key: str, drawn: int) -> None:
+    number = choices.changed(key, drawn)
     if number is None:
         return
     try:

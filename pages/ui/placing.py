@@ -49,8 +49,8 @@ def show(now: Studio) -> None:
         "Method",
         list(offered),
         index=list(offered).index(remembered) if remembered in offered else 0,
-        key="placer",
-        on_change=choices.remember("placer", "placer"),
+        key=_method_key(now),
+        on_change=choices.remember("placer", _method_key(now)),
         help=f"{words.AUTO} The summary of the chosen method stands below.",
         disabled=locked,
     )
@@ -59,9 +59,9 @@ def show(now: Studio) -> None:
         list(GOALS),
         index=list(GOALS).index(now.settings.objective),
         format_func=GOALS.__getitem__,
-        key="objective",
+        key=_goal_key(now),
         on_change=_set_goal,
-        args=(now.settings.objective,),
+        args=(_goal_key(now), now.settings.objective),
         help=GOAL_HELP,
         disabled=locked,
     )
@@ -70,8 +70,8 @@ def show(now: Studio) -> None:
         min_value=0.1,
         value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
         placeholder="none",
-        key=f"time-limit-{name}",
-        on_change=choices.remember(f"time-limit-{name}", f"time-limit-{name}"),
+        key=_limit_key(now, name),
+        on_change=choices.remember(f"time-limit-{name}", _limit_key(now, name)),
         help="A search stops then and gives the best it has found.",
         disabled=locked,
     )
@@ -127,7 +127,7 @@ def _button(now: Studio, where: Any, method: Mapping[str, Any]) -> None:
         width="stretch",
         disabled=_is_busy(now) or not fits or not choices.may_write(),
         on_click=_start,
-        args=(now.settings.objective,),
+        args=(_goal_key(now), now.settings.objective),
         help=None if fits else "This method does not work for the chosen goal.",
     )
 
@@ -157,8 +157,8 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
     st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)
 
 
-def _start(drawn_goal: str) -> None:
-    _set_goal(drawn_goal)
+def _start(goal_key: str, drawn_goal: str) -> None:
+    _set_goal(goal_key, drawn_goal)
     now = studio()
     if choices.renew_claim(now.project):
         _start_job(now)
@@ -190,11 +190,11 @@ def _asked(now: Studio) -> Asked:
     """What the fields hold now: a click may come before the page was drawn with it."""
     method = _chosen(now)
     name = method["name"]
-    key = f"time-limit-{name}"
+    limit_s = choices.remembered(f"time-limit-{name}", methods.time_limit_s(method))
     return Asked(
         method,
         forms.typed_settings(name, method["settings"]),
-        choices.typed(key, choices.remembered(key, methods.time_limit_s(method))),
+        choices.typed(_limit_key(now, name), limit_s),
         int(choices.typed("place-seed", 0) or 0),
     )
 
@@ -202,11 +202,25 @@ def _asked(now: Studio) -> Asked:
 def _chosen(now: Studio) -> Mapping[str, Any]:
     """The method that the menu names now."""
     offered = methods.offered(now.problem)
-    name = choices.typed("placer", choices.remembered("placer", methods.DEFAULT))
+    name = choices.typed(_method_key(now), choices.remembered("placer", methods.DEFAULT))
     return offered.get(name, next(iter(offered.values())))
 
 
-def _set_goal(drawn: str) -> None:
-    goal = choices.changed("objective", drawn)
+# A key is what a widget is known by: with the project in it, another project's menus start anew,
+# and with the goal in it, the menu shows a goal that was set elsewhere.
+def _goal_key(now: Studio) -> str:
+    return f"objective-{now.project.id}-{now.settings.objective}"
+
+
+def _method_key(now: Studio) -> str:
+    return f"placer-{now.project.id}"
+
+
+def _limit_key(now: Studio, method: str) -> str:
+    return f"time-limit-{now.project.id}-{method}"
+
+
+def _set_goal(key: str, drawn: str) -> None:
+    goal = choices.changed(key, drawn)
     if goal is not None and choices.may_write():
         choices.project().change(objective=goal)

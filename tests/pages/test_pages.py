@@ -111,6 +111,10 @@ def open_id(app):
     return value if isinstance(value, str) else value[0]
 
 
+def menu(app, label):
+    return next(s for s in app.selectbox if s.label == label)
+
+
 def metric(app, label):
     return next(m for m in app.metric if m.label == label)
 
@@ -195,6 +199,27 @@ def test_the_goal_is_kept_in_the_project():
     assert metric(app, "Predicted per sample").value
     checked(app.switch_page("pages/run.py").run())
     assert "--objective throughput" in app.code[-1].value
+
+
+def test_another_project_on_the_place_page_brings_its_own_goal_and_method(monkeypatch):
+    monkeypatch.setattr(tasks, "start_place", lambda *asked: None)
+    app, project = opened("place")
+    checked(menu(app, "Goal").set_value("throughput").run())
+    checked(menu(app, "Method").set_value("single").run())
+    other = projects.create()
+    app.query_params["project"] = other.id
+    checked(app.run())
+    assert (menu(app, "Goal").value, menu(app, "Method").value) == ("latency", "auto")
+    next(b for b in app.button if b.label == "Place").click()
+    checked(app.run())
+    assert (other.settings.objective, project.settings.objective) == ("latency", "throughput")
+
+
+def test_the_devices_page_shows_the_machine_of_each_project():
+    app, project = opened("devices", machine="pcie-4gpu")
+    assert menu(app, "Machine").value == "pcie-4gpu"
+    app.query_params["project"] = projects.create().id
+    assert menu(checked(app.run()), "Machine").value == "local"
 
 
 def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
@@ -496,6 +521,7 @@ def test_machine_and_profile_files_are_taken_over_once_each():
     machine = ("mine.json", machine_to_text(mine).encode(), "application/json")
     checked(uploader(app, "Machine file (JSON)").set_value(machine).run())
     assert project.settings.machine == "mine.json"
+    assert menu(app, "Machine").value == "mine.json"
     now = studio.Studio(project, project.settings)
     profile = json.dumps(profile_for(now.model, now.machine).to_json()).encode()
     given = ("times.json", profile, "application/json")

@@ -62,13 +62,13 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     app.query_params["project"] = project.id
     app.run()
     app.switch_page("pages/place.py").run()
-    app.selectbox(key="placer").set_value("annealing")
+    app.selectbox(key=f"placer-{project.id}").set_value("annealing")
     app.number_input(key="place-seed").set_value(7)
     next(b for b in app.button if b.label == "Place").click()
     app.run()
     assert not app.exception
     assert started == [("annealing", {}, 5.0, 7, ())]
-    app.number_input(key="time-limit-annealing").set_value(2.5)
+    app.number_input(key=f"time-limit-{project.id}-annealing").set_value(2.5)
     next(b for b in app.button if b.label == "Place").click()
     app.run()
     assert started[1] == ("annealing", {}, 2.5, 7, ())

@@ -216,7 +216,7 @@ def test_another_project_on_the_place_page_brings_its_own_goal_and_method(monkey
 
 
 def test_the_devices_page_shows_the_machine_of_each_project():
-    app, project = opened("devices", machine="pcie-4gpu")
+    app, _ = opened("devices", machine="pcie-4gpu")
     assert menu(app, "Machine").value == "pcie-4gpu"
     app.query_params["project"] = projects.create().id
     assert menu(checked(app.run()), "Machine").value == "local"

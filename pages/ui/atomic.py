@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write beside the target and rename over it; the folder is made when missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+def write_bytes(path: Path, content: bytes, *, make_folder: bool = True) -> None:
+    """Write beside the target and rename over it; the folder is made when missing.
+
+    Without `make_folder` a missing folder is a FileNotFoundError.
+    """
+    if make_folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -24,8 +28,9 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_json(path: Path, content: Any) -> None:
-    write_text(path, json.dumps(content, indent=1) + "\n")
+def write_json(path: Path, content: Any, *, make_folder: bool = True) -> None:
+    text = json.dumps(content, indent=1) + "\n"
+    write_bytes(path, text.encode(), make_folder=make_folder)
 
 
 def parse_json(content: bytes) -> Any:

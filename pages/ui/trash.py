@@ -68,14 +68,21 @@ def listed() -> tuple[Trashed, ...]:
 
 
 def restore(project_id: str) -> Project:
-    """Take a project back out of the trash, as it was; a ValueError where it is not there."""
+    """Take a project back out of the trash, as it was; a ValueError says why it cannot be."""
     if find(project_id) is None:
         raise ValueError("This project is no longer in the trash.")
     project = Project(projects.folder() / project_id)
-    project.folder.parent.mkdir(parents=True, exist_ok=True)
-    os.rename(_folder() / project_id, project.folder)
-    (project.folder / "deleted.json").unlink(missing_ok=True)
-    project.change()
+    try:
+        project.folder.parent.mkdir(parents=True, exist_ok=True)
+        if not (project.folder / "project.json").exists():
+            # What a page that was still open left there is no project, but in the way of one.
+            shutil.rmtree(project.folder, ignore_errors=True)
+        os.rename(_folder() / project_id, project.folder)
+        (project.folder / "deleted.json").unlink(missing_ok=True)
+        project.change()
+    except OSError as error:
+        why = error.strerror or error
+        raise ValueError(f"The project could not be restored: {why}. Try it again.") from None
     return project
 
 

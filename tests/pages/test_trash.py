@@ -44,6 +44,31 @@ def test_a_restored_project_is_as_it_was():
         trash.restore(project.id)
 
 
+def test_a_claim_does_not_bring_back_the_folder_of_a_deleted_project():
+    project = worked_on("mine")
+    trash.throw_away(project)
+    assert not owner.claim(project.folder, "one", lambda session: True)
+    assert not owner.claim(project.folder, "one", lambda session: True, force=True)
+    assert not project.folder.exists()
+
+
+def test_what_is_left_of_a_folder_is_not_in_the_way_of_a_restore():
+    project = worked_on("mine")
+    before = files_of(project.folder)
+    trash.throw_away(project)
+    write_json(project.folder / "owner.json", {})
+    assert files_of(trash.restore(project.id).folder) == before
+
+
+def test_a_restore_that_fails_says_so_and_loses_nothing():
+    project = worked_on("mine")
+    trash.throw_away(project)
+    projects.Project(project.folder).write(projects.Settings("another", 0.0))
+    with pytest.raises(ValueError, match="could not be restored"):
+        trash.restore(project.id)
+    assert trash.find(project.id) and projects.find(project.id).settings.name == "another"
+
+
 def test_the_trash_lets_go_of_what_has_been_there_long_enough():
     old, new = worked_on("old"), worked_on("new")
     for project in (old, new):

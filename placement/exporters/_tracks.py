@@ -11,6 +11,8 @@ from placement.core.timeline import Span, Timeline
 from placement.critical import critical_path
 from placement.exporters._export import Export
 
+KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
+
 
 @dataclass(frozen=True)
 class Slice:

@@ -12,9 +12,8 @@ from typing import Any
 
 from placement.exporters._export import Export
 from placement.exporters._files import write_text
-from placement.exporters._tracks import Slice, Step, steps
+from placement.exporters._tracks import KIND_WORDS, Slice, Step, steps
 
-KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 MOST_KERNELS = 100
 
 

@@ -238,10 +238,10 @@ def compare(options: Namespace) -> int:
 
 def _compared_line(row: Mapping[str, Any]) -> str:
     """A row for a person: what decides first, and nothing that is empty."""
-    if row["error"]:
+    if row["value"] is None:
         return f"placer={row['placer']} error={row['error']}"
     first = ("placer", "value", "unit", "lower_bound", "gap", "proven_optimal", "seconds")
-    last = ("measured_s", "outputs_match", "costs", "violations", "account")
+    last = ("measured_s", "outputs_match", "error", "costs", "violations", "account")
     shown = [key for key in (*first, *last) if row[key] not in (None, "", [])]
     return " ".join(f"{key}={row[key]}" for key in shown)
 
@@ -280,9 +280,12 @@ def _conditions(options: Namespace) -> pipeline.Conditions:
 
 def _number(text: str, option: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         raise ValueError(f"{option} {text!r} is not a number.") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{option} {text!r} is not a finite number.")
+    return number
 
 
 def exporters(options: Namespace) -> int:
@@ -320,9 +323,10 @@ def _timeline(path: str) -> "Timeline":
     """The measured timeline in what `run --json` or `run --jsonl` printed."""
     from placement.core.timeline import timeline_from_json
 
+    result = _result(path)
     try:
-        return timeline_from_json(_result(path)["timeline"])
-    except (KeyError, TypeError, AssertionError):
+        return timeline_from_json(result["timeline"])
+    except (KeyError, TypeError, ValueError, AssertionError):
         raise ValueError(
             f"The file {path!r} is not the result of a run; write one with run --json."
         ) from None

@@ -32,9 +32,10 @@ def compare(
 
     `gap` is value / bound - 1, None without a bound; `violations` says what a placement breaks,
     `outputs_match` is None where nothing was compared. A placer that finds nothing, or whose
-    library is missing, has an `error` and no value. `emit` hears every row with its placement as
-    soon as there is one, so that whoever stops the comparison keeps what was found. Once `stop`
-    says so the placer at work gives its best so far, and no other is tried.
+    library is missing, has an `error` and no value; one whose placement could not be run has both.
+    `emit` hears every row with its placement as soon as there is one, so that whoever stops the
+    comparison keeps what was found. Once `stop` says so the placer at work gives its best so far,
+    and no other is tried.
     """
     if not names:
         raise ValueError("There is no placer to compare; name at least one.")
@@ -48,7 +49,7 @@ def compare(
         rows.append({key: value for key, value in row.items() if key != "placement"})
         if stop():
             break
-    if all(row["error"] for row in rows):
+    if all(row["value"] is None for row in rows):
         raise ValueError(rows[0]["error"])
     return rows
 
@@ -80,11 +81,8 @@ def _row(
     emit: Emit,
     stop: Callable[[], bool],
 ) -> dict[str, Any]:
-    measured_s = outputs_match = None
     try:
         placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit, stop=stop)
-        if live and not stop():
-            measured_s, outputs_match = _live(model, problem, placed.placement, seed, emit)
     except ValueError as error:
         return {
             **dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s")),
@@ -95,11 +93,16 @@ def _row(
             "outputs_match": None,
             "error": str(error),
         }
-    return _answer(placed) | {
-        "measured_s": measured_s,
-        "outputs_match": outputs_match,
-        "error": "",
-    }
+    row = _answer(placed) | {"measured_s": None, "outputs_match": None, "error": ""}
+    if live and not stop():
+        # What was found counts, and so do the other placers, where this one cannot be run.
+        try:
+            row["measured_s"], row["outputs_match"] = _live(
+                model, problem, placed.placement, seed, emit
+            )
+        except (ValueError, RuntimeError) as error:
+            row["error"] = f"It was not measured: {error}"
+    return row
 
 
 def _answer(placed: Placed) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
+from placement import comparing
 from tests.instances import canonical_file
+from tests.pages.problems import diamond
 
 
 def call(*arguments, home=None):
@@ -145,6 +147,24 @@ def test_compare_tells_every_row_as_soon_as_it_is_there(canonical):
     assert events[-1]["rows"][1]["value"] == told[1]["value"] == 80.0
 
 
+@pytest.mark.parametrize("kind", [ValueError, RuntimeError])
+def test_a_comparison_goes_on_where_a_placement_cannot_be_run(monkeypatch, kind):
+    def fail_first(model, problem, placement, seed, emit):
+        if not heard:
+            raise kind("the runtime gave up.")
+        return 0.5, True
+
+    def listen(event):
+        heard.extend([event] if event["event"] == "row" else [])
+
+    heard = []
+    monkeypatch.setattr(comparing, "_live", fail_first)
+    rows = comparing.compare(None, diamond(), ["single", "heft"], live=True, emit=listen)
+    assert "the runtime gave up" in rows[0]["error"] and rows[0]["measured_s"] is None
+    assert rows[0]["value"] > 0 and heard[0]["placement"]["device_of"]
+    assert (rows[1]["error"], rows[1]["measured_s"], rows[1]["outputs_match"]) == ("", 0.5, True)
+
+
 def test_compare_and_what_if_leave_pinned_ops_where_they_are(canonical, tmp_path):
     pins = tmp_path / "pins.json"
     pins.write_text(json.dumps({"n1": "P2"}))
@@ -172,7 +192,9 @@ def test_what_if_predicts_a_machine_that_is_not_there(canonical, tmp_path):
     assert placed["what_if"]["speed"] == {"P2": 100.0}
     full = answer("what-if", canonical, "--placement", out, "--memory", "P1=0")
     assert full["violations"] == []
-    for wrong in (("--speed", "P9=2"), ("--speed", "P1=x"), ("--speed", "P1=0"), ("--speed", "P1")):
+    endless = [(option, f"P1={n}") for option in ("--speed", "--memory") for n in ("inf", "nan")]
+    wrongs = (("--speed", "P9=2"), ("--speed", "P1=x"), ("--speed", "P1=0"), ("--speed", "P1"))
+    for wrong in (*wrongs, *endless):
         refused("what-if", canonical, "--placement", out, *wrong)
 
 

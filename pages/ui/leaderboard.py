@@ -67,7 +67,7 @@ def show(now: Studio) -> tuple[Standing, ...]:
 
 def live(job: jobs.Job) -> None:
     """The rows that a running comparison has so far."""
-    rows = [row for row in job.all("row") if not row["error"]]
+    rows = [row for row in job.all("row") if row["value"] is not None]
     if rows:
         best = min(rows, key=lambda row: row["value"])
         value = units.stated(best["value"], best["unit"])

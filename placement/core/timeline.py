@@ -1,5 +1,6 @@
 """A timeline: when everything in one step ran, predicted by simulation or measured."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -83,8 +84,13 @@ class Timeline:
 
 
 def timeline_from_json(content: Mapping[str, Any]) -> Timeline:
+    """The timeline of a JSON object; ValueError where a time of it is no finite number."""
+    spans = tuple(span_from_json(s) for s in content["spans"])
+    for time_s in (content["step_s"], *(t for s in spans for t in (s.start_s, s.end_s))):
+        if type(time_s) not in (int, float) or not abs(time_s) <= sys.float_info.max:
+            raise ValueError(f"A timeline has the time {time_s!r}, which is no finite number.")
     return Timeline(
-        tuple(span_from_json(s) for s in content["spans"]),
+        spans,
         content["step_s"],
         content["origin"],
         content.get("peak_bytes", {}),

@@ -83,7 +83,11 @@ def test_bad_input_is_refused_in_a_line(refused, placed, tmp_path):
     assert "is a folder" in export(out=".")
     assert "chrome-trace" in export(name="powerpoint")
     assert "There is no file" in export("--run", tmp_path / "none.json")
-    for content in ("{}", "[1, 2", '{"timeline": {"spans": 3}}', "\x00"):
+    odd = [
+        f'{{"timeline": {{"origin": "measured", "spans": [], "step_s": {step_s}}}}}'
+        for step_s in ('"x"', "Infinity", "NaN", "null", "true", "1" + "0" * 400)
+    ]
+    for content in ("{}", "[1, 2", '{"timeline": {"spans": 3}}', "\x00", *odd):
         (tmp_path / "run.json").write_text(content)
         assert "run.json" in export("--run", tmp_path / "run.json")
     assert not (tmp_path / "out.csv").exists()

@@ -40,7 +40,11 @@ def clean_copy(path: Path) -> bytes:
     """A .pt2 archive that is safe to load; a ValueError says what of the original is not."""
     try:
         with zipfile.ZipFile(path) as archive:
-            return _Copy(archive, path.name).written()
+            copy = _Copy(archive, path.name)
+            try:
+                return copy.written()
+            except (KeyError, TypeError, AttributeError, IndexError, RuntimeError) as error:
+                raise copy.bad(f"its content is not understood ({error!r:.100})") from None
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError) as error:
         raise ValueError(
             f"{path.name!r} is no .pt2 archive ({error}); write it with torch.export.save."
@@ -54,14 +58,16 @@ class _Copy:
         self._archive, self._name = archive, name
         entries = archive.infolist()
         if not 0 < len(entries) <= MAX_FILES:
-            raise self._bad(f"it has {len(entries)} entries")
+            raise self.bad(f"it has {len(entries)} entries")
         self.files = {e.filename.partition("/")[2]: e for e in entries}
         tops = {e.filename.partition("/")[0] for e in entries}
         if len(tops) != 1 or len(self.files) != len(entries):
-            raise self._bad("its entries are not in one folder, each once")
+            raise self.bad("its entries are not in one folder, each once")
+        if any(e.flag_bits & 1 for e in entries):
+            raise self.bad("it is encrypted")
         packed = next((e for e in entries if e.compress_type != zipfile.ZIP_STORED), None)
         if packed is not None:
-            raise self._bad(f"entry {packed.filename[:80]!r} is compressed, which no export is")
+            raise self.bad(f"entry {packed.filename[:80]!r} is compressed, which no export is")
 
     def written(self) -> bytes:
         model = self._model()
@@ -86,14 +92,14 @@ class _Copy:
         config = self._json(folder + CONFIGS[folder])
         entries = config.get("config") if isinstance(config, dict) else None
         if not isinstance(entries, dict):
-            raise self._bad(f"{folder}{CONFIGS[folder]} lists no tensors")
+            raise self.bad(f"{folder}{CONFIGS[folder]} lists no tensors")
         seen = set()
         for label, entry in entries.items():
             file = entry.get("path_name") if isinstance(entry, dict) else None
             if not _PATH.fullmatch(label) or not isinstance(file, str):
-                raise self._bad(f"{label[:80]!r} in {folder} is no tensor")
+                raise self.bad(f"{label[:80]!r} in {folder} is no tensor")
             if entry.get("use_pickle") is not False or not _PAYLOAD[folder].fullmatch(file):
-                raise self._bad(
+                raise self.bad(
                     f"{label[:80]!r} is stored as a Python object, which may run code", "tensors"
                 )
             for key, value in _walk(entry.get("tensor_meta")):
@@ -107,12 +113,12 @@ class _Copy:
         """The graph, with everything left out that only people read."""
         models = [name for name in self.files if name.startswith("models/")]
         if models != ["models/model.json"]:
-            raise self._bad(f"it holds {len(models)} models")
+            raise self.bad(f"it holds {len(models)} models")
         model = self._json("models/model.json")
         try:
             graph, calls = model["graph_module"]["graph"], model["graph_module"]
             if model["range_constraints"]:
-                raise self._bad("its sizes vary", "fixed sizes (no dynamic_shapes)")
+                raise self.bad("its sizes vary", "fixed sizes (no dynamic_shapes)")
             for node in [*graph["nodes"]]:
                 self._check_node(node)
             for name in graph["tensor_values"]:
@@ -122,9 +128,9 @@ class _Copy:
             for key, value in _walk([graph, calls["signature"], calls["module_call_graph"]]):
                 self._check_value(key, value)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise self._bad(f"models/model.json is not understood ({error!r:.100})") from None
+            raise self.bad(f"models/model.json is not understood ({error!r:.100})") from None
         if calls.get("treespec_namedtuple_fields"):
-            raise self._bad("it takes or gives named tuples", "plain tuples, lists and dicts")
+            raise self.bad("it takes or gives named tuples", "plain tuples, lists and dicts")
         calls["metadata"] = {}
         model["guards_code"] = []
         return dict(model)
@@ -133,7 +139,7 @@ class _Copy:
         target = node["target"]
         found = _TARGET.fullmatch(target) if isinstance(target, str) else None
         if found is None or found[1] in _FORBIDDEN:
-            raise self._bad(f"it calls {str(target)[:80]!r}", "PyTorch's own operators only")
+            raise self.bad(f"it calls {str(target)[:80]!r}", "PyTorch's own operators only")
         if node.get("name") is not None:
             self._check_name(node["name"])
         for entry in node["inputs"]:
@@ -146,7 +152,7 @@ class _Copy:
         for key, value in _walk(signature):
             if key in ("parameter_name", "buffer_name", "tensor_constant_name"):
                 if not isinstance(value, str) or not _PATH.fullmatch(value):
-                    raise self._bad(f"it has a weight called {str(value)[:80]!r}")
+                    raise self.bad(f"it has a weight called {str(value)[:80]!r}")
             elif key == "name":
                 self._check_name(value)
 
@@ -163,29 +169,29 @@ class _Copy:
                     tree = parse_json(signature[key], self._name)
                     for inner, value in _walk(tree):
                         if inner == "type" and value not in _TREES:
-                            raise self._bad(
+                            raise self.bad(
                                 f"it takes or gives a {str(value)[:80]}",
                                 "plain tuples, lists and dicts",
                             )
 
     def _check_value(self, key: str, value: Any) -> None:
         if key.startswith(_VARYING):
-            raise self._bad("its sizes vary", "fixed sizes (no dynamic_shapes)")
+            raise self.bad("its sizes vary", "fixed sizes (no dynamic_shapes)")
         if key.startswith(_FOREIGN):
-            raise self._bad("it has objects of Python or branches of its own", "tensors only")
+            raise self.bad("it has objects of Python or branches of its own", "tensors only")
         if key in _NAMED:
             for inner, name in _walk(value):
                 if inner == "name":
                     self._check_name(name)
         if key == "device" and isinstance(value, dict) and value.get("type") != "cpu":
-            raise self._bad(f"it was exported on {str(value.get('type'))[:20]}", "cpu tensors")
+            raise self.bad(f"it was exported on {str(value.get('type'))[:20]}", "cpu tensors")
         if key == "as_device" and value.get("type") != "cpu":
-            raise self._bad(f"it was exported on {str(value.get('type'))[:20]}", "cpu tensors")
+            raise self.bad(f"it was exported on {str(value.get('type'))[:20]}", "cpu tensors")
 
     def _check_name(self, name: Any, allowed_keywords: bool = False) -> None:
         good = isinstance(name, str) and (_IDENTIFIER.fullmatch(name) or name == "")
         if not good or (keyword.iskeyword(name) and not allowed_keywords):
-            raise self._bad(f"it has a value called {str(name)[:80]!r}")
+            raise self.bad(f"it has a value called {str(name)[:80]!r}")
 
     def _json(self, name: str) -> Any:
         return parse_json(self._bytes(name, MAX_JSON_BYTES), f"{self._name}: {name}")
@@ -193,12 +199,12 @@ class _Copy:
     def _bytes(self, name: str, most: int | None = None) -> bytes:
         entry = self.files.get(name)
         if entry is None:
-            raise self._bad(f"it has no {name}")
+            raise self.bad(f"it has no {name}")
         if most is not None and entry.file_size > most:
-            raise self._bad(f"{name} has {entry.file_size} bytes, more than {most}")
+            raise self.bad(f"{name} has {entry.file_size} bytes, more than {most}")
         return self._archive.read(entry)
 
-    def _bad(self, what: str, instead: str = "") -> ValueError:
+    def bad(self, what: str, instead: str = "") -> ValueError:
         how = f" of {instead}" if instead else ""
         return ValueError(
             f"{self._name!r} cannot be opened: {what}; export it again{how} with"

@@ -6,8 +6,9 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
 
-from placement.loaders._torch_program import Node, TorchProgram
+from placement.loaders._torch_program import Node, TorchProgram, is_part
 
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
@@ -49,7 +50,24 @@ def _functional(exported: ExportedProgram) -> ExportedProgram:
         isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         for node in exported.graph.nodes
     )
-    return exported.run_decompositions({}) if writes else exported
+    if not writes:
+        return exported
+    zeros = [_zeros(node.meta["val"]) for node in _user_inputs(exported)]
+    # Those of a clean copy are none, and the library binds them to the signature.
+    exported._example_inputs = pytree.tree_unflatten(zeros, exported.call_spec.in_spec)
+    decomposed: ExportedProgram = exported.run_decompositions({})
+    return decomposed
+
+
+def _user_inputs(exported: ExportedProgram) -> list[Node]:
+    names = set(exported.graph_signature.user_inputs)
+    return [n for n in exported.graph.nodes if n.op == "placeholder" and n.name in names]
+
+
+def _zeros(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.zeros(value.shape, dtype=value.dtype)
 
 
 def _state_of(exported: ExportedProgram, target: str) -> torch.Tensor:
@@ -65,6 +83,8 @@ def _state_of(exported: ExportedProgram, target: str) -> torch.Tensor:
 
 def _require_plain(graph: fx.Graph, name: str) -> None:
     for node in graph.nodes:
+        if is_part(node) and node.args[0].op != "call_function":
+            raise ValueError(f"{name!r} takes a part of an input ({node.name}); give it by itself.")
         if isinstance(node.target, torch._ops.HigherOrderOperator):
             raise ValueError(
                 f"{name!r} branches or loops on data ({node.target}), which cannot be placed op by"

@@ -41,8 +41,12 @@ class TorchProgram:
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of the graph as text and of every tensor of the state."""
+        """SHA-256 of the graph as text, of its inputs' types and of every tensor of the state."""
         digest = hashlib.sha256(str(self.graph).encode())
+        for name in self.inputs:
+            value = self.nodes[name].meta.get("val")
+            about = (getattr(value, "dtype", type(value)), getattr(value, "shape", value))
+            digest.update(f"{name} {about}".encode())
         for name in sorted(self.state):
             value = self.state[name].detach().contiguous().cpu()
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())

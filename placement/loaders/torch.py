@@ -1,6 +1,7 @@
 """PyTorch programs: .pt2 archives of torch.export; pickled .pt and .pth files are refused."""
 
 import io
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,24 +37,44 @@ class TorchLoader:
         from placement.loaders._pt2_copy import clean_copy
 
         content = clean_copy(path)
-        from placement.loaders._torch_export import program_of
-        from placement.loaders._torch_graph import graph_of
-
-        program = program_of(_loaded(content, path.name), path.stem)
-        return Model(graph_of(program), program)
+        return _opened(content, path.name, path.stem)
 
 
-def _loaded(content: bytes, name: str):  # type: ignore[no-untyped-def] # torch loads late
+def _opened(content: bytes, name: str, stem: str) -> Model:
     import torch
 
-    try:
-        return torch.export.load(io.BytesIO(content))
-    except Exception as error:  # torch raises many kinds, for many reasons
-        text = " ".join(str(error).split())[:200]
-        raise ValueError(
-            f"{name!r} cannot be opened by PyTorch {torch.__version__} ({text}); export it again"
-            " with this version."
-        ) from None
+    from placement.loaders._torch_allowed import foreign_call
+    from placement.loaders._torch_export import program_of
+    from placement.loaders._torch_graph import graph_of
+
+    with warnings.catch_warnings():
+        # Of the library about itself.
+        warnings.simplefilter("ignore")
+        try:
+            exported = torch.export.load(io.BytesIO(content))
+        except Exception as error:  # it raises many kinds, for many reasons
+            raise _unreadable(name, error) from None
+        foreign = foreign_call(exported.graph)
+        if foreign:
+            raise ValueError(
+                f"{name!r} cannot be opened: it calls {foreign}, which is not among the operators"
+                " that a file may call; use others in the module."
+            )
+        try:
+            program = program_of(exported, stem)
+            return Model(graph_of(program), program)
+        except (RuntimeError, TypeError, KeyError, AttributeError, IndexError) as error:
+            raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: Exception) -> ValueError:
+    import torch
+
+    text = " ".join(str(error).split())[:200]
+    return ValueError(
+        f"{name!r} cannot be opened by PyTorch {torch.__version__} ({text}); export it again"
+        " with this version."
+    )
 
 
 LOADER = TorchLoader()

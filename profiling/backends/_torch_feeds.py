@@ -81,7 +81,12 @@ def _seeded(label: str, value: Any, limit: int | None, rng: np.random.Generator)
 def _checked(label: str, value: Any, given: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return given
-    found = given if isinstance(given, torch.Tensor) else torch.from_numpy(np.asarray(given))
+    if not isinstance(given, torch.Tensor):
+        given = np.asarray(given)
+        if given.dtype.kind not in "biufc":
+            raise ValueError(f"Input {label!r} is {given.dtype}, the model takes {value.dtype}.")
+        given = torch.from_numpy(given)
+    found = given
     if tuple(found.shape) != tuple(value.shape):
         raise ValueError(
             f"Input {label!r} has shape {tuple(found.shape)}, the model was exported with"

@@ -34,10 +34,9 @@ class PlacedTorch(Program):
         devices = [machine.device(segment.device) for segment in schedule.segments]
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
-        self._places = [torch.device(device.provider) for device in devices]
         segments = [segment.kernels for segment in schedule.segments]
-        self._run, self._shared = functions(program, segments, self._places)
-        self.actual_devices = {d.name: str(p) for d, p in zip(devices, self._places, strict=True)}
+        self._run, self._shared = functions(program, segments)
+        self.actual_devices = {device.name: "cpu" for device in devices}
         self.peak_bytes = _peak_bytes(program, schedule)
         self._allocate()
 
@@ -67,8 +66,6 @@ class PlacedTorch(Program):
     def run(self, segment: int) -> None:
         use_threads(self._cores[segment])
         self._run[segment](self._values)
-        if self._places[segment].type != "cpu":
-            torch.accelerator.synchronize(self._places[segment])
 
     def outputs(self) -> dict[str, Any]:
         return _outputs(self._program, lambda name: self._values[self._shared[name]])
@@ -78,7 +75,7 @@ class PlacedTorch(Program):
 
 
 class WholeTorch(Program):
-    """The whole graph by the framework's own executor, on one device or on all cores of the CPU."""
+    """The whole graph by the framework's own executor, with a lane's cores or all of the CPU's."""
 
     def __init__(
         self, program: TorchProgram, device: Device | None, feeds: Mapping[str, Any]
@@ -86,7 +83,6 @@ class WholeTorch(Program):
         from torch import fx
 
         self._program = program
-        place = torch.device("cpu" if device is None else device.provider)
         self._cores = len(usable_cores()) if device is None else device.cores
         names = list(dict.fromkeys(n for _, n in (*program.outputs, *program.updates)))
         graph = fx.Graph()
@@ -99,15 +95,12 @@ class WholeTorch(Program):
         given = {program.labels.get(n, n): n for n in program.inputs}
         values = {given[label]: value for label, value in feeds.items()} | dict(program.state)
         self._order = [n.name for n in program.graph.nodes if n.op == "placeholder"]
-        self._arguments = [_on(values.get(name), place) for name in self._order]
+        self._arguments = [values.get(name) for name in self._order]
         self._results: tuple[Any, ...] = ()
-        self._place = place
 
     def run(self, segment: int) -> None:
         use_threads(self._cores)
         self._results = self._module(*self._arguments)
-        if self._place.type != "cpu":
-            torch.accelerator.synchronize(self._place)
 
     def advance(self) -> None:
         """Let the next step start from the state that the last one made."""
@@ -126,6 +119,8 @@ class WholeTorch(Program):
 def use_threads(number: int) -> None:
     """Let the calling thread compute with this many threads; asked once per thread."""
     if getattr(_thread, "number", 0) != number:
+        # A thread takes over what others have set when it first asks; so it asks first.
+        torch.get_num_threads()
         torch.set_num_threads(number)
         _thread.number = number
 
@@ -145,40 +140,45 @@ def _array(value: Any) -> Any:
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()
 
 
-def _on(value: Any, place: torch.device) -> Any:
-    return value.to(place) if isinstance(value, torch.Tensor) else value
-
-
 def _peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
     """State that each device reads, and what is alive at once of what its segments make.
 
     Values that other segments read are kept to the end of the step.
     """
     segment_of = schedule.segment_of
-    found: dict[str, int] = {}
+    readers: dict[str, set[int]] = {}
+    for kernel in program.kernels:
+        for value in program.reads(kernel):
+            readers.setdefault(value.name, set()).add(segment_of[kernel.name])
+    inner: dict[str, int] = {}
     kept: dict[str, int] = {}
-    read = {(v.name, segment_of[k.name]) for k in program.kernels for v in program.reads(k)}
     for i, segment in enumerate(schedule.segments):
-        kernels = [program.nodes[name] for name in segment.kernels]
-        last = {v.name: j for j, k in enumerate(kernels) for v in program.reads(k)}
-        alive = peak = 0
-        for j, kernel in enumerate(kernels):
-            for value in program.values[kernel.name]:
-                size = num_bytes(value.meta.get("val"))
-                if any(s != i for n, s in read if n == value.name):
-                    kept[segment.device] = kept.get(segment.device, 0) + size
-                else:
-                    alive += size
-            peak = max(peak, alive)
-            for value in program.reads(kernel):
-                inside = value.name in program.maker and last[value.name] == j
-                outside = any(s != i for n, s in read if n == value.name)
-                if inside and not outside and segment_of[program.maker[value.name].name] == i:
-                    alive -= num_bytes(value.meta.get("val"))
-        found[segment.device] = max(found.get(segment.device, 0), peak)
-    for device in found:
-        own = {s.device for s in schedule.segments if s.device == device}
-        names = {n for n, s in read if schedule.segments[s].device in own and n in program.state}
-        found[device] += kept.get(device, 0)
-        found[device] += sum(num_bytes(program.state[name]) for name in names)
-    return found
+        peak, shared = _segment_bytes(program, segment.kernels, i, readers)
+        inner[segment.device] = max(inner.get(segment.device, 0), peak)
+        kept[segment.device] = kept.get(segment.device, 0) + shared
+    for name, value in program.state.items():
+        for device in {schedule.segments[i].device for i in readers.get(name, ())}:
+            kept[device] += num_bytes(value)
+    return {device: inner[device] + kept[device] for device in inner}
+
+
+def _segment_bytes(
+    program: TorchProgram, kernels: Sequence[str], number: int, readers: Mapping[str, set[int]]
+) -> tuple[int, int]:
+    """The most bytes alive at once of what only this segment reads, and the bytes of the rest."""
+    nodes = [program.nodes[name] for name in kernels]
+    last = {value.name: j for j, k in enumerate(nodes) for value in program.reads(k)}
+    ends: dict[int, int] = {}
+    alive = peak = shared = 0
+    for j, kernel in enumerate(nodes):
+        for value in program.values[kernel.name]:
+            size = num_bytes(value.meta.get("val"))
+            if readers.get(value.name, set()) - {number}:
+                shared += size
+            else:
+                alive += size
+                end = last.get(value.name, j)
+                ends[end] = ends.get(end, 0) + size
+        peak = max(peak, alive)
+        alive -= ends.get(j, 0)
+    return peak, shared

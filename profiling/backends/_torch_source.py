@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import fx
 
 from placement.loaders._torch_program import Node, TorchProgram, is_part
@@ -31,19 +30,15 @@ class _Text:
 
 
 def functions(
-    program: TorchProgram, segments: Sequence[Sequence[str]], devices: Sequence[torch.device]
+    program: TorchProgram, segments: Sequence[Sequence[str]]
 ) -> tuple[tuple[Function, ...], dict[str, int]]:
     """A function per segment (names of its kernels, in order), and the place of each shared value.
 
-    A value made on another device than the one that reads it is copied where it is read. What no
-    other segment reads is let go as soon as its last reader is done.
+    What no other segment reads is let go as soon as its last reader is done.
     """
     segment_of = {name: i for i, names in enumerate(segments) for name in names}
     shared = _shared(program, segment_of)
-    found = [
-        _function(program, names, i, segment_of, shared, devices)
-        for i, names in enumerate(segments)
-    ]
+    found = [_function(program, names, i, shared) for i, names in enumerate(segments)]
     return tuple(found), shared
 
 
@@ -61,12 +56,7 @@ def _shared(program: TorchProgram, segment_of: dict[str, int]) -> dict[str, int]
 
 
 def _function(
-    program: TorchProgram,
-    names: Sequence[str],
-    number: int,
-    segment_of: dict[str, int],
-    shared: dict[str, int],
-    devices: Sequence[torch.device],
+    program: TorchProgram, names: Sequence[str], number: int, shared: dict[str, int]
 ) -> Function:
     text = _Text()
     place = {node.name: i for i, node in enumerate(program.graph.nodes)}
@@ -77,12 +67,8 @@ def _function(
         for value in program.reads(kernel):
             if value.name not in here:
                 here.add(value.name)
-                made_on = _made_on(program, value.name, segment_of, devices)
-                moved = ""
-                if made_on is not None and made_on != devices[number]:
-                    moved = f".to({text.named(devices[number], 'd')})"
-                text.lines.append(f"x{place[value.name]} = v[{shared[value.name]}]{moved}")
-        text.lines.append(f"x{place[kernel.name]} = {_call(text, kernel, place, devices[number])}")
+                text.lines.append(f"x{place[value.name]} = v[{shared[value.name]}]")
+        text.lines.append(f"x{place[kernel.name]} = {_call(text, kernel, place)}")
         made = {kernel.name}
         for part in _parts(kernel):
             index = text.named(part.args[1], "c")
@@ -117,32 +103,21 @@ def _parts(kernel: Node) -> list[Node]:
     return found
 
 
-def _made_on(
-    program: TorchProgram, name: str, segment_of: dict[str, int], devices: Sequence[torch.device]
-) -> torch.device | None:
-    """The device that a value is made on; None for a placeholder on the host."""
-    if name not in program.maker:
-        return torch.device("cpu")
-    return devices[segment_of[program.maker[name].name]]
-
-
-def _call(text: _Text, node: Node, place: dict[str, int], device: torch.device) -> str:
+def _call(text: _Text, node: Node, place: dict[str, int]) -> str:
     function = text.named(node.target, "f")
-    arguments = [_argument(text, value, place, device) for value in node.args]
+    arguments = [_argument(text, value, place) for value in node.args]
     arguments += [
-        f"**{{{text.named(key, 'k')}: {_argument(text, value, place, device)}}}"
+        f"**{{{text.named(key, 'k')}: {_argument(text, value, place)}}}"
         for key, value in node.kwargs.items()
     ]
     return f"{function}({', '.join(arguments)})"
 
 
-def _argument(text: _Text, value: Any, place: dict[str, int], device: torch.device) -> str:
+def _argument(text: _Text, value: Any, place: dict[str, int]) -> str:
     if isinstance(value, fx.Node):
         return f"x{place[value.name]}"
-    if isinstance(value, torch.device):
-        return text.named(device, "c")
     if isinstance(value, list | tuple) and _has_nodes(value):
-        inner = ", ".join(_argument(text, each, place, device) for each in value)
+        inner = ", ".join(_argument(text, each, place) for each in value)
         return f"[{inner}]"
     if isinstance(value, fx.immutable_collections.immutable_list):
         value = list(value)

@@ -1,4 +1,4 @@
-"""PyTorch: CPU lanes, and the accelerators that the installed build reaches."""
+"""PyTorch on CPU lanes; what else the installed build reaches is not a device here yet."""
 
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -25,13 +25,11 @@ class Torch(Backend):
         return "" if find_spec("torch") else "needs: pip install torch"
 
     def devices(self) -> tuple[Device, ...]:
-        from profiling.backends._torch_devices import accelerators
-
         cores = usable_cores()
-        cpu = Device(
-            "cpu:0", "cpu", self.name, CPU, host_memory_bytes(), len(cores), label=cpu_model()
+        memory_bytes = host_memory_bytes()
+        return (
+            Device("cpu:0", "cpu", self.name, CPU, memory_bytes, len(cores), label=cpu_model()),
         )
-        return (cpu, *accelerators(self.name))
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
         try:
@@ -45,7 +43,7 @@ class Torch(Backend):
         executable = model.executable
         if executable is None or executable.format != "torch":
             raise ValueError(f"{model.graph.name!r} cannot be run by torch; open a PyTorch model.")
-        key = f"{executable.content_hash} {machine.fingerprint}"
+        key = f"{executable.content_hash} {model.graph.fingerprint} {machine.fingerprint}"
         if key not in self._kept:
             self._kept.clear()
             self._kept[key] = TorchCompiled.of(model, machine)

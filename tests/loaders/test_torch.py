@@ -14,6 +14,7 @@ from torch import nn
 
 import placement as pl
 from placement.loaders._pt2_copy import clean_copy
+from placement.loaders._torch_allowed import is_allowed
 
 
 class Block(nn.Module):
@@ -200,6 +201,10 @@ def edits():
         values = model["graph_module"]["graph"]["tensor_values"]
         next(iter(values.values()))["device"] = {"type": "cuda", "index": 0}
 
+    def part(model):
+        first = node(model)
+        first["target"] = "_operator.getitem"
+
     return {
         "library function": (target("torch.load"), "calls 'torch.load'"),
         "operator": (target("_operator.setitem"), "calls '_operator.setitem'"),
@@ -213,6 +218,10 @@ def edits():
         "tree": (tree, "takes or gives a os.system"),
         "weight": (weight, "weight called"),
         "cuda": (cuda, "exported on cuda"),
+        "memory": (target("torch.ops.aten._sparse_coo_tensor_unsafe.default"), "cannot be opened"),
+        "seed": (target("torch.ops.aten.manual_seed.default"), "cannot be opened"),
+        "save": (target("torch.ops.aten.save.default"), "cannot be opened"),
+        "part of an input": (part, "cannot be opened"),
         "no graph": (lambda model: model.pop("graph_module"), "not understood"),
         "nodes are no list": (
             lambda model: model["graph_module"]["graph"].update(nodes=3),
@@ -228,6 +237,62 @@ def test_hostile_graphs_are_refused(saved, tmp_path, what):
         pl.load(str(rewritten(saved, tmp_path, edit=edit)))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_writing_ops_open_like_from_torch(tmp_path):
+    """Ops that write into what they read are common: most published networks have such a ReLU."""
+    module = nn.Sequential(nn.Linear(4, 3), nn.ReLU(inplace=True), nn.Linear(3, 2)).eval()
+    x = torch.rand(2, 4)
+    torch.export.save(torch.export.export(module, (x,)), tmp_path / "net.pt2")
+    opened, made = pl.load(str(tmp_path / "net.pt2")), pl.from_torch(module, x, name="net")
+    assert [op.kind for op in opened.graph.ops] == [op.kind for op in made.graph.ops]
+    assert "relu_" not in {op.kind for op in opened.graph.ops}
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("conv2d.default", True),
+        ("relu_.default", True),
+        ("add_.Tensor", True),
+        ("scaled_dot_product_attention.default", True),
+        ("index.Tensor", True),
+        ("_sparse_coo_tensor_unsafe.default", False),
+        ("_sparse_csr_tensor_unsafe.default", False),
+        ("from_file.default", False),
+        ("set_.source_Storage", False),
+        ("resize_.default", False),
+        ("to_dense.default", False),
+        ("_fused_adam_.default", False),
+    ],
+)
+def test_operators_that_a_file_may_call(name, allowed):
+    packet, _, overload = name.partition(".")
+    assert is_allowed(getattr(getattr(torch.ops.aten, packet), overload)) == allowed
+
+
+def test_the_same_network_of_another_size_is_another_program():
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU())
+    small, large = (pl.from_torch(module, torch.rand(1, 3, n, n)) for n in (8, 16))
+    assert small.executable.content_hash != large.executable.content_hash
+
+
+def test_tensors_with_odd_metadata(saved, tmp_path):
+    config = json.dumps(
+        {
+            "config": {
+                "w": {
+                    "path_name": "weight_0",
+                    "is_param": True,
+                    "use_pickle": False,
+                    "tensor_meta": {"as_device": 1},
+                }
+            }
+        }
+    ).encode()
+    path = rewritten(saved, tmp_path, replace=[("data/weights/model_weights_config.json", config)])
+    with pytest.raises(ValueError, match="content is not understood"):
+        pl.load(str(path))
 
 
 def test_archives_that_are_none(saved, tmp_path):
@@ -268,6 +333,10 @@ def test_modules_that_cannot_be_placed():
 
     with pytest.raises(ValueError, match="branches or loops on data"):
         pl.from_torch(Branching(), torch.ones(3))
+    with pytest.raises(ValueError, match="a tensor or a tuple of tensors"):
+        pl.from_torch(nn.Linear(3, 2), {"input": torch.ones(1, 3)})
+    with pytest.raises(ValueError, match="cannot be exported"):
+        pl.from_torch(nn.Linear(3, 2), torch.ones(1, 4))
     with pytest.raises(ValueError, match=r"is no torch.nn.Module"):
         pl.from_torch(3, torch.ones(3))
     with pytest.raises(ValueError, match="output is no loss"):
@@ -322,10 +391,14 @@ def test_optimiser_state_counts_in_memory(trained):
     assert trained.graph.param_bytes > 3 * sum(w.numel() * 4 for w in weights)
 
 
-def test_tracing_leaves_the_module_as_it_was():
+@pytest.mark.parametrize("training", [False, True])
+def test_tracing_leaves_the_module_as_it_was(training):
     torch.manual_seed(0)
-    module = nn.Sequential(Block(), nn.Flatten(), nn.Linear(8 * 36, 1))
+    module = nn.Sequential(Block(), nn.Flatten(), nn.Linear(8 * 36, 1)).train(not training)
+    module[2].train(training)
     before = copy.deepcopy(module.state_dict())
-    pl.from_torch(module, torch.rand(4, 3, 8, 8), training=True, loss=torch.sum)
+    loss = torch.sum if training else None
+    pl.from_torch(module, torch.rand(4, 3, 8, 8), training=training, loss=loss)
+    assert [m.training for m in module] == [not training, not training, training]
     assert all(torch.equal(v, before[k]) for k, v in module.state_dict().items())
     assert not any(m._forward_hooks or m._forward_pre_hooks for m in module.modules())

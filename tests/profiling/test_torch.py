@@ -1,6 +1,7 @@
 """PyTorch programs, placed and run: bit-equal to the graph unplaced, and equal to plain PyTorch."""
 
 import copy
+import threading
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import torch
 from torch import nn
 
 import placement as pl
+from placement.loaders._torch_optimisers import optimiser
 from placement.segments import make_schedule
 from profiling import backends
+from profiling.backends._torch_run import use_threads
 from tests.loaders.test_torch import Net
 
 OPTIMISERS = {
@@ -111,6 +114,46 @@ def test_three_training_steps(optimizer):
             for name, value in plain.state_dict().items():
                 assert np.allclose(outputs[name], value, rtol=1e-4, atol=1e-7), name
     assert {*plain.state_dict()} <= {*first}
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_adam_is_that_of_the_framework(scale):
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(50, generator=generator)
+    param = nn.Parameter(start.clone())
+    plain = torch.optim.Adam([param], 1e-3, foreach=False)
+    settings = optimiser("adam")
+    ours, state = start, list(settings.state_of(start).values())
+    for _ in range(5):
+        param.grad = scale * torch.randn(50, generator=generator)
+        plain.step()
+        ours, *state = settings.function(ours, param.grad, *state, *settings.settings)
+        assert torch.allclose(ours, param.detach(), rtol=1e-6, atol=1e-8)
+
+
+def test_each_lane_computes_with_its_own_threads():
+    """A thread's number must not be taken from the lane that started last."""
+    seen, ready = {}, threading.Barrier(2)
+
+    def lane(number):
+        use_threads(number)
+        ready.wait()
+        torch.ones(200_000).exp()
+        seen[number] = torch.get_num_threads()
+
+    lanes = [threading.Thread(target=lane, args=(n,)) for n in (3, 1)]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    assert seen == {3: 3, 1: 1}
+
+
+def test_text_is_no_input():
+    model = pl.from_torch(nn.Linear(2, 1), torch.zeros(1, 2))
+    compiled = backends.usable("torch").compile(model, lanes(model))
+    with pytest.raises(ValueError, match=r"the model takes torch.float32"):
+        compiled.feeds(0, {"input": np.array([["a", "b"]])})
 
 
 def test_a_live_run_of_a_training_step_matches_the_unplaced_one():

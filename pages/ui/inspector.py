@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import units
+from pages.ui import units, words
 from pages.ui.studio import Studio
 from pages.ui.why import Move, Why, why
 
@@ -61,8 +61,10 @@ def _times(now: Studio, answer: Why) -> None:
         here = "here" if device in answer.devices else ""
         rows.append(
             {
-                "Device": device,
-                "Time": "cannot run it" if time_s is None else units.seconds(time_s, unit),
+                "Device": words.plain(device),
+                "Time": words.plain(
+                    "cannot run it" if time_s is None else units.seconds(time_s, unit)
+                ),
                 "": here if len(answer.devices) == 1 else ("in part" if here else ""),
             }
         )
@@ -77,9 +79,9 @@ def _times(now: Studio, answer: Why) -> None:
 
 
 def _moves(now: Studio, answer: Why) -> None:
-    for words, moves in (("Waits for", answer.incoming), ("Sends", answer.outgoing)):
+    for verb, moves in (("Waits for", answer.incoming), ("Sends", answer.outgoing)):
         if moves:
-            st.markdown(f"{words} {_sum(moves, now.problem.unit)}")
+            st.markdown(f"{verb} {words.plain(_sum(moves, now.problem.unit))}")
             st.table([_row(m, now.problem.unit) for m in moves[:MOST_ROWS]], hide_index=True)
             if len(moves) > MOST_ROWS:
                 st.caption(f"and {len(moves) - MOST_ROWS} more")
@@ -96,9 +98,9 @@ def _sum(moves: Sequence[Move], unit: str) -> str:
 
 def _row(move: Move, unit: str) -> dict[str, str]:
     return {
-        "Way": f"{move.src} to {move.dst}",
-        "Size": units.num_bytes(move.num_bytes),
-        "Time": units.seconds(move.duration_s, unit),
+        "Way": words.plain(f"{move.src} to {move.dst}"),
+        "Size": words.plain(units.num_bytes(move.num_bytes)),
+        "Time": words.plain(units.seconds(move.duration_s, unit)),
     }
 
 

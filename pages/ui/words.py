@@ -70,13 +70,17 @@ EMULATED = (
 
 ABSENT = "This machine has devices that are not on this computer, so nothing can be measured on it."
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>$:^-])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>$:^&-])")
+# Addresses become links after backslashes are read; only something in between keeps them apart.
+_ADDRESS = re.compile(r"(https?:(?=//[-\w]*\.)|www(?=\.))", re.IGNORECASE)
+_NO_SPACE = "\u200b"
 
 
 def plain(text: str, longest: int = 400) -> str:
     """Text from a file or a library so that Markdown shows it letter by letter."""
     short = text if len(text) <= longest else text[: longest - 1] + "…"
-    return _MARKUP.sub(r"\\\1", " ".join(short.split()))
+    apart = _ADDRESS.sub(rf"\1{_NO_SPACE}", " ".join(short.split()))
+    return _MARKUP.sub(r"\\\1", apart)
 
 
 def provider(name: str) -> str:

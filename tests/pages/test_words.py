@@ -1,5 +1,6 @@
 """Names from files are shown letter by letter; numbers carry fitting units; commands are exact."""
 
+import re
 import shlex
 
 import pytest
@@ -41,6 +42,15 @@ def test_markup_is_disarmed(text):
     shown = words.plain(text)
     assert shown.replace("\\", "") == text
     assert all(shown[i - 1] == "\\" for i, c in enumerate(shown) if c in "*<[]$!:(")
+
+
+@pytest.mark.parametrize("text", ["www.evil.example", "see HTTPS://evil.example/x", "&lt;b&gt;"])
+def test_addresses_and_entities_are_disarmed(text):
+    """Addresses are looked for once the backslashes are gone, as the browser does it."""
+    shown = words.plain(text)
+    assert not re.search(r"(https?://|www(?=\.))[-.\w]+", shown.replace("\\", ""), re.IGNORECASE)
+    assert not re.search(r"(?<!\\)&", shown)
+    assert shown.replace("\\", "").replace("\u200b", "") == text
 
 
 def test_long_text_is_cut():

@@ -1,0 +1,45 @@
+"""The side panel about selected ops shows the names of a file letter by letter."""
+
+import re
+
+from streamlit.testing.v1 import AppTest
+
+from placement.core.machine import Device, Link, Machine
+from tests.pages import problems
+
+HOSTILE = ("![x](http://evil.example/a)", "**b** <img src=x> &lt; www.evil.example :red[y]")
+
+
+def _drawn():
+    from types import SimpleNamespace
+
+    from pages.ui import inspector
+    from placement.pipeline import simulate
+    from tests.pages.problems import MACHINE, diamond, everywhere
+
+    problem = diamond()
+    here, there = (d.name for d in MACHINE.devices)
+    placed = everywhere(problem, here, b=there)
+    now = SimpleNamespace(
+        model=SimpleNamespace(graph=problem.graph),
+        problem=problem,
+        placement=placed,
+        simulated=simulate(problem, placed),
+        is_estimate=True,
+        costs="given",
+    )
+    inspector.show(now, ["b_conv"])
+
+
+def test_no_cell_of_the_inspector_is_markup(monkeypatch):
+    first, second = HOSTILE
+    links = (Link(first, second, 0.001, 1e9), Link(second, first, 0.001, 1e9))
+    machine = Machine("two", (Device(first), Device(second)), links)
+    monkeypatch.setattr(problems, "MACHINE", machine)
+    app = AppTest.from_function(_drawn).run()
+    assert not app.exception
+    cells = [str(c) for table in app.table for c in table.value.to_numpy().ravel()]
+    assert any("evil" in c for c in cells) and any(" to " in c for c in cells)
+    for cell in cells:
+        assert not re.search(r"(?<!\\)[*<>&\[\]()!:]", cell), cell
+        assert "www." not in cell and "//evil.example" not in cell.replace("\\:\u200b//", "")

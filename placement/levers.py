@@ -1,6 +1,6 @@
 """Levers: what would shorten the step, each thing made faster by itself and simulated again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placement.core.problem import Problem
@@ -9,7 +9,7 @@ from placement.core.timeline import Span
 from placement.engine.condensed import Condensed, ready_to_run
 from placement.engine.flat import Flat
 from placement.simulate import as_kernels, simulate, step_time_s
-from placement.throughput import loads_s, seconds_per_sample
+from placement.throughput import bottleneck, seconds_per_sample
 
 # The longest of each kind that are tried; more would all save less.
 MOST_SEGMENTS, MOST_TENSORS, MOST_LINKS = 8, 6, 6
@@ -35,21 +35,28 @@ class Lever:
 
 
 def levers(
-    problem: Problem, schedule: Schedule, path: Sequence[Span], most: int = 6
+    problem: Problem,
+    schedule: Schedule,
+    path: Sequence[Span],
+    *,
+    replicas: Mapping[str, int] | None = None,
+    most: int = 6,
 ) -> tuple[Lever, ...]:
     """What would save most, best first; who runs what in which order stays as it is.
 
     For latency the candidates are on the critical `path`, for throughput they belong to the device
     or link with the largest load: nothing else can help. Under the execution "call" a device moves
-    tensors inside its calls, so there are no links and tensors to try.
+    tensors inside its calls, so there are no links and tensors to try, and `replicas` of a device
+    share its load.
     """
-    value_s = (_of_calls if problem.execution == "call" else _of_segments)(problem, schedule)
+    calls = problem.execution == "call"
+    value_s = _of_calls(problem, schedule, replicas) if calls else _of_segments(problem, schedule)
     now_s = value_s("", -1, -1)
     index, kernels = problem.machine.index, problem.kernels
     number_of = {tensor.name: t for t, tensor in enumerate(kernels.tensors)}
     first = {segment.kernels[0]: s for s, segment in enumerate(schedule.segments)}
     found = []
-    for kind, name, where in dict.fromkeys(_candidates(problem, schedule, path)):
+    for kind, name, where in dict.fromkeys(_candidates(problem, schedule, path, replicas)):
         if kind == "segment":
             at = (first[name], index[where])
         elif kind == "tensor":
@@ -66,10 +73,13 @@ def levers(
 
 
 def _candidates(
-    problem: Problem, schedule: Schedule, path: Sequence[Span]
+    problem: Problem,
+    schedule: Schedule,
+    path: Sequence[Span],
+    replicas: Mapping[str, int] | None,
 ) -> Iterator[tuple[str, str, str]]:
     """(kind, name, where) of everything that may help."""
-    computing, sending = _deciding(problem, schedule, path)
+    computing, sending = _deciding(problem, schedule, path, replicas)
     for span in _longest(computing, MOST_SEGMENTS):
         yield "segment", span.name, span.device
     for name in dict.fromkeys(span.device for span in computing):
@@ -83,13 +93,15 @@ def _candidates(
 
 
 def _deciding(
-    problem: Problem, schedule: Schedule, path: Sequence[Span]
+    problem: Problem,
+    schedule: Schedule,
+    path: Sequence[Span],
+    replicas: Mapping[str, int] | None,
 ) -> tuple[list[Span], list[Span]]:
     """Computing and sending that decides the value: the path's, or that of the largest load."""
     if problem.objective == "latency":
         return [s for s in path if s.kind == "compute"], [s for s in path if s.kind == "transfer"]
-    loads = loads_s(problem, schedule)
-    slowest = max(loads, key=lambda name: loads[name])
+    slowest = bottleneck(problem, schedule, replicas)
     spans = simulate(problem, schedule).spans
     computing = [s for s in spans if s.kind == "compute" and s.device == slowest]
     sending = [s for s in spans if s.kind == "transfer" and _touches(s.device, slowest)]
@@ -153,7 +165,7 @@ def _faster(condensed: Condensed, kind: str, a: int, b: int) -> Condensed:
     )
 
 
-def _of_calls(problem: Problem, schedule: Schedule) -> Value:
+def _of_calls(problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None) -> Value:
     """By problems with other costs: calls have a cost model of their own."""
     index = problem.kernels.index
     members = [[index[kernel] for kernel in s.kernels] for s in schedule.segments]
@@ -167,6 +179,6 @@ def _of_calls(problem: Problem, schedule: Schedule) -> Value:
         faster = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
         if problem.objective == "latency":
             return step_time_s(faster, schedule)
-        return seconds_per_sample(faster, schedule)
+        return seconds_per_sample(faster, schedule, replicas)
 
     return value_s

@@ -57,9 +57,11 @@ def seconds_per_sample(
     return max(loads_s(problem, schedule, replicas).values())
 
 
-def bottleneck(problem: Problem, schedule: Schedule) -> str:
+def bottleneck(
+    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
+) -> str:
     """The device or link with the largest load, the first of equals in declared order."""
-    loads = loads_s(problem, schedule)
+    loads = loads_s(problem, schedule, replicas)
     return max(loads, key=lambda name: loads[name])
 
 

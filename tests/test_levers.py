@@ -7,10 +7,12 @@ import pytest
 
 from placement.core.graph import Graph
 from placement.levers import KINDS, levers
-from placement.predicting import simulate_schedule
+from placement.loaders.workload import problem_from_workload
+from placement.predicting import simulate, simulate_schedule
 from placement.segments import make_schedule
+from placement.throughput import bottleneck
 from tests.instances import random_devices, random_problem
-from tests.workloads import random_workload_problem
+from tests.workloads import node, random_workload_problem, workload
 
 
 def with_half(problem, schedule, lever):
@@ -84,6 +86,24 @@ def test_what_is_on_the_path_and_saves_most_is_there():
         given = replace(best, kind=kind_of[span.kind], name=span.name, where=span.device)
         faster = simulate_schedule(with_half(problem, schedule, given), schedule)
         assert now.value - faster.value <= best.saves_s + 1e-12
+
+
+def test_replicas_share_the_load_that_a_lever_shortens():
+    """12 ms on two accelerators and 7 ms on the third: the third one sets the pace, not the first.
+
+    With its op in half the time the two of 6 ms would.
+    """
+    content = workload([node(1, 50, 12), node(2, 50, 7)], [], maxFPGAs=3)
+    problem = replace(problem_from_workload(content, "two"), objective="throughput")
+    shared = replace(problem.placement_of([0, 1]), replicas={"acc:0": 2})
+    now = simulate(problem, shared)
+    assert bottleneck(problem, now.schedule, shared.replicas) == "acc:1"
+    found = levers(problem, now.schedule, now.critical_path, replicas=shared.replicas)
+    assert {(lever.kind, lever.name) for lever in found} == {
+        ("segment", "node2"),
+        ("device", "acc:1"),
+    }
+    assert [lever.saves_s for lever in found] == pytest.approx([1e-3, 1e-3])
 
 
 def test_nothing_helps_a_step_without_work():

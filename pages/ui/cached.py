@@ -220,7 +220,9 @@ def _levers(
     _problem: Problem, _placement: Placement, problem: int, content: int
 ) -> tuple[Lever, ...]:
     predicted = simulated(_problem, _placement)
-    return levers_of(_problem, predicted.schedule, predicted.critical_path)
+    return levers_of(
+        _problem, predicted.schedule, predicted.critical_path, replicas=_placement.replicas
+    )
 
 
 def memory(posed: Problem, placement: Placement) -> tuple[MemoryCurve, ...]:
@@ -248,7 +250,18 @@ def _hints(
 
 
 def bound(posed: Problem) -> float:
+    """Seconds that no placement with the usual calls and without replicas can beat."""
     return _bound(posed, _number(posed))
+
+
+def bound_of(posed: Problem, placement: Placement) -> float:
+    """Seconds that no placement with the same calls and replicas can beat."""
+    return _bound_of(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _bound_of(_problem: Problem, _placement: Placement, problem: int, content: int) -> float:
+    return lower_bound(_problem, _placement)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

@@ -103,7 +103,7 @@ def _select(key: str, ops: Sequence[Sequence[str]]) -> None:
 def _pace(now: Studio) -> None:
     """For throughput no path decides but the largest load."""
     st.subheader("Who sets the pace", help=words.PACE)
-    loads = loads_s(now.problem, now.simulated.schedule)
+    loads = loads_s(now.problem, now.simulated.schedule, now.placement.replicas)
     ranked = sorted(loads, key=lambda name: -loads[name])[:6]
     names = [words.plain(gantt.shown(name)) for name in ranked]
     times = [units.seconds(loads[name], now.problem.unit) for name in ranked]

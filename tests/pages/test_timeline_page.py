@@ -1,6 +1,7 @@
 """The Timeline page in every state: without a run, beside one, edited since, for training."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from placement.memory import MemoryCurve, memory_over_time
 from placement.pipeline import simulate
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
-from tests.workloads import random_workload
+from tests.workloads import node, random_workload, workload
 
 __all__ = ["own_home"]
 
@@ -32,6 +33,19 @@ def test_without_a_run_the_prediction_stands_alone():
 def test_other_machines_and_goals(machine, goal):
     app, _ = opened("timeline", machine=machine, objective=goal, model="onnx-squeezenet")
     assert ("sets the pace" in texts(app)) == (goal == "throughput")
+
+
+def test_replicas_share_the_load_of_who_sets_the_pace(tmp_path):
+    """12 ms on two accelerators are 6 ms per sample, less than the 7 ms of the third."""
+    path = tmp_path / "two.json"
+    path.write_text(json.dumps(workload([node(1, 50, 12), node(2, 50, 7)], [], maxFPGAs=3)))
+    app, project = opened("timeline", model_kind="path", model=str(path), objective="throughput")
+    now = studio.Studio(project, project.settings)
+    shared = replace(now.problem.placement_of([0, 1]), replicas={"acc:0": 2})
+    now.shelf.add("shared", shared, "replicate", {})
+    shown = texts(checked(app.run()))
+    assert "acc:1 has most to do" in shown and "acc:0 6 ms" in shown
+    assert "If acc:1 were twice as fast, the time per sample would be **1 ms shorter**" in shown
 
 
 def test_a_run_stands_beside_the_prediction_with_its_error():

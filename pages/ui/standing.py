@@ -15,7 +15,7 @@ from pages.ui import cached, jobs, studio, tasks
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement, placement_from_json
-from placement.core.problem import UNIT_S, Problem
+from placement.core.problem import Problem
 from placement.mend import mended
 
 MOST_RUNS = 40
@@ -72,27 +72,14 @@ def standings(now: Studio) -> tuple[Standing, ...]:
     first = now.named
     items = now.shelf.items or (first,)
     placements = {item.name: placement_of(now, item.name) for item in items}
-    bound_s = common_bound_s(now, placements)
-    rows = [_standing(now, i, placements[i.name], bound_s, runs) for i in items]
+    bounds_s = studio.bounds_of(now, items)
+    rows = [_standing(now, i, placements[i.name], bounds_s[i.name], runs) for i in items]
     return tuple(sorted(rows, key=lambda row: (bool(row.broken), row.value_s)))
 
 
 def placement_of(now: Studio, name: str) -> Placement:
     """A placement of the shelf with every fusion group on one device."""
     return mended(now.problem, now.shelf.read(name))
-
-
-def common_bound_s(now: Studio, placements: Mapping[str, Placement]) -> float:
-    """The best bound that needs no method or that any method has proven for this very problem.
-
-    It holds for placements with the usual calls and without replicas.
-    """
-    proven = [
-        _seconds(item.facts, "lower_bound")
-        for item in now.shelf.items
-        if is_of(now.problem, item.facts) and not _is_unusual(placements[item.name])
-    ]
-    return max([studio.bound_of(now), *proven])
 
 
 def is_of(problem: Problem, facts: Mapping[str, Any]) -> bool:
@@ -108,9 +95,6 @@ def _standing(
     runs: Sequence[jobs.Job],
 ) -> Standing:
     simulated = cached.simulated(now.problem, placement)
-    same = is_of(now.problem, item.facts)
-    if _is_unusual(placement):
-        bound_s = _seconds(item.facts, "lower_bound") if same else 0.0
     return Standing(
         name=item.name,
         made_by=item.made_by,
@@ -121,15 +105,6 @@ def _standing(
         broken=cached.violations(now.problem, placement),
         notes=_notes(now, item),
     )
-
-
-def _is_unusual(placement: Placement) -> bool:
-    """Whether it does what common bounds do not allow for: several calls, or replicas."""
-    return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
-
-
-def _seconds(facts: Mapping[str, Any], key: str) -> float:
-    return float(facts.get(key) or 0.0) * UNIT_S[str(facts.get("unit", "s"))]
 
 
 def _notes(now: Studio, item: Named) -> tuple[str, ...]:

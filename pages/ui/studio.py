@@ -149,13 +149,34 @@ def studio() -> Studio:
 
 
 def bound_of(now: Studio) -> float:
-    """Seconds that no placement can beat, in the objective: the best bound that anybody proved.
+    """Seconds that nothing like the placement on the screen can beat; see `bounds_of`."""
+    return bounds_of(now, (now.named,))[now.named.name]
 
-    Copies of stages have a bound of their own, which only their method knows.
+
+def bounds_of(now: Studio, items: Sequence[Named]) -> dict[str, float]:
+    """Seconds that nothing like these placements can beat, by name: the best that anybody proved.
+
+    Several calls or replicas have bounds of their own; what is proven of all other placements does
+    not hold for them.
     """
-    if now.placement.replicas:
-        return _proven(now, now.named.facts)
-    return max(cached.bound(now.problem), *(_proven(now, i.facts) for i in now.shelf.items))
+    usual_s, found = common_bound_s(now), {}
+    for item in items:
+        placement, bound_s = now.shelf.read(item.name), usual_s
+        if is_unusual(placement):
+            bound_s = max(cached.bound_of(now.problem, placement), _proven(now, item.facts))
+        found[item.name] = bound_s
+    return found
+
+
+def common_bound_s(now: Studio) -> float:
+    """The best bound of placements with the usual calls and without replicas, by whomever."""
+    usual = [i for i in now.shelf.items if not is_unusual(now.shelf.read(i.name))]
+    return max([cached.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
+
+
+def is_unusual(placement: Placement) -> bool:
+    """Whether it does what common bounds do not allow for: several calls, or replicas."""
+    return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
 
 
 def _proven(now: Studio, facts: Mapping[str, Any]) -> float:

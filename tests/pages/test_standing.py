@@ -1,13 +1,18 @@
 """How placements stand: bounds, proofs and measurements that belong to this very problem."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from pages.ui import jobs, leaderboard, projects, standing, studio, tasks, trials
 from pages.ui.atomic import write_json
 from pages.ui.shelf import HAND
 from placement import pipeline as pl
+from placement.bounds import lower_bound
 from placement.core.placement import Placement
 from tests.pages.test_pages import finished_run
+from tests.workloads import node, workload
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +71,29 @@ def test_a_bound_counts_for_all_rows_of_its_problem_and_for_no_other():
     placed(now, "heft", lower_bound=better, problem="another")
     assert row_of(now, "single").bound_s == pytest.approx(studio.bound_of(now))
     assert row_of(now, "heft").notes == ("found with other pins or times",)
+
+
+def test_bounds_of_one_call_each_do_not_hold_for_several_calls(tmp_path):
+    """A device that is called twice, or has replicas, may be faster than the bound of the others.
+
+    What stands for the others does not depend on which placement is on the screen.
+    """
+    path = tmp_path / "one.json"
+    path.write_text(json.dumps(workload([node(1, 50, 4)], [])))
+    project = projects.create()
+    project.change(model_kind="path", model=str(path), objective="throughput")
+    now = again(project)
+    plain = now.problem.placement_of([0])
+    proof = {"problem": now.problem.fingerprint, "lower_bound": 5.0, "unit": "ms"}
+    now.shelf.add("plain", plain, "single", proof)
+    for name, more in (("twice", {"calls": {"acc:0": 2}}), ("two", {"replicas": {"acc:0": 2}})):
+        now.shelf.add(name, replace(plain, **more), "annealing_split", {**proof, "problem": ""})
+        later = again(project)
+        bound_s = lower_bound(later.problem, later.placement)
+        assert later.named.name == name
+        assert studio.bound_of(later) == row_of(later, name).bound_s == bound_s
+        assert row_of(later, "plain").bound_s == studio.common_bound_s(later) == 5e-3
+    assert bound_s <= 2e-3
 
 
 def test_only_what_meets_its_bound_is_the_best_possible():

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import choices, redraw, studio, words
+from pages.ui import choices, gestures, redraw, studio, words
 from pages.ui.edits import History
 from pages.ui.studio import Studio
 
@@ -63,5 +63,7 @@ def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:
 def _go_to(num_done: int) -> None:
     now = studio.studio()
     if choices.renew_claim(now.project):
-        studio.go_to(now, num_done)
+        told = gestures.travel(now, num_done)
+        if told[1]:
+            choices.say(*told)
     redraw.only(*redraw.EDITED)

@@ -3,7 +3,7 @@
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -185,6 +185,27 @@ def reverted(state: State, edit: Edit) -> State:
 def _with(devices: Mapping[str, str], changes: Changes, which: int) -> dict[str, str]:
     after = {**devices, **{change[0]: change[which] for change in changes}}
     return {op: device for op, device in after.items() if device}
+
+
+def fits(step: Edit, ops: Container[str], devices: Container[str] | None) -> bool:
+    """Whether a step moves and pins only known ops, on known devices; None stands for any names."""
+
+    def is_known(device: str) -> bool:
+        return bool(device) and (devices is None or device in devices)
+
+    moves = all(op in ops and is_known(b) and is_known(a) for op, b, a in step.changes)
+    return moves and all(
+        op in ops and all(not device or is_known(device) for device in (before, after))
+        for op, before, after in step.pins
+    )
+
+
+def between(history: History, num_done: int) -> tuple[Edit, ...]:
+    """The steps that are undone or redone on the way to so many steps done."""
+    num_now = len(history.done)
+    if num_done <= num_now:
+        return history.done[max(0, num_done) :]
+    return history.undone[::-1][: num_done - num_now]
 
 
 def travel(state: State, history: History, num_done: int) -> tuple[State, History]:

@@ -80,6 +80,15 @@ def move(now: Studio, ops: Sequence[str], device: str) -> tuple[str, str]:
         return "warning", str(error)
 
 
+def travel(now: Studio, num_done: int) -> tuple[str, str]:
+    """Undo or redo until so many steps are done; the kind and text of what to say about it."""
+    try:
+        studio.go_to(now, num_done)
+    except ValueError as error:
+        return "warning", str(error)
+    return "info", ""
+
+
 def _opened(graph: Graph) -> frozenset[str]:
     opened = choices.expanded(graph.fingerprint)
     return canvas.default_expanded(graph) if opened is None else opened
@@ -157,8 +166,7 @@ def _edit(now: Studio, op: dict[str, Any]) -> tuple[str, str]:
         return "warning", READ_ONLY
     kind = op["kind"]
     if kind in ("undo", "redo"):
-        (studio.step_back if kind == "undo" else studio.step_forward)(now)
-        return "info", ""
+        return travel(now, len(now.history.done) + (1 if kind == "redo" else -1))
     wanted = op["nodes"]
     ops = choices.selection() if wanted is None else canvas.ops_inside(now.model.graph, wanted)
     if kind in ("pin", "unpin"):

@@ -1,17 +1,18 @@
 """What a project from elsewhere says, field by field: taken over where it is what it should be."""
 
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from pages.ui.atomic import read_json
-from pages.ui.edits import history_from_json
+from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from pages.ui.projects import LONGEST_NAME, Settings
 from pages.ui.rules import MAX_RULES
+from pages.ui.shelf import machine_key
 from placement import loaders
-from placement.core.machine import machine_from_json
+from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from placement.core.problem import UNIT_S
 from placement.rules import REGEX, Rule
@@ -21,10 +22,6 @@ from profiling.devices import presets
 NOT_TAKEN = ("form", "touched")
 LONGEST_TEXT = 4_000
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
-_NUMBERS = ("value", "lower_bound", "seconds")
-_TEXTS = ("account", "costs", "from", "objective", "unit")
-# A job that stays behind, and claims of proof: nobody here has seen the proof.
-_NO_FACTS = ("job", "problem", "proven_optimal")
 
 
 def settings(content: Any, machines: Iterable[str]) -> Settings:
@@ -99,33 +96,14 @@ def _item(content: Any) -> dict[str, Any]:
 
 def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
     """What a method told about its placement, as far as it can be taken on trust."""
-    facts = {str(k): v for k, v in content.items() if k not in _NO_FACTS and _is_plain(v)}
-    for name in _NUMBERS:
-        if name in facts:
-            facts[name] = _number(facts[name], name)
-    for name in _TEXTS:
-        if name in facts:
-            facts[name] = _text(facts[name], name, LONGEST_TEXT)
+    facts = {
+        name: read(content[name], name)
+        for name, read in _FACTS.items()
+        if content.get(name) is not None
+    }
     if facts.get("unit", "s") not in UNIT_S:
         raise ValueError(f"it has times in {_shown(facts['unit'])}, which is no known unit.")
     return facts
-
-
-def _is_plain(value: Any) -> bool:
-    """A text, a finite number or a truth, or a short list or table of them."""
-    if isinstance(value, Mapping):
-        return len(value) <= 1_000 and all(_is_scalar(v) for v in value.values())
-    if isinstance(value, list):
-        return len(value) <= 1_000 and all(_is_scalar(v) for v in value)
-    return _is_scalar(value)
-
-
-def _is_scalar(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, str):
-        return len(value) <= LONGEST_TEXT
-    return value is None or isinstance(value, int)
 
 
 def placement(content: Any) -> dict[str, Any]:
@@ -133,7 +111,15 @@ def placement(content: Any) -> dict[str, Any]:
 
 
 def history(content: Any) -> dict[str, Any]:
-    return history_from_json(content).to_json()
+    """The steps of a placement; `check_shelves` sees whether they are about its ops."""
+    found = history_from_json(content)
+    if len(found.done) + len(found.undone) > MAX_STEPS:
+        raise ValueError(f"it has more than {MAX_STEPS} steps.")
+    done, undone = (
+        tuple(replace(step, label=_label(step.label, "step")) for step in steps)
+        for steps in (found.done, found.undone)
+    )
+    return History(done, undone).to_json()
 
 
 def pins(content: Any) -> dict[str, str]:
@@ -156,8 +142,13 @@ def machine(content: Any) -> dict[str, Any]:
     return machine_from_json(content).to_json()
 
 
-def check_shelves(folder: Path) -> None:
-    """ValueError unless each shelf lists placements that are there, made for the shelf's graph."""
+def check_shelves(folder: Path, machines: Iterable[Machine]) -> None:
+    """ValueError unless each shelf lists placements that are there, made for the shelf's graph.
+
+    All of them, their steps and the pins are about the same ops. Devices are those of the shelf's
+    machine, where that is one of `machines`; a machine of another computer is not known here.
+    """
+    devices_of = {machine_key(m): frozenset(m.index) for m in machines}
     for shelf in sorted(folder.glob("*")):
         listed = read_json(shelf / "index.json")
         if listed is None:
@@ -168,6 +159,26 @@ def check_shelves(folder: Path) -> None:
                 raise ValueError(f"the placement {_shown(item['name'])} is not inside.")
             if stored["graph"] != shelf.name.rpartition("-")[0]:
                 raise ValueError(f"the placement {_shown(item['name'])} is for another model.")
+        _check_names(shelf, listed["items"], devices_of.get(shelf.name.rpartition("-")[2]))
+
+
+def _check_names(
+    shelf: Path, items: Iterable[Mapping[str, Any]], devices: Container[str] | None
+) -> None:
+    """ValueError where placements, steps or pins of a shelf are about other ops or devices."""
+    placed = [read_json(shelf / item["file"])["device_of"] for item in items]
+    if not placed:
+        return
+    ops = placed[0].keys()
+    pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
+    known = fits(pins, ops, devices)
+    for item, device_of in zip(items, placed, strict=True):
+        steps = history_from_json(read_json((shelf / item["file"]).with_suffix(".history"), {}))
+        whole = Edit("", tuple((op, device, device) for op, device in device_of.items()))
+        known = known and device_of.keys() == ops
+        known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
+        if not known:
+            raise ValueError(f"the placement {_shown(item['name'])} names unknown ops or devices.")
 
 
 def _label(value: Any, what: str) -> str:
@@ -189,9 +200,50 @@ def _number(value: Any, what: str) -> float:
     return value
 
 
+def _count(value: Any, what: str) -> int:
+    if type(value) is not int or not 0 <= value <= 2**53:
+        raise ValueError(f"its {what} is {_shown(value)}, not a whole number.")
+    return value
+
+
+def _truth(value: Any, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"its {what} is {_shown(value)}, not true or false.")
+    return value
+
+
+def _texts(value: Any, what: str) -> list[str]:
+    if not isinstance(value, list) or len(value) > 1_000:
+        raise ValueError(f"its {what} are no short list of texts.")
+    return [_label(text, what) for text in value]
+
+
+def _counts(value: Any, what: str) -> dict[str, int]:
+    if not isinstance(value, Mapping) or len(value) > 1_000:
+        raise ValueError(f"its {what} are no short table of numbers.")
+    return {_label(name, what): _count(number, what) for name, number in value.items()}
+
+
+def _long_text(value: Any, what: str) -> str:
+    return _text(value, what, LONGEST_TEXT)
+
+
 def _is_whole(value: Any, most: int) -> bool:
     return type(value) is int and 1 <= value <= most
 
 
 def _shown(value: Any) -> str:
     return repr(value)[:80]
+
+
+# What is kept of a method's report. A job stays behind, and so do claims of proof: nobody here has
+# seen the proof.
+_FACTS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), _number),
+    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), _count),
+    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), _long_text),
+    **dict.fromkeys(("made_for", "placer"), _label),
+    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), _truth),
+    "violations": _texts,
+    "ops_per_device": _counts,
+}

@@ -2,8 +2,8 @@
 
 Whoever imports one trusts nobody: names come from a short list of patterns, sizes are checked
 before anything is unpacked, and every JSON file is read into its value and written anew, so that
-nothing lands in a project that the studio could not have written itself. Runs stay behind: they
-were measured on the computer that they are on.
+nothing lands in a project that the studio could not have written itself. Removed placements stay
+behind, and so do what-if answers and runs: those were measured on the computer that they are on.
 """
 
 import io
@@ -21,6 +21,8 @@ from pages.ui import imported, projects, units
 from pages.ui.atomic import parse_json, read_json, write_bytes, write_json
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
+from placement.core.machine import machine_from_json
+from profiling.devices import load_machine, presets
 
 FORMAT = "placement-studio-project"
 VERSION = 1
@@ -30,6 +32,7 @@ MOST_FILES = 4_000
 MOST_JSON_BYTES = 64 * 2**20
 MOST_MODEL_BYTES = 2**30
 MOST_BYTES = MOST_MODEL_BYTES + 4 * MOST_JSON_BYTES
+_STAYING = "Runs and what-if answers stay behind."
 _NAME = r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}"
 _SHELF = r"placements/[0-9a-f]{8,64}-[0-9a-f]{8}"
 
@@ -85,7 +88,7 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     said = [f"{_counted(num_placements, 'placement')} with {whose} history"]
     said += [_counted(num_machines, "machine file")] if num_machines else []
     said += [_counted(num_rules, "rule")] if num_rules else []
-    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. Runs stay behind."
+    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. {_STAYING}"
 
 
 def _counted(number: int, what: str) -> str:
@@ -111,7 +114,10 @@ def pack(project: Project, *, with_model: bool = True) -> bytes:
         kept = {k: v for k, v in vars(settings).items() if k not in imported.NOT_TAKEN}
         archive.writestr("project.json", json.dumps({**kept, "dims": dict(settings.dims)}))
         for name in _parts(project):
-            archive.write(project.folder / name, name)
+            content = read_json(project.folder / name, {})
+            if name.endswith("/index.json"):
+                content = {key: content[key] for key in ("current", "items") if key in content}
+            archive.writestr(name, json.dumps(content))
         if with_model and model_bytes(project):
             archive.write(project.source, f"{MODEL}/{settings.model}")
     return buffer.getvalue()
@@ -120,8 +126,16 @@ def pack(project: Project, *, with_model: bool = True) -> bytes:
 def _parts(project: Project) -> list[str]:
     """Names of the project's files that go into its file, in order."""
     paths = sorted(p for p in project.folder.rglob("*") if p.is_file() and not p.is_symlink())
-    names = [p.relative_to(project.folder).as_posix() for p in paths]
+    names = [p.relative_to(project.folder).as_posix() for p in paths if not _is_removed(p)]
     return [name for name in names if any(part.pattern.fullmatch(name) for part in PARTS)]
+
+
+def _is_removed(path: Path) -> bool:
+    """Whether it is of a placement that its shelf does not list; it may wait to be brought back."""
+    if path.parents[1].name != "placements" or path.name in ("index.json", "pins.json"):
+        return False
+    listed = read_json(path.parent / "index.json", {}).get("items", ())
+    return path.with_suffix(".json").name not in {item["file"] for item in listed}
 
 
 # Opens a model by its path and its open dimensions; a ValueError where that cannot be done.
@@ -169,7 +183,9 @@ def _write(archive: Archive, draft: Project) -> None:
             write_bytes(draft.folder / name, archive.read(name))
         elif name.startswith(f"{MODEL}/"):
             raise ValueError(f"it holds {name!r}, which is not the model of the project.")
-    imported.check_shelves(draft.folder / "placements")
+    known = [load_machine(name) for name in presets()]
+    known += [machine_from_json(read_json(draft.folder / "machines" / name)) for name in machines]
+    imported.check_shelves(draft.folder / "placements", known)
 
 
 def _json(archive: Archive, name: str) -> Any:

@@ -33,6 +33,11 @@ class Named:
         return self.made_by == HAND
 
 
+def machine_key(machine: Machine) -> str:
+    """What tells the shelves of one graph apart: the machine's name and devices."""
+    return fingerprint_of([machine.name, [d.name for d in machine.devices]])[:8]
+
+
 class Shelf:
     """The placements that fit one graph and one set of devices; others keep their own folder."""
 
@@ -41,8 +46,7 @@ class Shelf:
 
     @classmethod
     def of(cls, project: Path, graph: Graph, machine: Machine) -> "Shelf":
-        devices = [machine.name, [d.name for d in machine.devices]]
-        return cls(project / "placements" / f"{graph.fingerprint}-{fingerprint_of(devices)[:8]}")
+        return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
     def _index(self) -> dict[str, Any]:
         return read_json(self.folder / "index.json") or {"current": "", "items": []}

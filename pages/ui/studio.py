@@ -255,7 +255,16 @@ def step_forward(now: Studio) -> None:
 
 
 def go_to(now: Studio, num_done: int) -> None:
-    """Undo or redo until so many steps are done."""
+    """Undo or redo until so many steps are done; ValueError where a step is of something else."""
+    ops, devices = now.model.graph.index, now.machine.index
+    wrong = next(
+        (s for s in edits.between(now.history, num_done) if not edits.fits(s, ops, devices)), None
+    )
+    if wrong is not None:
+        raise ValueError(
+            f"The step {wrong.label[:80]!r} names ops or devices that are not here, so it cannot be"
+            " undone or redone; everything is as it was."
+        )
     state, history = edits.travel(now.state, now.history, num_done)
     if history != now.history:
         _store(now, now.named.name, state, history)

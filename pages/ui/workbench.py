@@ -226,5 +226,8 @@ def _clicked_move(ops: tuple[str, ...], device: str) -> None:
 def _clicked_travel(kind: str) -> None:
     now = studio.studio()
     if choices.renew_claim(now.project):
-        (studio.step_back if kind == "undo" else studio.step_forward)(now)
+        num_done = len(now.history.done) + (1 if kind == "redo" else -1)
+        told = gestures.travel(now, num_done)
+        if told[1]:
+            choices.say(*told)
     redraw.only(*redraw.EDITED)

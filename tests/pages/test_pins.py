@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from pages.ui import cached, pins, projects, studio
+from pages.ui import cached, gestures, pins, projects, studio
+from pages.ui.edits import Edit, History
 from placement import pinning
 from placement.core.placement import Placement
 from tests.pages.problems import diamond
@@ -149,3 +150,14 @@ def test_hints_leave_pinned_ops_where_they_are(project):
     pins.pin(now(project), found[0].ops)
     later = cached.hints(now(project).pinned_problem, now(project).placement)
     assert all(not set(found[0].ops) & set(hint.ops) for hint in later)
+
+
+def test_a_step_of_other_ops_or_devices_is_refused(project):
+    op, device = next(iter(now(project).placement.device_of.items()))
+    name = now(project).shelf.add("mine", now(project).placement, "hand", {})
+    before = now(project).placement
+    for change in (("zzz", device, device), (op, "", device), (op, "mars", device)):
+        now(project).shelf.keep_history(name, History((Edit("odd", (change,)),)))
+        kind, said = gestures.travel(now(project), 0)
+        assert kind == "warning" and "'odd'" in said
+        assert now(project).placement == before and len(now(project).history.done) == 1

@@ -11,9 +11,9 @@ import pytest
 
 from pages.ui import project_file, projects
 from pages.ui.atomic import read_json, write_json
-from pages.ui.edits import Edit, History
+from pages.ui.edits import MAX_STEPS, Edit, History
 from pages.ui.project_file import NOTE, pack, unpack
-from pages.ui.shelf import HAND, Shelf
+from pages.ui.shelf import HAND, Shelf, machine_key
 from pages.ui.unzip import Archive, Kind
 from tests.pages.problems import MACHINE, diamond, everywhere
 
@@ -80,6 +80,21 @@ def test_runs_forms_owners_and_regular_expressions_stay_behind():
     assert dict(shelf_of(twin).items[0].facts) == TOLD
 
 
+def test_removed_placements_and_what_if_answers_stay_behind():
+    project = worked_on()
+    shelf = shelf_of(project)
+    shelf.remove("manual")
+    assert (shelf.folder / "manual.json").exists()
+    write_json(project.folder / "what_if" / "x" / "index.json", {})
+    archive = zipfile.ZipFile(io.BytesIO(pack(project)))
+    inside = [n for n in archive.namelist() if n.startswith("placements/")]
+    assert inside == [f"{own_shelf()}/{n}.json" for n in ("heft", "index", "pins")]
+    assert b"manual" not in archive.read(f"{own_shelf()}/index.json")
+    assert not any(n.startswith("what_if") for n in archive.namelist())
+    said = project_file.contents(project)
+    assert "1 placement with its" in said and "what-if answers stay behind" in said
+
+
 def test_the_model_can_stay_behind_and_the_account_says_so():
     project = worked_on()
     assert "2 placements with their history, 1 machine file, 2 rules, the model (15 B)" in (
@@ -140,6 +155,32 @@ def with_item(**values):
 def minimal():
     source = zipfile.ZipFile(io.BytesIO(pack(projects.create())))
     return {n: source.read(n) for n in source.namelist()}
+
+
+def with_history(*done, **changes):
+    """The file of `worked_on` with other steps of the placement made by hand."""
+    steps = [{"label": "x", "moves": list(done), "pins": [], **changes}]
+    return changed(f"{own_shelf()}/manual.history", {"done": steps, "undone": []})
+
+
+def own_shelf():
+    return f"placements/{diamond().graph.fingerprint}-{machine_key(MACHINE)}"
+
+
+def with_placement(**device_of):
+    placed = everywhere(diamond()).to_json()
+    placed["device_of"] = {
+        op: device
+        for op, device in {**placed["device_of"], **device_of}.items()
+        if device is not None
+    }
+    return changed(f"{own_shelf()}/manual.json", placed)
+
+
+def long_history():
+    step = {"label": "x", "moves": [], "pins": []}
+    content = {"done": [step] * MAX_STEPS, "undone": [step]}
+    return changed(f"{own_shelf()}/manual.history", content)
 
 
 def a_link():
@@ -231,6 +272,18 @@ HOSTILE = {
     "own list": (lambda: with_item(file="index.json"), "not understood"),
     "gone": (lambda: with_item(), "is not inside"),
     "facts": (lambda: with_item(facts={"seconds": "x"}), "not a number"),
+    "count": (lambda: with_item(facts={"num_selected": ["a"]}), "not a whole number"),
+    "text count": (lambda: with_item(facts={"num_selected": "x"}), "not a whole number"),
+    "truth": (lambda: with_item(facts={"cancelled": "no"}), "not true or false"),
+    "step's op": (lambda: with_history(["cpu:0", "cpu:1", ["zzz"]]), "unknown ops"),
+    "step's device": (lambda: with_history(["mars", "cpu:1", ["b_conv"]]), "unknown ops"),
+    "step to nowhere": (lambda: with_history(["", "cpu:1", ["b_conv"]]), "unknown ops"),
+    "step's pin": (lambda: with_history(pins=[["", "mars", ["b_conv"]]]), "unknown ops"),
+    "many steps": (long_history, "more than 500 steps"),
+    "missing op": (lambda: with_placement(b_conv=None), "unknown ops"),
+    "other op": (lambda: with_placement(zzz="cpu:0"), "unknown ops"),
+    "other device": (lambda: with_placement(b_conv="mars"), "unknown ops"),
+    "pin of nothing": (lambda: changed(f"{own_shelf()}/pins.json", {"z": "cpu:0"}), "unknown ops"),
     "unit": (lambda: with_item(facts={"unit": ["ms"]}), "not a text"),
     "no unit": (lambda: with_item(facts={"unit": "years"}), "no known unit"),
     "rules": (lambda: changed("rules.json", [{"pattern": "x"}]), "not understood"),

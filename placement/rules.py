@@ -6,12 +6,12 @@ names for a regular expression. Of several rules for an op the last one wins.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 
-from placement.core.graph import Op
+from placement.core.graph import Graph, Op
 from placement.core.problem import Problem
 
 TYPE, SCOPE, NAME, REGEX = "type:", "scope:", "name:", "regex:"
@@ -89,17 +89,27 @@ def to_text(rules: Sequence[Rule]) -> str:
     return ";".join(rule.text for rule in rules)
 
 
-def decide(problem: Problem, rules: Sequence[Rule]) -> Decided:
+def found_by(graph: Graph, rule: Rule) -> Sequence[int]:
+    """Indices of the ops that a rule matches."""
+    return [i for i, op in enumerate(graph.ops) if rule.matches(op)]
+
+
+def decide(
+    problem: Problem,
+    rules: Sequence[Rule],
+    find: Callable[[Graph, Rule], Sequence[int]] = found_by,
+) -> Decided:
     """The device of every unit with an op that a rule matches; a unit goes with its last rule.
 
-    A ValueError names a device that the machine does not have.
+    `find` says which ops a rule matches, for those who guard against endless expressions. A
+    ValueError names a device that the machine does not have.
     """
     index = problem.machine.index
     devices = [index[problem.machine.device(rule.device).name] for rule in rules]
     winner: dict[int, int] = {}
     num_matched = []
     for number, rule in enumerate(rules):
-        matched = [i for i, op in enumerate(problem.graph.ops) if rule.matches(op)]
+        matched = list(find(problem.graph, rule))
         num_matched.append(len(matched))
         winner.update(dict.fromkeys(problem.unit_of_op[matched].tolist(), number))
     num_won = [0] * len(rules)

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from pages.ui import edits, studio
 from pages.ui.atomic import read_json, write_json
+from pages.ui.canvas.memo import remembered
+from pages.ui.canvas.searching import by_regex
 from pages.ui.studio import Studio
-from placement.rules import Rule, decide, parse, to_text
+from placement.core.graph import Graph
+from placement.rules import REGEX, Decided, Rule, decide, found_by, parse, to_text
 
 MAX_RULES = 100
 
@@ -38,6 +41,10 @@ def add(now: Studio, text: str) -> None:
         raise ValueError("There is no rule in this; write PATTERN=DEVICE, as Conv=cpu:0.")
     for rule in new:
         now.machine.device(rule.device)
+        if _found(now.model.graph, rule) is None:
+            raise ValueError(
+                f"The rule {rule.text!r} takes too long to match; write a simpler one."
+            )
     keep(now, (*rules_of(now), *new))
 
 
@@ -70,14 +77,13 @@ def _is_there(listed: Sequence[Rule], number: int, rule: Rule) -> bool:
 def rows(now: Studio) -> tuple[Row, ...]:
     """Every rule in order with the number of ops that it matches and that it decides here."""
     rules = rules_of(now)
-    usable = [rule for rule in rules if rule.device in now.machine.index]
-    decided = decide(now.problem, usable)
+    useless = [_why_useless(now, rule) for rule in rules]
+    decided = _decide(now, [r for r, why in zip(rules, useless, strict=True) if not why])
     counts = iter(zip(decided.num_matched, decided.num_won, strict=True))
     listed = []
-    for rule in rules:
-        if rule.device not in now.machine.index:
-            trouble = f"this machine has no device {rule.device!r}"
-            listed.append(Row(rule, 0, 0, trouble))
+    for rule, why in zip(rules, useless, strict=True):
+        if why:
+            listed.append(Row(rule, 0, 0, why))
             continue
         num_matched, num_won = next(counts)
         trouble = "matches no op" if not num_matched else ""
@@ -92,8 +98,8 @@ def apply(now: Studio) -> str:
 
     Ops that no rule names stay, as do pinned ones and those that a device cannot run.
     """
-    usable = [rule for rule in rules_of(now) if rule.device in now.machine.index]
-    move = edits.move(now.problem, now.state, decide(now.problem, usable).device_of_unit)
+    usable = [rule for rule in rules_of(now) if not _why_useless(now, rule)]
+    move = edits.move(now.problem, now.state, _decide(now, usable).device_of_unit)
     told = ""
     if move.changes:
         told = studio.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
@@ -105,6 +111,35 @@ def apply(now: Studio) -> str:
     unused = f"Without effect: {', '.join(idle)}." if idle else ""
     stayed = edits.why_they_stay(move, "the device")
     return " ".join(filter(None, (done, told, stayed, unused)))
+
+
+def _why_useless(now: Studio, rule: Rule) -> str:
+    """Why a rule cannot be asked at all; empty where it can."""
+    if rule.device not in now.machine.index:
+        return f"this machine has no device {rule.device!r}"
+    if _found(now.model.graph, rule) is None:
+        return "takes too long to match; remove it or write a simpler one"
+    return ""
+
+
+def _decide(now: Studio, usable: Sequence[Rule]) -> Decided:
+    return decide(now.problem, usable, lambda graph, rule: _found(graph, rule) or ())
+
+
+@remembered(4 * MAX_RULES, key=lambda graph: graph.fingerprint)
+def _found(graph: Graph, rule: Rule) -> Sequence[int] | None:
+    """Indices of the ops that a rule matches; None where an expression takes too long to say.
+
+    Names come from anywhere, and some expressions take years on some of them.
+    """
+    if not rule.pattern.startswith(REGEX):
+        return tuple(found_by(graph, rule))
+    names = [op.name for op in graph.ops]
+    try:
+        return by_regex(rule.pattern.removeprefix(REGEX), names, any_case=False)
+    except ValueError:
+        # It is an expression, or it were no rule; so it is the time that is up.
+        return None
 
 
 def _path(now: Studio) -> Path:

@@ -3,6 +3,7 @@
 import pytest
 
 from pages.ui import pins, projects, rules, studio
+from pages.ui.canvas import searching
 from placement.rules import Rule
 
 
@@ -71,6 +72,31 @@ def test_rules_without_effect_are_reported_and_pinned_ops_stay(project):
     placed = now(project).placement.device_of
     assert {placed[op] for op in convs(project)[:2]} == {first}
     assert {placed[op] for op in convs(project)[2:]} == {second}
+
+
+def test_an_expression_without_end_is_not_kept_and_one_that_is_there_can_be_removed(
+    project, monkeypatch
+):
+    """It may be there from another model, on whose names it was quick."""
+    monkeypatch.setattr(searching, "PATIENCE_S", 0.5)
+    first, second = devices(project)[:2]
+    endless = Rule("regex:(?:x?|y?){40}!", first)
+    with pytest.raises(ValueError, match="takes too long"):
+        rules.add(now(project), endless.text)
+    assert rules.rules_of(now(project)) == ()
+    rules.keep(now(project), [endless, Rule("Conv", second)])
+    slow, quick = rules.rows(now(project))
+    assert "takes too long" in slow.trouble and (quick.trouble, quick.num_won > 0) == ("", True)
+    assert f"Without effect: {endless.text}" in rules.apply(now(project))
+    rules.removed(now(project), 0, endless)
+    assert rules.rules_of(now(project)) == (Rule("Conv", second),)
+
+
+def test_expressions_of_rules_heed_capital_letters(project):
+    first = devices(project)[0]
+    name = now(project).model.graph.ops[0].name
+    rules.add(now(project), f"regex:^{name}$={first}; regex:^{name.swapcase()}$={first}")
+    assert [row.num_matched for row in rules.rows(now(project))] == [1, 0]
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '[{"pattern": "a"}]', "3"])

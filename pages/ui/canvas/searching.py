@@ -17,8 +17,8 @@ MOST_CHARACTERS = 200
 PATIENCE_S = 3.0
 MATCHER = """
 import json, re, sys
-pattern, names = json.load(sys.stdin)
-wanted = re.compile(pattern, re.IGNORECASE)
+pattern, names, any_case = json.load(sys.stdin)
+wanted = re.compile(pattern, re.IGNORECASE if any_case else 0)
 print(json.dumps([i for i, name in enumerate(names) if wanted.search(name)]))
 """
 
@@ -39,7 +39,7 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     if not wanted:
         return ()
     if by == "regex":
-        return _by_regex(text, [op.name for op in graph.ops])
+        return by_regex(text, [op.name for op in graph.ops])
     if by == "type":
         kinds = [op.kind.casefold() for op in graph.ops]
         exact = tuple(i for i, kind in enumerate(kinds) if kind == wanted)
@@ -51,11 +51,12 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     )
 
 
-def _by_regex(pattern: str, names: Sequence[str]) -> tuple[int, ...]:
+def by_regex(pattern: str, names: Sequence[str], *, any_case: bool = True) -> tuple[int, ...]:
+    """Indices of the names that match; a ValueError where it is no expression or takes too long."""
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", MATCHER],
-            input=json.dumps([pattern, names]),
+            input=json.dumps([pattern, names, any_case]),
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,

@@ -86,7 +86,7 @@ def rows_of(spans: Sequence[Span], device_colours: Mapping[str, str]) -> list[st
 def step_times(
     step_s: Sequence[float], predicted_s: float | None = None, per: str = "step"
 ) -> go.Figure:
-    """Measured seconds of each step in the order they ran, in ms, with the prediction as a line.
+    """Seconds of each step of a run in their order, in ms, with the prediction as a line.
 
     Of a long run only the last steps are drawn. Of a pipeline they are those between two outputs,
     `per` "output".
@@ -97,7 +97,7 @@ def step_times(
         x=list(range(first + 1, len(step_s) + 1)),
         y=[s * 1e3 for s in step_s[first:]],
         mode="lines+markers",
-        name="measured",
+        name=per,
         line={"color": BEST_COLOUR},
         hovertemplate=f"{per} %{{x}}: %{{y:.2f}} ms<extra></extra>",
     )
@@ -134,11 +134,16 @@ def busy_shares(
     measured: Sequence[float | None],
     predicted: Sequence[float | None],
     highlight: int = 0,
+    *,
+    verb: str = "Measured",
 ) -> go.Figure:
-    """Shares of the time (0 to 1) that devices and links are busy, in percent; None: not known."""
+    """Shares of the time (0 to 1) that devices and links are busy, in percent; None: not known.
+
+    `verb` says how the first shares came about, "Emulated" on a virtual clock.
+    """
     colours = [BEST_COLOUR if i == highlight else LINK_COLOUR for i in range(len(labels))]
     figure = go.Figure()
-    for name, shares, opacity in (("measured", measured, 1.0), ("predicted", predicted, 0.4)):
+    for name, shares, opacity in ((verb.lower(), measured, 1.0), ("predicted", predicted, 0.4)):
         percents = [None if s is None else 100.0 * s for s in shares]
         figure.add_bar(
             orientation="h",

@@ -144,11 +144,13 @@ def panel(
     of: OpsOf = nothing,
     path: Sequence[Span] = (),
     against: Timeline | None = None,
+    verb: str = "Measured",
     most: int = MOST_BARS,
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
 
-    `against` is the prediction of a measured timeline: each bar then tells what was predicted.
+    `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
+    how it errs against what was measured, or was emulated, as `verb` says.
     """
     busy, step_s = timeline.busy_s(), timeline.step_s
     links = sorted({s.device for s in timeline.spans if s.device not in colours})
@@ -161,7 +163,7 @@ def panel(
     on_path = {_id(s) for s in path}
     predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
     bars = [
-        _bar(s, number[s.device], rows, of(s), _id(s) in on_path, predicted.get(_id(s)))
+        _bar(s, number[s.device], rows, of(s), _id(s) in on_path, predicted.get(_id(s)), verb)
         for s in timeline.spans
     ]
     return Panel(
@@ -183,9 +185,10 @@ def _bar(
     ops: tuple[str, ...],
     on_path: bool,
     predicted_s: float | None,
+    verb: str,
 ) -> Bar:
     """A bar that stands for one span."""
-    tip = _tip(span, ops, on_path, predicted_s)
+    tip = _tip(span, ops, on_path, predicted_s, verb)
     return Bar(
         row, span.start_s, span.end_s, rows[row].colour, name_of(span, ops), tip, ops, on_path
     )
@@ -256,7 +259,7 @@ def _busy(busy_s: float, step_s: float) -> str:
 
 
 def _tip(
-    span: Span, ops: Sequence[str], on_path: bool, predicted_s: float | None
+    span: Span, ops: Sequence[str], on_path: bool, predicted_s: float | None, verb: str
 ) -> tuple[str, ...]:
     """What hovering tells, line by line; the browser adds when."""
     lines = [shortened(name_of(span, ops), 120), f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
@@ -268,8 +271,9 @@ def _tip(
         lines.append(f"{len(ops)} ops: {names}{more}")
     if predicted_s is not None:
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
-        off = "" if error is None else f", {units.percent(error, signed=True)} against measured"
-        lines.append(f"predicted {units.seconds(predicted_s)}{off}")
+        lines.append(f"predicted {units.seconds(predicted_s)}")
+        if error is not None:
+            lines[-1] += f", {units.percent(error, signed=True)} against {verb.lower()}"
     if on_path:
         lines.append("on the critical path")
     return tuple(lines)

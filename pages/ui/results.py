@@ -71,6 +71,11 @@ def of_this(now: Studio, job: jobs.Job) -> bool:
     return bool(job.about.get("shelf") == now.shelf.folder.name)
 
 
+def verb(result: Mapping[str, Any]) -> str:
+    """How the figures of a run came about: nothing is measured on a virtual clock."""
+    return "Emulated" if result.get("emulated") else "Measured"
+
+
 def _key_of(result: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     """Which placement a run used; one made before measuring was mended before it ran."""
     used = result.get("placement")
@@ -81,7 +86,7 @@ def _numbers(result: Mapping[str, Any]) -> None:
     step = result["step_s"]
     cells = st.columns(4)
     cells[0].metric(
-        "Emulated step time" if result.get("emulated") else "Measured step time",
+        f"{verb(result)} step time",
         units.seconds(step["median"]),
         f"{units.seconds(step['p5'])} to {units.seconds(step['p95'])}",
         delta_color="off",
@@ -91,7 +96,7 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[1].metric(
         "Predicted",
         units.seconds(result["predicted_s"]),
-        f"{units.percent(result['error'] or 0.0, signed=True)} against measured",
+        f"{units.percent(result['error'] or 0.0, signed=True)} against {verb(result).lower()}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -170,7 +175,6 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
     colours = colours_of(result)
-    word = "Emulated" if result.get("emulated") else "Measured"
     panels = [
         gantt.panel(
             "predicted",
@@ -182,12 +186,13 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
         ),
         gantt.panel(
             "measured",
-            f"{word}, the step of median length",
+            f"{verb(result)}, the step of median length",
             units.seconds(measured.step_s),
             measured,
             colours,
             path=critical_path(measured),
             against=predicted,
+            verb=verb(result),
         ),
     ]
     gantt_component.draw(panels, key="run-gantt", of=of)

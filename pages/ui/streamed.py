@@ -41,7 +41,7 @@ def _how_long(result: Mapping[str, Any]) -> str:
 def _numbers(result: Mapping[str, Any]) -> None:
     cells = st.columns(4)
     cells[0].metric(
-        "Emulated throughput" if result.get("emulated") else "Measured throughput",
+        f"{results.verb(result)} throughput",
         units.rate(result["samples_per_s"]),
         help=f"{words.THROUGHPUT} {words.SAMPLE}",
     )
@@ -75,7 +75,8 @@ def _against(result: Mapping[str, Any]) -> str:
     predicted, measured = result["predicted_samples_per_s"], result["samples_per_s"]
     if not predicted or not measured:
         return ""
-    return f"{units.percent(predicted / measured - 1.0, signed=True)} against measured"
+    off = units.percent(predicted / measured - 1.0, signed=True)
+    return f"{off} against {results.verb(result).lower()}"
 
 
 def _compared(result: Mapping[str, Any]) -> str:
@@ -95,7 +96,13 @@ def _pace(result: Mapping[str, Any]) -> None:
     measured = [busy_share(result, name) for name in names]
     predicted = [_predicted_share(result, name) for name in names]
     st.plotly_chart(
-        charts.busy_shares(names, measured, predicted, names.index(result["bottleneck"])),
+        charts.busy_shares(
+            names,
+            measured,
+            predicted,
+            names.index(result["bottleneck"]),
+            verb=results.verb(result),
+        ),
         key="busy-shares",
         config=charts.CONFIG,
     )
@@ -131,8 +138,8 @@ def _predicted_share(result: Mapping[str, Any], name: str) -> float | None:
 def _between(result: Mapping[str, Any]) -> None:
     st.subheader("Time between outputs", help=words.BETWEEN)
     step, error = result["step_s"], result["error"]
-    off = "" if error is None else f" ({units.percent(error, signed=True)} against measured)"
-    verb = "Emulated" if result.get("emulated") else "Measured"
+    verb = results.verb(result)
+    off = "" if error is None else f" ({units.percent(error, signed=True)} against {verb.lower()})"
     st.markdown(
         f"{verb}: {units.seconds(step['median'])} (median), mostly"
         f" {units.seconds(step['p5'])} to {units.seconds(step['p95'])}."

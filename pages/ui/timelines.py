@@ -53,7 +53,7 @@ class Measured:
 
     @property
     def verb(self) -> str:
-        return "Emulated" if self.result.get("emulated") else "Measured"
+        return results.verb(self.result)
 
 
 def runs(now: Studio) -> list[Measured]:
@@ -137,6 +137,7 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
         # Samples of a pipeline wait for each other in ways that their spans do not tell.
         path=() if run.streams else critical_path(timeline),
         against=run.predicted,
+        verb=run.verb,
     )
 
 
@@ -185,7 +186,8 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         cells[2].metric(
             "Prediction error",
             units.percent(run.result["predicted_s"] / measured - 1.0, signed=True),
-            help="Of what was predicted for the placement that ran, against what was measured.",
+            help="Of what was predicted for the placement that ran, against what was"
+            f" {run.verb.lower()}.",
         )
     with cells[3]:
         _run_menu(now, run)

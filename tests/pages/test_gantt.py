@@ -91,6 +91,12 @@ def test_a_measured_bar_tells_what_was_predicted():
     )  # fmt: skip
     told = [line for bar in panel.bars for line in bar.tip if line.startswith("predicted")]
     assert len(told) == len(slow) and all("-50.0% against measured" in line for line in told)
+    emulated = gantt.panel(
+        "run", "", "", measured, COLOURS, against=predicted.timeline, verb="Emulated"
+    )
+    tips = [line for bar in emulated.bars for line in bar.tip]
+    assert any("-50.0% against emulated" in line for line in tips)
+    assert not any("measured" in line for line in tips)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import charts, commands, jobs, projects, running, streamed, studio, tasks, units
+from pages.ui import (
+    charts,
+    commands,
+    gantt_component,
+    jobs,
+    projects,
+    running,
+    streamed,
+    studio,
+    tasks,
+    units,
+)
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -225,6 +236,22 @@ def test_bad_news_stands_out():
     assert metric(app, "Outputs").value == "differ"
     assert metric(app, "Outputs").delta == "210 outputs compared, largest difference 0.5"
     assert "do not trust this run" in shown and "Stopped before all samples" in shown
+
+
+@pytest.mark.parametrize("told", [pipelined, stepwise])
+def test_what_a_virtual_clock_said_is_nowhere_called_measured(told, monkeypatch):
+    app, project = opened()
+    drawn = []
+    monkeypatch.setattr(gantt_component, "draw", lambda panels, **how: drawn.extend(panels))
+    finished(project, told, emulated=True)
+    shown = [texts(checked(app.run())), *(f"{m.label} {m.delta} {m.help}" for m in app.metric)]
+    shown += [chart.proto.spec for chart in app.get("plotly_chart")]
+    shown += [line for panel in drawn for bar in panel.bars for line in (*bar.tip, panel.title)]
+    said = "\n".join(shown).lower()
+    for right in ("nothing was measured on hardware", "estimated by formula, not measured"):
+        said = said.replace(right, "")
+    assert "against emulated" in said and "measured" not in said
+    assert ("% emulated" in said) == (told is pipelined)
 
 
 def test_numbers_that_are_not_known_are_left_out():

@@ -1,86 +1,17 @@
-"""Timelines and step times as plotly figures; pure, no Streamlit."""
+"""Step times and shares as plotly figures; pure, no Streamlit."""
 
-import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
-from placement.core.timeline import Span
-
-# Mid greys and reds that read on a light and on a dark page.
+# A mid grey and a blue that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"
-CRITICAL_COLOUR = "#e5484d"
 BEST_COLOUR = "#3b82c4"
 FONT_SIZE = 12
 MOST_STEPS = 2000
 # No toolbar: it would cover the first bar; drag zooms, double-click goes back.
 CONFIG = {"displayModeBar": False}
-KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
-
-
-def gantt(
-    spans: Sequence[Span],
-    device_colours: Mapping[str, str],
-    critical: Iterable[Span] = (),
-    began: str = "the step",
-) -> go.Figure:
-    """One bar per span, rows by device and then by link, in milliseconds since `began` began.
-
-    Spans on the critical path carry a red outline. `customdata` holds what hovering
-    shows, and the plain name last.
-    """
-    on_path = {(s.kind, s.name, s.device) for s in critical}
-    rows = rows_of(spans, device_colours)
-    figure = go.Figure()
-    for row in rows:
-        here = [s for s in spans if s.device == row]
-        outline = [(s.kind, s.name, s.device) in on_path for s in here]
-        figure.add_bar(
-            orientation="h",
-            y=[row] * len(here),
-            base=[s.start_s * 1e3 for s in here],
-            x=[s.duration_s * 1e3 for s in here],
-            name=row,
-            marker={
-                "color": device_colours.get(row, LINK_COLOUR),
-                "line": {
-                    "color": [CRITICAL_COLOUR if o else "rgba(128,128,128,0.5)" for o in outline],
-                    "width": [2 if o else 0.5 for o in outline],
-                },
-            },
-            customdata=[
-                [
-                    html.escape(s.name),
-                    KIND_WORDS[s.kind],
-                    s.num_bytes,
-                    "on the critical path" if o else "",
-                    s.name,
-                ]
-                for s, o in zip(here, outline, strict=True)
-            ],
-            hovertemplate=(
-                "%{customdata[0]}<br>%{customdata[1]} on %{y}: %{x:.3f} ms from %{base:.3f} ms"
-                "<br>%{customdata[2]:,} bytes sent %{customdata[3]}<extra></extra>"
-            ),
-        )
-    figure.update_layout(
-        barmode="overlay",
-        height=70 + 38 * max(1, len(rows)),
-        showlegend=False,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        font={"size": FONT_SIZE},
-        bargap=0.25,
-        xaxis={"title": f"milliseconds since {began} began", "rangemode": "tozero"},
-        yaxis={"autorange": "reversed", "automargin": True, "type": "category"},
-    )
-    return figure
-
-
-def rows_of(spans: Sequence[Span], device_colours: Mapping[str, str]) -> list[str]:
-    """Devices in their declared order, then the links that carry something, by first use."""
-    links = {s.device: None for s in spans if s.device not in device_colours}
-    return [*device_colours, *links]
 
 
 def step_times(

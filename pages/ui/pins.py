@@ -10,11 +10,6 @@ from pages.ui import edits, studio
 from pages.ui.studio import Studio
 
 
-def pins_of(now: Studio) -> Mapping[str, str]:
-    """The device that each pinned op is held on; ops that move together are pinned together."""
-    return now.pins
-
-
 def strays(now: Studio) -> tuple[str, ...]:
     """Pinned ops that the placement on the screen has somewhere else."""
     device_of = now.placement.device_of

@@ -38,19 +38,19 @@ def test_pins_are_on_disk_and_undone_without_a_copy_of_the_placement(project):
     made_by = now(project).named.made_by
     first = next(iter(now(project).placement.device_of))
     device = now(project).placement.device_of[first]
-    assert pins.pins_of(now(project)) == {}
+    assert now(project).pins == {}
     assert pins.pin(now(project), [first]) == ""
-    assert pins.pins_of(now(project)) == {first: device}
+    assert now(project).pins == {first: device}
     content = json.loads((now(project).shelf.folder / "pins.json").read_text())
     assert content == {first: device}
     assert now(project).named.made_by == made_by
     before = now(project).placement
     studio.step_back(now(project))
-    assert pins.pins_of(now(project)) == {}
+    assert now(project).pins == {}
     studio.step_forward(now(project))
-    assert pins.pins_of(now(project)) == {first: device}
+    assert now(project).pins == {first: device}
     pins.unpin(now(project), [first])
-    assert pins.pins_of(now(project)) == {} and now(project).placement == before
+    assert now(project).pins == {} and now(project).placement == before
 
 
 def test_a_pinned_op_does_not_move_and_the_reason_says_what_to_do(project):
@@ -114,7 +114,7 @@ def test_a_damaged_pins_file_holds_nothing(project, content):
     folder = now(project).shelf.folder
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pins.json").write_text(content)
-    assert pins.pins_of(now(project)) == {}
+    assert now(project).pins == {}
 
 
 def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):

@@ -186,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     sub = verb("export", "write a placed model in another format")
     _add_problem(sub)
     sub.add_argument("--placement", required=True, metavar="FILE")
+    _add_mend(sub)
     sub.add_argument("--format", required=True, metavar="F", help="see the verb exporters")
     sub.add_argument("--run", metavar="RESULT.json", help="what run --json printed, as measured")
     sub.add_argument(

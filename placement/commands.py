@@ -295,8 +295,8 @@ def exporters(options: Namespace) -> int:
 
 
 def export(options: Namespace) -> int:
-    placement = _placement(options.placement)
     model, problem = _problem(options, measure=False)
+    placement = _whole(options, problem)
     placement.require_graph(model.graph)
     pipeline.export(
         model,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui import canvas, choices, qualities, units, words
+from pages.ui import canvas, choices, qualities, standing, units, words
 from pages.ui.canvas.palette import colours, lone_colour
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
@@ -135,7 +135,7 @@ def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones
         title = "There is no other placement yet: make one on the Place page, or copy this one"
         everywhere = [0] * len(view.op_names)
         return canvas.tones_by_class(view, everywhere, [same], by="difference", title=title)
-    return difference(now, view, now.placement, now.shelf.read(against), against)
+    return difference(now, view, now.placement, standing.placement_of(now, against), against)
 
 
 def difference(

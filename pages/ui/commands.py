@@ -116,7 +116,8 @@ def run(
 
 
 def export(project: Project, placement: Path, format: str, out: str) -> list[str]:
-    argv = ["export", *_input(project), "--placement", str(placement), *_machine(project)]
+    argv = ["export", *_input(project), "--placement", str(placement), "--mend"]
+    argv += _machine(project)
     return [*argv, "--objective", project.settings.objective, "--format", format, "--out", out]
 
 

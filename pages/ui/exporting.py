@@ -126,7 +126,7 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
     current = now.shelf.current
     if current is None:
         raise ValueError("There is no placement to export; place the model first.")
-    placement = now.shelf.read(current.name)
+    placement = standing.placement_of(now, current.name)
     made = Export(
         now.model,
         now.problem,

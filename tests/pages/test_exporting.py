@@ -5,10 +5,10 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, commands, exporting, projects, studio
+from pages.ui import canvas, colouring, commands, exporting, projects, studio
 from placement.exporters import exporter, exporters
 from tests.pages.test_pages import APP, checked, finished_run, texts
-from tests.workloads import diamond
+from tests.workloads import diamond, node, workload
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +53,44 @@ def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
     now.shelf.add("mine", changed, "hand")
     again = json.loads(exporting.content(project, "json", frozenset()))
     assert again["device_of"][moved] == other
+
+
+@pytest.fixture
+def halves(tmp_path):
+    """A project whose two ops belong on one device, with a placement from before that was known."""
+    path = tmp_path / "pair.json"
+    pair = [node(i, 9, 1, colorClass=0) for i in (1, 2)]
+    path.write_text(json.dumps(workload(pair, [])))
+    project = projects.create()
+    project.change(model_kind="path", model=str(path))
+    now = studio.Studio(project, project.settings)
+    everywhere = now.problem.placement_of([0])
+    now.shelf.add("whole", everywhere, "single")
+    first, second = everywhere.device_of
+    apart = {first: "acc:0", second: "acc:1"}
+    now.shelf.add("split", studio.with_devices(everywhere, apart), "single")
+    return project
+
+
+def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
+    from placement.__main__ import main
+
+    now = studio.Studio(halves, halves.settings)
+    exported = exporting.content(halves, "json", frozenset())
+    assert set(json.loads(exported)["device_of"].values()) == {"acc:0"}
+    line = commands.export(halves, now.shelf.path("split"), "json", str(tmp_path / "out.json"))
+    assert main([*line, "--json"]) == 0
+    assert (tmp_path / "out.json").read_bytes() == exported
+
+
+def test_a_difference_is_to_the_placement_with_its_groups_whole(halves):
+    now = studio.Studio(halves, halves.settings)
+    now.shelf.choose("whole")
+    now = studio.Studio(halves, halves.settings)
+    graph = now.model.graph
+    view = canvas.build_view(graph, canvas.default_expanded(graph))
+    tones = colouring.tones_of(now, view, "difference", "split")
+    assert len(tones.keys) == 1, "all ops are on the same device"
 
 
 def test_pictures_show_the_blocks_that_are_open(squeezenet):

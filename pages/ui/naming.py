@@ -48,8 +48,14 @@ def chooser(now: Studio) -> None:
                 args=(gone.file,),
             )
         devices = [d.name for d in now.machine.devices]
-        st.selectbox("Start anew with all ops on", devices, key="start-on", help=START_HELP)
-        st.button("Start", key="start-anew", on_click=_start, args=(devices[0],))
+        st.selectbox(
+            "Start anew with all ops on",
+            devices,
+            key="start-on",
+            help=START_HELP,
+            disabled=locked,
+        )
+        st.button("Start", key="start-anew", on_click=_start, args=(devices[0],), disabled=locked)
 
 
 def _label(item: Named) -> str:

@@ -45,7 +45,11 @@ class Canvas:
             self.page.keyboard.up(key)
 
     def held(self):
-        """What Python holds, once it agrees with the picture."""
+        """What Python holds, once it agrees with the picture and rests; its text may come later."""
         self.settled()
-        text = self.page.locator('[data-testid="stCode"]').inner_text()
+        code = self.page.locator('[data-testid="stCode"]')
+        text, before = code.inner_text(), None
+        while text != before:
+            self.page.wait_for_timeout(250)
+            text, before = code.inner_text(), text
         return json.loads(text)

@@ -41,6 +41,7 @@ class Gantt {
     this.from = 0;
     this.to = 1;
     this.width = 0;
+    this.outbox = new Outbox();
     this.listen();
     this.watcher = new ResizeObserver(() => {
       if (this.frame.clientWidth !== this.width) this.draw();
@@ -50,13 +51,15 @@ class Gantt {
 
   close() {
     this.watcher.disconnect();
+    this.outbox.close();
   }
 
-  show(data, pick) {
+  show(data, send) {
+    this.outbox.send = send;
+    this.outbox.acknowledge(data.session, data.ack);
     const end = Math.max(1e-12, ...data.panels.map((panel) => panel.end_s));
     const whole = !this.data || (this.from === 0 && this.to === this.end);
     this.data = data;
-    this.pick = pick;
     this.end = end;
     if (whole || data.of !== this.of) [this.from, this.to] = [0, end];
     this.of = data.of;
@@ -316,7 +319,8 @@ class Gantt {
       this.root.focus({ preventScroll: true });
       const { panel, bar } = pressed.target.dataset;
       const add = event.ctrlKey || event.metaKey || event.shiftKey;
-      this.pick({ panel: this.data.panels[panel].key, bar: Number(bar), add, n: Date.now() });
+      const { key, version } = this.data.panels[panel];
+      this.outbox.push({ kind: "pick", panel: key, version, bar: Number(bar), add });
     }
   }
 
@@ -355,14 +359,14 @@ function frameCapture(frame, pointer) {
   }
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
+export default function ({ data, parentElement, setStateValue }) {
   let gantt = alive.get(parentElement);
   if (!gantt || !gantt.root.isConnected) {
     gantt?.close();
     gantt = new Gantt(parentElement);
     alive.set(parentElement, gantt);
   }
-  gantt.show(data, (picked) => setTriggerValue("picked", picked));
+  gantt.show(data, (picks) => setStateValue("picks", picks));
   const generation = (gantt.generation = (gantt.generation ?? 0) + 1);
   return () => {
     if (gantt.generation !== generation) return;

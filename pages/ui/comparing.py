@@ -211,10 +211,7 @@ def _panels_of(now: Studio, sides: Sequence[Side]) -> list[gantt.Panel]:
 
 
 def _on_pick(drawn: Sequence[gantt.Panel]) -> None:
-    found = gantt_component.picked(KEY, drawn)
-    if found is not None:
-        bar, add = found
-        choices.select(dict.fromkeys((*(choices.selection() if add else ()), *bar.ops)))
+    gantt_component.select_picked(KEY, drawn)
     redraw.only("compared", "canvas")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 from pages.ui import units
@@ -68,6 +69,12 @@ class Panel:
     idle: tuple[tuple[int, float, float], ...] = ()
     path: tuple[tuple[int, float, float, str], ...] = field(default=())
 
+    @cached_property
+    def version(self) -> str:
+        """What tells this drawing from others of the same key, the ops of its bars included."""
+        drawn = [(bar.row, bar.start_s, bar.end_s, bar.ops) for bar in self.bars]
+        return sha256(repr((self.rows, drawn)).encode()).hexdigest()[:16]
+
     def selected(self, ops: Iterable[str]) -> list[int]:
         """Numbers of the bars that stand for any of these ops."""
         chosen = set(ops)
@@ -77,6 +84,7 @@ class Panel:
         """What the browser draws; the names of ops stay here."""
         return {
             "key": self.key,
+            "version": self.version,
             "title": self.title,
             "note": self.note,
             "rows": [{"name": shown(r.name), "about": r.about} for r in self.rows],

@@ -1,4 +1,8 @@
-"""Drawn timelines as a Streamlit component: panels on one axis, and the bar that was clicked."""
+"""Drawn timelines as a Streamlit component: panels on one axis, and the bars that were clicked.
+
+Clicks come through an outbox kept as a state value, as edits of the picture do: one-shot triggers
+of one name overtake each other. Each tells which drawing it was made on.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +16,7 @@ from pages.ui import choices
 from pages.ui.gantt import Bar, Panel
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "timeline"
+OUTBOX = ASSETS.parent / "canvas" / "outbox.js"
 ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything again."
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
 LEGEND = (
@@ -44,30 +49,60 @@ def draw(
         "legend": [*legend, *([SELECTED] if on_pick else [])],
         "help": f"{PICKING} {ZOOMING}" if on_pick else ZOOMING,
         "pickable": on_pick is not None,
+        "session": choices.nonce(),
+        "ack": choices.last_event(key),
     }
     # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.
     json.dumps(data, allow_nan=False)
-    _component()(key=key, data=data, on_picked_change=on_pick or _ignored)
+    _component()(key=key, data=data, on_picks_change=on_pick or _ignored)
 
 
 def _ignored() -> None:
     """Nothing happens at a click."""
 
 
-def picked(key: str, panels: Sequence[Panel]) -> tuple[Bar, bool] | None:
-    """The bar that was clicked and whether to add it; None for what no panel has (any more)."""
+def select_picked(key: str, panels: Sequence[Panel]) -> bool:
+    """Select the ops of the bars that were clicked since the last time; whether there were any.
+
+    A click on a drawing that is no longer this one is passed over: its bars stand for other ops.
+    """
+    found = False
+    for number, told in _fresh(key):
+        bar = _bar(told, panels)
+        if bar is not None:
+            before = choices.selection() if told.get("add") else ()
+            choices.select(dict.fromkeys((*before, *bar.ops)))
+            found = True
+        choices.applied_event(key, number)
+    return found
+
+
+def _fresh(key: str) -> list[tuple[int, Mapping[str, Any]]]:
+    """Clicks of this session that were not applied yet, oldest first, by their numbers."""
     state = choices.typed(key, {})
-    told = state.get("picked") if isinstance(state, Mapping) else None
-    if not isinstance(told, Mapping):
-        return None
-    panel = next((p for p in panels if p.key == told.get("panel")), None)
-    number = told.get("bar")
+    box = state.get("picks") if isinstance(state, Mapping) else None
+    if not isinstance(box, Mapping) or box.get("session") != choices.nonce():
+        return []
+    queue, after = box.get("queue"), choices.last_event(key)
+    found = {}
+    for told in queue if isinstance(queue, list) else []:
+        number = told.get("n") if isinstance(told, Mapping) else None
+        if type(number) is int and number > after:
+            found[number] = told
+    return sorted(found.items())
+
+
+def _bar(told: Mapping[str, Any], panels: Sequence[Panel]) -> Bar | None:
+    """The bar that was clicked; None for what no panel has (any more)."""
+    drawing, number = (told.get("panel"), told.get("version")), told.get("bar")
+    panel = next((p for p in panels if (p.key, p.version) == drawing), None)
     if panel is None or type(number) is not int or not 0 <= number < len(panel.bars):
         return None
-    return panel.bars[number], bool(told.get("add"))
+    return panel.bars[number]
 
 
 @cache
 def _component() -> Callable[..., Any]:
-    parts = {kind: (ASSETS / f"gantt.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
+    parts = {kind: (ASSETS / f"gantt.{kind}").read_text("utf-8") for kind in ("html", "css")}
+    parts["js"] = OUTBOX.read_text("utf-8") + (ASSETS / "gantt.js").read_text("utf-8")
     return st.components.v2.component("placement_gantt", **parts)

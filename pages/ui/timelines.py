@@ -150,11 +150,7 @@ def ops_of(now: Studio, run: Measured) -> gantt.OpsOf:
 
 def _on_pick() -> None:
     now = studio.studio()
-    found = gantt_component.picked(KEY, panels(now, chosen(now)))
-    if found is not None:
-        bar, add = found
-        before = choices.selection() if add else ()
-        choices.select(dict.fromkeys((*before, *bar.ops)))
+    if gantt_component.select_picked(KEY, panels(now, chosen(now))):
         choices.look_at_selection()
     redraw.only(*redraw.SELECTED)
 

@@ -157,24 +157,60 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
     assert "2" in memories.told(near[0]) and "50.0% of its" in memories.told(near[0])
 
 
-def test_every_bar_can_be_picked_and_nonsense_cannot(monkeypatch):
-    problem = diamond()
-    panel = gantt.panel(
-        "predicted", "", "", predicted(problem).timeline, {"cpu:0": "#111111", "cpu:1": "#222222"}
-    )
-    told = {}
-    monkeypatch.setattr(choices, "typed", lambda key, default: {"picked": told} if told else {})
-    assert gantt_component.picked("x", [panel]) is None
-    for wrong in (
-        {"panel": "other", "bar": 0},
-        {"panel": "predicted", "bar": len(panel.bars)},
-        {"panel": "predicted", "bar": -1},
-        {"panel": "predicted", "bar": True},
-        {"panel": "predicted", "bar": "0"},
-        {"panel": ["predicted"], "bar": 0},
+@pytest.fixture
+def clicks(monkeypatch):
+    """A session whose browser tells of clicks: its queue, and the ops that are selected."""
+    queue, chosen, last = [], [], {}
+    box = {"picks": {"session": "s", "queue": queue}}
+    monkeypatch.setattr(choices, "typed", lambda key, default: box)
+    monkeypatch.setattr(choices, "nonce", lambda: "s")
+    monkeypatch.setattr(choices, "last_event", lambda key: last.get(key, 0))
+    monkeypatch.setattr(choices, "applied_event", last.__setitem__)
+    monkeypatch.setattr(choices, "selection", lambda: tuple(chosen))
+    monkeypatch.setattr(choices, "select", lambda ops: chosen.__setitem__(slice(None), ops))
+    return queue, chosen
+
+
+def drawn_panel(problem, **devices):
+    simulated = simulate(problem, everywhere(problem, **devices))
+    of = gantt.ops_of(problem, simulated.schedule)
+    colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
+    return gantt.panel("predicted", "", "", simulated.timeline, colours, of=of)
+
+
+def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
+    queue, chosen = clicks
+    panel = drawn_panel(diamond(), b="cpu:1")
+    right = {"panel": "predicted", "version": panel.version, "bar": 0, "add": False}
+    assert not gantt_component.select_picked("x", [panel])
+    for n, wrong in enumerate(
+        (
+            {"panel": "other"},
+            {"version": ""},
+            {"version": None},
+            {"bar": len(panel.bars)},
+            {"bar": -1},
+            {"bar": True},
+            {"bar": "0"},
+            {"panel": ["predicted"]},
+            {"n": "5"},
+            {"n": True},
+        ),
+        1,
     ):
-        told = wrong
-        assert gantt_component.picked("x", [panel]) is None, wrong
-    for number, bar in enumerate(panel.bars):
-        told = {"panel": "predicted", "bar": number, "add": True}
-        assert gantt_component.picked("x", [panel]) == (bar, True)
+        queue[:] = [{"n": n, **right, **wrong}, 7]
+        assert not gantt_component.select_picked("x", [panel]), wrong
+    for n, bar in enumerate(panel.bars, 100):
+        queue[:] = [{"n": n, **right, "bar": n - 100}]
+        assert gantt_component.select_picked("x", [panel]) and chosen == list(bar.ops)
+        assert not gantt_component.select_picked("x", [panel])
+
+
+def test_quick_clicks_all_count_and_those_on_an_earlier_drawing_do_not(clicks):
+    queue, chosen = clicks
+    panel, later = drawn_panel(diamond(), b="cpu:1"), drawn_panel(diamond(), c="cpu:1")
+    told = {"panel": "predicted", "version": panel.version, "add": True}
+    queue[:] = [{"n": 10 + i, "bar": i, **told} for i in range(len(panel.bars))]
+    assert not gantt_component.select_picked("later", [later]) and chosen == []
+    assert gantt_component.select_picked("x", [panel])
+    assert set(chosen) == {op for bar in panel.bars for op in bar.ops}

@@ -12,8 +12,7 @@ from pathlib import Path
 from placement.exporters._export import Export
 from placement.exporters._files import write_bytes
 from placement.exporters._protobuf import Fixed64, Value, message
-from placement.exporters._tracks import Slice, Step, steps
-from placement.exporters.chrome_trace import KIND_WORDS
+from placement.exporters._tracks import KIND_WORDS, Slice, Step, steps
 
 PACKET = 1
 TIMESTAMP, SEQUENCE, TRACK_EVENT, FLAGS, TRACK_DESCRIPTOR = 8, 10, 11, 13, 60

@@ -49,6 +49,8 @@ ROWS = {
     "pages.ui": 4,
     # The command line is an edge like the pages, and exports the picture that they draw.
     "placement.commands": 5,
+    "placement.printing": 4,
+    "placement.reading": 4,
     "placement.__main__": 5,
     "pages": 5,
     "app": 5,

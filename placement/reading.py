@@ -1,0 +1,197 @@
+"""What the options of a command name, read into values: models, problems, placements, files."""
+
+import json
+import math
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement import pipeline
+from placement.printing import listener
+
+if TYPE_CHECKING:
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.timeline import Timeline
+
+MAX_JSON_BYTES = 512 * 2**20
+_SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
+
+
+def hold(options: Namespace, problem: "Problem") -> "Problem":
+    """The problem with everything that its placer may not move."""
+    from placement.pinning import held, whole
+
+    pins = [split_pair(p, "--pin", "OP=DEVICE") for p in options.pin]
+    if options.pins:
+        pins += read_pins(options.pins)
+    if options.mend:
+        unknown = next((op for op, _ in pins if op not in problem.graph.index), None)
+        if unknown is not None:
+            raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
+        pins = list(whole(problem, dict(pins)).items())
+    keep, move = (str(getattr(options, key, None) or "") for key in ("keep", "move"))
+    if bool(keep) != bool(move):
+        raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
+    if keep:
+        pins = list(held(problem, dict(pins), read_placement(keep), read_names(move)).items())
+    return replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def read_pins(path: str) -> list[tuple[str, str]]:
+    content = read_json(path)
+    if not isinstance(content, dict) or not all(isinstance(d, str) for d in content.values()):
+        raise ValueError(f'The pins in {path!r} are not of the form {{"op": "device"}}.')
+    return list(content.items())
+
+
+def read_names(path: str) -> list[str]:
+    content = read_json(path)
+    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
+        raise ValueError(f"The file {path!r} is not a JSON list of op names.")
+    return content
+
+
+def read_conditions(options: Namespace) -> pipeline.Conditions:
+    speed = {
+        d: read_number(f, "--speed") for d, f in (split_pair(s, *_SPEED) for s in options.speed)
+    }
+    limits = (split_pair(m, *_MEMORY) for m in options.memory)
+    return pipeline.Conditions(
+        speed,
+        options.bandwidth,
+        options.latency,
+        {d: None if b.lower() == "none" else int(read_number(b, "--memory")) for d, b in limits},
+    )
+
+
+def read_number(text: str, option: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{option} {text!r} is not a number.") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{option} {text!r} is not a finite number.")
+    return number
+
+
+def read_timeline(path: str) -> "Timeline":
+    """The measured timeline in what `run --json` or `run --jsonl` printed."""
+    from placement.core.timeline import timeline_from_json
+
+    result = read_result(path)
+    try:
+        return timeline_from_json(result["timeline"])
+    except (KeyError, TypeError, ValueError, AssertionError):
+        raise ValueError(
+            f"The file {path!r} is not the result of a run; write one with run --json."
+        ) from None
+
+
+def read_result(path: str) -> Any:
+    """A JSON file, or the last line of a file of JSON lines."""
+    try:
+        return read_json(path)
+    except ValueError:
+        if not Path(path).is_file():
+            raise
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            return json.loads(lines[-1])
+        except (ValueError, IndexError, RecursionError):
+            raise ValueError(f"The file {path!r} is not JSON; write it anew.") from None
+
+
+def read_model(options: Namespace) -> "Model":
+    dims = {}
+    for name, value in (split_pair(d, "--dim", "NAME=N") for d in options.dim):
+        if not value.isdigit() or int(value) < 1:
+            raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
+        dims[name] = int(value)
+    return pipeline.load(options.input, dims)
+
+
+def read_problem(options: Namespace, *, measure: bool = True) -> tuple["Model", "Problem"]:
+    """The model and its problem: given costs, else a profile, else measured here, else analytic.
+
+    Without `measure` only what was measured before counts.
+    """
+    from placement.core.profile import profile_from_json
+
+    model = read_model(options)
+    if model.problem is not None:
+        given = {"--lanes": options.lanes, "--profile": options.profile}
+        given["--machine"] = options.machine != "local"
+        for name in (name for name, value in given.items() if value):
+            raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
+        return model, pipeline.make_problem(
+            model, model.problem.machine, objective=options.objective
+        )
+    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
+    costs = None
+    if options.profile:
+        costs = profile_from_json(read_json(options.profile))
+    elif not options.analytic and pipeline.can_measure(model, target):
+        if not measure:
+            costs = pipeline.stored_profile(model, target)
+            return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+        dedicate(target)
+        costs = pipeline.profile(model, target, emit=listener(options))
+    return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+
+
+def dedicate(machine: "Machine") -> None:
+    """Let the runtimes of a machine tune this process to it: a command serves one machine only."""
+    from profiling import backends
+
+    for runtime in dict.fromkeys(d.runtime for d in machine.devices):
+        backends.usable(runtime).dedicate(machine)
+
+
+def read_placement(path: str) -> "Placement":
+    from placement.core.placement import placement_from_json
+
+    return placement_from_json(read_json(path))
+
+
+def read_whole(options: Namespace, problem: "Problem") -> "Placement":
+    """The placement of a file, mended where that is asked for."""
+    from placement.mend import mended
+
+    placement = read_placement(options.placement)
+    return mended(problem, placement) if options.mend else placement
+
+
+def read_json(path: str) -> Any:
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"There is no file {path!r}; check the path.")
+    if file.stat().st_size > MAX_JSON_BYTES:
+        raise ValueError(f"The file {path!r} is larger than {MAX_JSON_BYTES} bytes; it is refused.")
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise ValueError(f"The file {path!r} is not JSON; export it again.") from None
+
+
+def read_inputs(path: str) -> dict[str, Any]:
+    import numpy as np
+
+    if not Path(path).is_file():
+        raise ValueError(f"There is no file {path!r}; check the path.")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception:
+        raise ValueError(f"The file {path!r} is not an .npz archive of plain arrays.") from None
+
+
+def split_pair(text: str, option: str, form: str, *, first: bool = False) -> tuple[str, str]:
+    """Split NAME=VALUE at the last "=", or at the first (values may hold the sign themselves)."""
+    name, sign, value = text.partition("=") if first else text.rpartition("=")
+    if not sign or not name:
+        raise ValueError(f"{option} {text!r} is not of the form {form}.")
+    return name, value

@@ -153,8 +153,8 @@ def test_networks_without_any_names_still_have_blocks(name, file):
         assert all(order[tops[i]] - order[tops[j]] <= 1 for j in before), built.ops[i]
 
 
-def test_every_sample_has_scopes():
-    for sample in samples():
+def test_every_onnx_sample_has_scopes():
+    for sample in (s for s in samples() if s.name.startswith("onnx-")):
         assert all(op.scope for op in load(sample.name).graph.ops), sample.name
 
 

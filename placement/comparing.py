@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from placement.core.problem import in_unit
 from placement.events import Emit, never, silent
 from placement.placing import place
+from placement.running import run, stream
 
 if TYPE_CHECKING:
     from placement.core.model import Model
@@ -120,8 +121,6 @@ def _live(
     model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
 ) -> tuple[float, bool | None]:
     """Measured seconds of the objective, and whether the outputs are right."""
-    from placement.pipeline import run, stream
-
     if problem.objective == "throughput":
         _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
         return 1.0 / streamed.samples_per_s, streamed.run.outputs_match

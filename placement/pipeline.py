@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.comparing import compare
-from placement.events import Emit, never, silent, waiting
+from placement.events import Emit, silent, waiting
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
+from placement.running import require_present, run, stream
 from placement.what_if import Conditions, what_if
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from placement.core.profile import Profile
     from placement.core.timeline import Timeline
     from placement.exporters._view import View
-    from profiling.execute import Run
-    from profiling.stream import Stream
 
 __all__ = [
     "Conditions",
@@ -192,24 +191,6 @@ def profile(
     return measured
 
 
-def require_present(model: Model, machine: Machine) -> None:
-    """ValueError unless this model can run live on this machine, now and here."""
-    from profiling.devices import missing_devices
-
-    if model.executable is None:
-        raise ValueError(
-            f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
-            " simulate it, or open a model file."
-        )
-    missing = missing_devices(machine)
-    if missing:
-        listed = "; ".join(f"{name} ({why})" for name, why in missing)
-        raise ValueError(
-            f"Machine {machine.name!r} has devices that are not on this computer: {listed};"
-            " choose --machine local, or simulate instead."
-        )
-
-
 def make_problem(
     model: Model,
     machine: Machine,
@@ -263,106 +244,6 @@ def make_problem(
         pins=tuple(pins),
         objective=objective,
     )
-
-
-def run(
-    model: Model,
-    problem: Problem,
-    placement: Placement,
-    *,
-    steps: int = 20,
-    warmup: int = 3,
-    seed: int = 0,
-    inputs: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
-    emit: Emit = silent,
-) -> tuple[Simulated, Run]:
-    """Run a placement live; the prediction and the measurement side by side.
-
-    On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
-    computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
-    """
-    if steps < 1 or warmup < 0:
-        raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
-    if problem.objective != "latency":
-        raise ValueError(
-            "A run measures the latency of one step; a problem for throughput runs by `stream`."
-        )
-    _require_runnable(model, problem, inputs)
-    from profiling.execute import execute
-    from profiling.lock import measuring
-
-    predicted = simulate(problem, placement)
-    with measuring(f"run of {model.graph.name}", waiting(emit)):
-        emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
-        measured = execute(
-            problem,
-            predicted.schedule,
-            model=model,
-            steps=steps,
-            warmup=warmup,
-            seed=seed,
-            inputs=inputs,
-            timeout_s=timeout_s,
-            emit=emit,
-        )
-    return predicted, measured
-
-
-def stream(
-    model: Model,
-    problem: Problem,
-    placement: Placement,
-    *,
-    samples: int = 200,
-    warmup: int = 3,
-    depth: int | None = None,
-    seed: int = 0,
-    inputs: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
-    emit: Emit = silent,
-    stop: Callable[[], bool] = never,
-) -> tuple[Simulated, Stream]:
-    """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
-
-    `depth` samples are in flight at most, by default a few more than the pipeline has stages. Once
-    `stop` returns True no sample begins any more, and those that came out are the result.
-    """
-    if samples < 1 or warmup < 0:
-        raise ValueError(
-            f"A pipeline needs at least 1 sample and 0 warm-ups, not {samples} and {warmup}."
-        )
-    if problem.objective != "throughput":
-        raise ValueError("A pipeline measures throughput; use --objective throughput.")
-    _require_runnable(model, problem, inputs)
-    from profiling import stream as live
-    from profiling.lock import measuring
-
-    predicted = simulate(problem, placement)
-    with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
-        emit({"event": "progress", "what": "preparing the pipeline", "step": 0, "of": samples})
-        measured = live.stream(
-            problem,
-            predicted.schedule,
-            model=model,
-            samples=samples,
-            warmup=warmup,
-            depth=depth,
-            seed=seed,
-            inputs=inputs,
-            timeout_s=timeout_s,
-            emit=emit,
-            stop=stop,
-        )
-    return predicted, measured
-
-
-def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
-    """ValueError unless this can run here, or on the virtual clock of its machine."""
-    if not problem.machine.emulated:
-        require_present(model, problem.machine)
-    elif inputs:
-        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
 
 
 def exporters() -> list[dict[str, Any]]:

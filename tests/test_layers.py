@@ -44,6 +44,7 @@ ROWS = {
     "placement.answers": 3,
     "placement.placing": 3,
     "placement.comparing": 3,
+    "placement.running": 3,
     "placement.pipeline": 3,
     "placement.__init__": 3,
     "pages.ui": 4,

@@ -14,7 +14,7 @@ import torch
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from placement.loaders._torch_program import Node, TorchProgram, num_bytes
-from profiling.backends._torch_source import functions
+from placement.loaders._torch_source import functions
 from profiling.backends.base import Program
 from profiling.cores import usable_cores
 

@@ -51,6 +51,7 @@ ROWS = {
     # The command line is an edge like the pages, and exports the picture that they draw.
     "placement.commands": 5,
     "placement.printing": 4,
+    "placement.parsing": 4,
     "placement.reading": 4,
     "placement.__main__": 5,
     "pages": 5,

@@ -183,12 +183,12 @@ def test_the_goal_alone_never_stands_in_the_way_of_a_run():
 
 @pytest.mark.parametrize("goal", ["latency", "throughput"])
 def test_the_command_names_the_goal_and_is_understood(goal):
-    from placement.__main__ import _parser
+    from placement.parsing import make_parser
 
     project = projects.create()
     project.change(objective=goal)
     argv = commands.run(project, project.folder / "x.json", 7, 2, 1)
-    found = _parser().parse_args(shlex.split(commands.text(argv))[3:])
+    found = make_parser().parse_args(shlex.split(commands.text(argv))[3:])
     assert (found.objective, found.steps, found.warmup, found.seed) == (goal, 7, 2, 1)
 
 

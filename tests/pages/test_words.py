@@ -65,11 +65,11 @@ def project(tmp_path, monkeypatch):
 
 def parsed(argv):
     """What the command line's own parser makes of the text that a page shows."""
-    from placement.__main__ import _parser
+    from placement.parsing import make_parser
 
     text = commands.text(argv)
     assert text.startswith("python -m placement ")
-    return _parser().parse_args(shlex.split(text)[3:])
+    return make_parser().parse_args(shlex.split(text)[3:])
 
 
 def test_commands_are_understood_by_the_command_line(project):

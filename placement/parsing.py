@@ -1,0 +1,229 @@
+"""What the command line understands: its verbs, and the options of each.
+
+A verb is a row of `_VERBS`, a function here that adds its options, and one in `commands.py`.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        fail(f"{message[:1].upper()}{message[1:]}; see `{self.prog} --help`.")
+
+
+def fail(message: str) -> NoReturn:
+    """End with the exit status of bad input and one line that says what is wrong with it."""
+    print(" ".join(message.split()), file=sys.stderr)
+    raise SystemExit(2)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all verbs; what it returns holds the name of the verb as `verb`."""
+    parser = _Parser(prog="python -m placement", description="Place a network's ops on devices.")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", dest="verb", parser_class=_Parser)
+    for name, summary, add_options in _VERBS:
+        sub = verbs.add_parser(name, help=summary, description=summary)
+        sub.add_argument(
+            "--json", action="store_true", help="print one JSON value and nothing else"
+        )
+        add_options(sub)
+    return parser
+
+
+def _none(sub: argparse.ArgumentParser) -> None:
+    """A verb without options of its own."""
+
+
+def _machine(sub: argparse.ArgumentParser) -> None:
+    _add_machine(sub)
+    sub.add_argument("--out", metavar="FILE", help="write the machine as JSON")
+
+
+def _profile(sub: argparse.ArgumentParser) -> None:
+    _add_input(sub)
+    _add_machine(sub)
+    sub.add_argument("--refresh", action="store_true", help="measure again even if stored")
+    _add_jsonl(sub)
+    sub.add_argument("--out", metavar="FILE", help="write the profile as JSON")
+
+
+def _place(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    sub.add_argument("--placer", default="heft", help="see the verb placers")
+    _add_search(sub)
+    _add_pins(sub)
+    sub.add_argument(
+        "--keep", metavar="FILE", help="a placement in which only the ops of --move may move"
+    )
+    sub.add_argument("--move", metavar="FILE", help="these ops, as a JSON list of names")
+    _add_mend(sub)
+    sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
+    sub.add_argument("--split", metavar="FILE", help="write a workload's placement as node ids")
+    _add_jsonl(sub)
+
+
+def _simulate(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    sub.add_argument("--placement", required=True, metavar="FILE")
+    _add_mend(sub)
+
+
+def _run(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME")
+    _add_mend(sub)
+    sub.add_argument("--steps", type=int, default=20)
+    sub.add_argument("--warmup", type=int, default=3)
+    sub.add_argument("--depth", type=int, help="samples in flight of a throughput run")
+    sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
+    sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
+    sub.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="give up on a step after this"
+    )
+    _add_jsonl(sub)
+
+
+def _compare(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    sub.add_argument("--placers", required=True, metavar="A,B,C")
+    sub.add_argument("--time-limit", type=_seconds, metavar="S")
+    sub.add_argument("--seed", type=_seed, default=0)
+    _add_pins(sub)
+    _add_mend(sub)
+    sub.add_argument("--live", action="store_true", help="measure each placement too")
+    _add_jsonl(sub)
+
+
+def _what_if(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME", help="place for the changed machine")
+    _add_pins(sub)
+    _add_mend(sub)
+    _add_conditions(sub)
+    _add_search(sub)
+    _add_jsonl(sub)
+
+
+def _export(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    sub.add_argument("--placement", required=True, metavar="FILE")
+    _add_mend(sub)
+    sub.add_argument("--format", required=True, metavar="F", help="see the verb exporters")
+    sub.add_argument("--run", metavar="RESULT.json", help="what run --json printed, as measured")
+    sub.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="a file; for several files a folder, or one archive if it ends in .zip",
+    )
+
+
+def _add_input(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("input", metavar="INPUT", help="a model or problem file, or a sample's name")
+    sub.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=N", help="set a symbolic dimension"
+    )
+
+
+def _add_machine(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--machine", default="local", help="local, a preset's name, or a JSON file")
+    sub.add_argument("--lanes", type=int, help="split this computer's CPU into so many devices")
+
+
+def _add_problem(sub: argparse.ArgumentParser) -> None:
+    _add_input(sub)
+    _add_machine(sub)
+    sub.add_argument("--objective", default="latency", choices=("latency", "throughput"))
+    sub.add_argument("--profile", metavar="FILE", help="costs from a profile file")
+    sub.add_argument(
+        "--analytic", action="store_true", help="costs by formula: do not measure anything"
+    )
+
+
+def _add_jsonl(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--jsonl", action="store_true", help="print one event per line")
+
+
+def _add_pins(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
+    )
+    sub.add_argument("--pins", metavar="FILE", help='pins of many ops, as JSON {"op": "device"}')
+
+
+def _add_mend(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--mend",
+        action="store_true",
+        help="put ops that run as one kernel on the device most of them are on, instead of"
+        " refusing a placement, or pins, that split them",
+    )
+
+
+def _add_conditions(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--speed",
+        action="append",
+        default=[],
+        metavar="DEVICE=F",
+        help="a device is F times as fast (0.5: half as fast)",
+    )
+    sub.add_argument("--bandwidth", type=float, default=1.0, metavar="F", help="the same of links")
+    sub.add_argument(
+        "--latency", type=float, default=1.0, metavar="F", help="the delay of links is F times"
+    )
+    sub.add_argument(
+        "--memory",
+        action="append",
+        default=[],
+        metavar="DEVICE=BYTES",
+        help="another memory limit, or none",
+    )
+
+
+def _add_search(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--time-limit", type=_seconds, metavar="S")
+    sub.add_argument("--seed", type=_seed, default=0)
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the placer"
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time limit; use seconds above zero")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a seed; use a whole number from zero")
+    return value
+
+
+_VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] = (
+    ("samples", "list the bundled models", _none),
+    ("inspect", "say what a model holds", _add_input),
+    ("machine", "list the devices and links of a machine", _machine),
+    ("placers", "list the placement algorithms and their settings", _none),
+    ("profile", "measure every kernel on every device, and the links", _profile),
+    ("place", "let an algorithm place every op", _place),
+    ("simulate", "predict the step time of a placement", _simulate),
+    ("run", "run a placement live and measure it", _run),
+    ("compare", "run several placers on one problem", _compare),
+    ("what-if", "predict a placement on a machine with faster, slower or smaller parts", _what_if),
+    ("exporters", "list the export formats", _none),
+    ("export", "write a placed model in another format", _export),
+)

@@ -38,13 +38,20 @@ def alone(
     """By name, a step of the unplaced model on one device, or on all cores for None."""
     feeds = compiled.feeds(seed, {})
     with ExitStack() as stack:
-        steps = {}
+        steps: dict[str, Callable[[], float]] = {}
         for name, device in devices.items():
             program = compiled.unplaced(device, feeds)
-            stack.callback(program.close)
-            lane = Lane(device or Device("all cores"), (0,), ((),))
-            steps[name] = _stepper(stack, (lane,), 1, program)
+            steps |= stack.enter_context(running(name, program, device))
         yield steps
+
+
+@contextmanager
+def running(name: str, program: Program, device: Device | None) -> Iterator[Steps]:
+    """By its name, a step of a program of one segment, in a thread on the cores of a device."""
+    with ExitStack() as stack:
+        stack.callback(program.close)
+        lane = Lane(device or Device("all cores"), (0,), ((),))
+        yield {name: _stepper(stack, (lane,), 1, program)}
 
 
 def turn_by_turn(steps: Steps, rounds: int, warmup: int = 3) -> dict[str, list[float]]:

@@ -1,0 +1,138 @@
+"""Training steps of the zoo, live: what capturing a step costs, and what two lanes gain.
+
+    python -m benchmarks.torch_steps [--json] [--rounds N] [--placers heft,...] [NETWORK ...]
+
+Of each network, in a process of its own: the captured step on one lane beside the same step of
+plain PyTorch with the same thread, turn by turn; and placements on two one-core lanes beside the
+captured step on each lane alone. A ratio to plain PyTorch below 1 means that the captured step is
+faster, a ratio to the best lane below 1 that two lanes are. Plain PyTorch with both cores is timed
+afterwards, since its threads would take a lane's core.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from benchmarks import _live
+from placement.loaders.zoo import TRAINING
+
+# Networks with the sizes at which a step of one core lasts about a second.
+DIMS: dict[str, dict[str, int]] = {
+    "alexnet": {"batch": 4},
+    "bert_base": {"batch": 2, "length": 64},
+    "gpt2": {"batch": 2, "length": 64},
+    "inception_v3": {"batch": 2},
+    "nmt": {"batch": 16, "length": 8},
+    "resnet50": {"batch": 2},
+    "rnnlm": {"batch": 20, "length": 20},
+    "vgg16": {"batch": 1},
+}
+PLACERS = ("heft",)
+WARMUP = 2
+
+
+def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
+    """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
+    from benchmarks._eager import EagerStep
+    from placement import pipeline
+    from profiling.execute import compiled_for
+    from profiling.measure import ratio_interval
+
+    dims = DIMS[name]
+    model = pipeline.load(name + TRAINING, dims)
+    machine = pipeline.machine_for(model, pipeline.machine("two-lanes"))
+    problem = pipeline.make_problem(model, machine, pipeline.profile(model, machine))
+    placed = {placer: pipeline.place(problem, placer) for placer in placers}
+    compiled = compiled_for(problem, model)
+    lanes = {device.name: device for device in problem.machine.devices}
+    first = problem.machine.devices[0]
+    one = pipeline.place(problem, "single")
+    with ExitStack() as stack:
+        plain = stack.enter_context(_live.running("plain", EagerStep(name, dims, first), first))
+        schedules = {placer: found.schedule for placer, found in placed.items()}
+        steps = stack.enter_context(
+            _live.opened(problem, compiled, {"one lane": one.schedule, **schedules})
+        )
+        alone = stack.enter_context(_live.alone(compiled, lanes))
+        times_s = _live.turn_by_turn({**plain, **steps, **alone}, rounds, WARMUP)
+    with _live.running("both cores", EagerStep(name, dims, None), None) as steps:
+        times_s |= _live.turn_by_turn(steps, max(3, rounds // 2), WARMUP)
+    medians_s = {key: statistics.median(values) for key, values in times_s.items()}
+    best = min(lanes, key=lambda lane: medians_s[lane])
+    return {
+        "network": name,
+        "dims": dims,
+        "num_ops": len(model.graph.ops),
+        "ms": {key: value * 1e3 for key, value in medians_s.items()},
+        "predicted_ms": {placer: found.value * 1e3 for placer, found in placed.items()},
+        "num_segments": {placer: found.num_segments for placer, found in placed.items()},
+        "best_lane_ms": medians_s[best] * 1e3,
+        "to_plain": ratio_interval(times_s["one lane"], times_s["plain"], 0),
+        "to_best_lane": {
+            placer: ratio_interval(times_s[placer], times_s[best], 0) for placer in placers
+        },
+    }
+
+
+def in_own_process(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.torch_steps", "--worker", name]
+    command += ["--rounds", str(options.rounds), "--placers", options.placers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| network | sizes | ops | plain ms | one lane ms | one lane / plain (95 %) |"
+        " best lane ms | placer | two lanes ms | predicted ms | two lanes / best lane (95 %) |"
+        " plain, both cores ms |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        sizes = ", ".join(f"{key} {value}" for key, value in r["dims"].items())
+        for placer, ratio in r["to_best_lane"].items():
+            lines.append(
+                f"| {r['network']} | {sizes} | {r['num_ops']} | {r['ms']['plain']:.0f} |"
+                f" {r['ms']['one lane']:.0f} | {_limits(r['to_plain'])} |"
+                f" {r['best_lane_ms']:.0f} | {placer} | {r['ms'][placer]:.0f} |"
+                f" {r['predicted_ms'][placer]:.0f} | {_limits(ratio)} |"
+                f" {r['ms']['both cores']:.0f} |"
+            )
+    median = statistics.median(r["to_plain"][0] for r in rows)
+    return "\n".join((*lines, "", f"Median of one lane / plain PyTorch: {median:.3f}"))
+
+
+def _limits(ratio: list[float]) -> str:
+    return f"{ratio[0]:.3f} ({ratio[1]:.3f} to {ratio[2]:.3f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("networks", nargs="*", help=f"default: {', '.join(DIMS)}")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--placers", default=",".join(PLACERS), help="by comma")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        from profiling.lock import measuring
+
+        with measuring("torch_steps"):
+            answer = row(options.worker, options.rounds, tuple(options.placers.split(",")))
+        print(json.dumps(answer))
+        return
+    rows = []
+    for name in options.networks or DIMS:
+        rows.append(in_own_process(name, options))
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    print(json.dumps(rows) if options.json else table(rows))
+
+
+if __name__ == "__main__":
+    main()

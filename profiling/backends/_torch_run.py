@@ -58,10 +58,16 @@ class PlacedTorch(Program):
             self._values[self._shared[name]] = self._feeds[number][label]
 
     def advance(self) -> None:
-        """Let the next step start from the state that the last one made."""
         new = [self._values[self._shared[node]] for _, node in self._program.updates]
         for (held, _), value in zip(self._program.updates, new, strict=True):
             self._values[self._shared[held]] = value
+
+    def state(self) -> dict[str, Any]:
+        return {held: self._values[self._shared[held]] for held, _ in self._program.updates}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            self._values[self._shared[name]] = value
 
     def run(self, segment: int) -> None:
         use_threads(self._cores[segment])
@@ -103,10 +109,16 @@ class WholeTorch(Program):
         self._results = self._module(*self._arguments)
 
     def advance(self) -> None:
-        """Let the next step start from the state that the last one made."""
         made = dict(zip(self._names, self._results, strict=True))
         for held, name in self._program.updates:
             self._arguments[self._order.index(held)] = made[name]
+
+    def state(self) -> dict[str, Any]:
+        return {h: self._arguments[self._order.index(h)] for h, _ in self._program.updates}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            self._arguments[self._order.index(name)] = value
 
     def outputs(self) -> dict[str, Any]:
         found = dict(zip(self._names, self._results, strict=True))

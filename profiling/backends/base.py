@@ -43,6 +43,17 @@ class Program(ABC):
         """Take the inputs of this number for the steps to come; for programs of `open_ring`."""
         raise NotImplementedError
 
+    def advance(self) -> None:  # noqa: B027
+        """Let the next step start from the state that the last one made; nothing without state."""
+
+    def state(self) -> dict[str, Any]:
+        """What the next step starts from and updates, by the model's own names, in host memory."""
+        return {}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        """Start the next step from the `state` of another program of the same model."""
+        assert not state, f"this program keeps no state, {sorted(state)[:3]} came"
+
     def stop(self) -> None:  # noqa: B027 - most need nothing
         """Ask segments that are running to end soon; called from another thread."""
 

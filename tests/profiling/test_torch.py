@@ -116,6 +116,37 @@ def test_three_training_steps(optimizer):
     assert {*plain.state_dict()} <= {*first}
 
 
+def test_another_placement_takes_over_between_steps():
+    torch.manual_seed(0)
+    example = (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,)))
+    model = pl.from_torch(
+        Classifier(),
+        example,
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(torch.randint(0, 4, (4,)),),
+        optimizer="momentum",
+    )
+    machine = lanes(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    whole = compiled.unplaced(machine.devices[0], feeds)
+    program, found = None, []
+    for schedule in schedules(model, machine, 3):
+        taken, program = program, compiled.open(schedule, feeds)
+        if taken is not None:
+            taken.advance()
+            program.take_state(taken.state())
+            taken.close()
+        found = run_once(program, schedule)
+        whole.run(0)
+        expected = whole.outputs()
+        whole.advance()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    program.advance()
+    assert {*program.state()} == {*whole.state()} != set()
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-6])
 def test_adam_is_that_of_the_framework(scale):
     generator = torch.Generator().manual_seed(0)

@@ -76,6 +76,9 @@ class PlacedTorch(Program):
     def outputs(self) -> dict[str, Any]:
         return _outputs(self._program, lambda name: self._values[self._shared[name]])
 
+    def output(self, name: str) -> Any:
+        return _array(self._values[self._shared[dict(self._program.outputs)[name]]])
+
     def close(self) -> None:
         self._values = []
 

@@ -39,6 +39,10 @@ class Program(ABC):
     def outputs(self) -> dict[str, Any]:
         """The model's outputs by name: arrays, lists of arrays for sequences, None if absent."""
 
+    def output(self, name: str) -> Any:
+        """One of the outputs, without making all of them."""
+        return self.outputs()[name]
+
     def feed(self, number: int) -> None:
         """Take the inputs of this number for the steps to come; for programs of `open_ring`."""
         raise NotImplementedError

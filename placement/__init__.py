@@ -28,6 +28,7 @@ VERBS = (
     "simulate",
     "stored_profile",
     "stream",
+    "train",
 )
 
 

@@ -22,6 +22,7 @@ from placement.reading import (
     split_pair,
 )
 from placement.stopping import Stop, has_value, partly
+from placement.train_command import train as train
 
 if TYPE_CHECKING:
     from placement.core.graph import Graph

@@ -91,6 +91,33 @@ def _run(sub: argparse.ArgumentParser) -> None:
     _add_jsonl(sub)
 
 
+def _train(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME", help="the placement to begin with")
+    _add_mend(sub)
+    sub.add_argument("--steps", type=int, default=200)
+    sub.add_argument(
+        "--adjust",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="place anew between two steps when a device has become slower or faster",
+    )
+    sub.add_argument(
+        "--adjust-placer", default="ceft_pbqp", metavar="NAME", help="what places anew"
+    )
+    sub.add_argument(
+        "--margin", type=float, default=0.05, help="the share of a step that a move must save"
+    )
+    sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
+    sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
+    sub.add_argument(
+        "--timeout", type=_seconds, default=60.0, metavar="S", help="give up on a step after this"
+    )
+    _add_jsonl(sub)
+
+
 def _compare(sub: argparse.ArgumentParser) -> None:
     _add_problem(sub)
     sub.add_argument("--placers", required=True, metavar="A,B,C")
@@ -222,6 +249,7 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("place", "let an algorithm place every op", _place),
     ("simulate", "predict the step time of a placement", _simulate),
     ("run", "run a placement live and measure it", _run),
+    ("train", "train, and place anew when a device becomes slower or faster", _train),
     ("compare", "run several placers on one problem", _compare),
     ("what-if", "predict a placement on a machine with faster, slower or smaller parts", _what_if),
     ("exporters", "list the export formats", _none),

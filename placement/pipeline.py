@@ -16,6 +16,7 @@ from placement.events import Emit, silent, waiting
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
 from placement.running import require_present, run, stream
+from placement.training import train
 from placement.what_if import Conditions, what_if
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ __all__ = [
     "simulate_schedule",
     "stored_profile",
     "stream",
+    "train",
     "what_if",
 ]
 

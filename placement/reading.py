@@ -114,14 +114,17 @@ def read_model(options: Namespace) -> "Model":
     return pipeline.load(options.input, dims)
 
 
-def read_problem(options: Namespace, *, measure: bool = True) -> tuple["Model", "Problem"]:
+def read_problem(
+    options: Namespace, *, measure: bool = True, model: "Model | None" = None
+) -> tuple["Model", "Problem"]:
     """The model and its problem: given costs, else a profile, else measured here, else analytic.
 
-    Without `measure` only what was measured before counts.
+    Without `measure` only what was measured before counts. A `model` that was read already is not
+    read again.
     """
     from placement.core.profile import profile_from_json
 
-    model = read_model(options)
+    model = model or read_model(options)
     if model.problem is not None:
         given = {"--lanes": options.lanes, "--profile": options.profile}
         given["--machine"] = options.machine != "local"

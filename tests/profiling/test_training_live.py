@@ -1,0 +1,118 @@
+"""Training for real, with a real change of placement: the losses are those of one placement."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import placement as pl
+from placement.adjusting import Policy, Slowdown, prepare, unslowed
+from placement.placers import placer_class
+from profiling.monitor import Watch
+from profiling.probes import Probes
+from profiling.training import Adjust, train
+from profiling.training_sites import LiveSite, VirtualSite
+from tests.profiling.test_torch import Classifier, lanes
+
+HASTY = Watch(skip=1, settle=4, window=3, patience=2, pause=6, glance=2, probes=3)
+STEPS = 40
+
+
+def model(optimizer):
+    torch.manual_seed(0)
+    return pl.from_torch(
+        Classifier(),
+        (torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))),
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(torch.randint(0, 4, (4,)),),
+        optimizer=optimizer,
+    )
+
+
+class Pretending(LiveSite):
+    """Computes for real, but tells the times of a virtual clock: cpu:0 becomes slow, then cpu:1."""
+
+    def __init__(self, problem, model):
+        super().__init__(problem, model)
+        calm = unslowed(problem)
+        first = Slowdown(np.array([4.0, 1.0]), 1.0, calm.contention)
+        then = Slowdown(np.array([1.0, 4.0]), 1.0, calm.contention)
+        worlds = [calm, first, then]
+        self.told = VirtualSite(problem, lambda n: worlds[(n >= 10) + (n >= 25)])
+
+    def open(self, schedule):
+        super().open(schedule)
+        self.told.open(schedule)
+
+    def step(self):
+        super().step()
+        return self.told.step()
+
+    def probe(self):
+        return self.told.probe()
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "adam"])
+def test_losses_and_state_are_the_same_through_real_moves(optimizer):
+    opened = model(optimizer)
+    problem = pl.make_problem(opened, lanes(opened))
+    begun = placer_class("single")().place(problem)
+    policy = Policy(time_limit_s=60.0, max_moves=100)
+    prepare(problem, policy)
+    found = {}
+    for name, adjust in (("still", None), ("moved", Adjust(policy=policy, watch=HASTY))):
+        site = Pretending(problem, opened)
+        run = train(problem, begun, site, steps=STEPS, adjust=adjust, clock=lambda: 0.0)
+        found[name] = run, site.state()
+        site.close()
+    (still, state), (moved, moved_state) = found["still"], found["moved"]
+    assert len(moved.moves) >= 2 and not still.moves, "there and back"
+    assert sum(move.bytes_moved for move in moved.moves) > 0
+    assert len(still.losses) == STEPS and still.losses[-1] < 0.9 * still.losses[0]
+    assert moved.losses == still.losses, "to the bit"
+    assert {*state} == {*moved_state} != set()
+    assert all(torch.equal(state[name], moved_state[name]) for name in state)
+
+
+def test_the_verb_trains_for_real():
+    opened = model("sgd")
+    problem = pl.make_problem(opened, lanes(opened))
+    begun = placer_class("round_robin")().place(problem)
+    heard = []
+    predicted, run = pl.train(opened, problem, begun, steps=6, emit=heard.append)
+    steps = [event for event in heard if event["event"] == "step"]
+    assert [event["index"] for event in steps] == list(range(6))
+    assert [event["loss"] for event in steps] == list(run.losses)
+    assert all(event["seconds"] > 0 for event in steps)
+    assert run.losses[-1] < run.losses[0] and run.probe_s > 0
+    assert predicted.timeline.step_s == run.predicted_s[0]
+
+
+def test_what_cannot_be_trained_is_refused():
+    inference = pl.from_torch(Classifier().eval(), (torch.randn(4, 3, 16, 16), torch.tensor([1])))
+    problem = pl.make_problem(inference, lanes(inference))
+    begun = placer_class("single")().place(problem)
+    with pytest.raises(ValueError, match="is for inference"):
+        pl.train(inference, problem, begun)
+    opened = model("sgd")
+    problem = pl.make_problem(opened, lanes(opened))
+    begun = placer_class("single")().place(problem)
+    with pytest.raises(ValueError, match="at least 1 step"):
+        pl.train(opened, problem, begun, steps=0)
+    streaming = replace(problem, objective="throughput")
+    with pytest.raises(ValueError, match="objective latency"):
+        pl.train(opened, streaming, begun)
+
+
+def test_probes_measure_every_device_of_the_host():
+    machine = pl.machine("two-lanes")
+    probes = Probes(machine)
+    try:
+        found = [probes.probe() for _ in range(3)]
+    finally:
+        probes.close()
+    assert all({*one} == {d.name for d in machine.devices} for one in found)
+    assert all(seconds > 0 for one in found for seconds in one.values())

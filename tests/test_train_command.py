@@ -1,0 +1,53 @@
+"""The verb `train` as scripts see it."""
+
+import json
+
+import pytest
+
+from placement.__main__ import main
+from tests.instances import canonical_file
+
+SMALL = ("alexnet:training", "--dim", "batch=1", "--machine", "null-2", "--analytic")
+
+
+def test_training_on_a_virtual_clock_says_so(capsys):
+    assert main(["train", *SMALL, "--placer", "heft", "--steps", "12", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["emulated"] and answer["losses"] is None and answer["steps"] == 12
+    assert answer["step_s"]["median"] == pytest.approx(answer["predicted_s"])
+    assert answer["moves"] == [] and answer["adjusted"]
+
+
+def test_every_step_is_an_event(capsys):
+    options = ("--placer", "single", "--steps", "3", "--no-adjust", "--jsonl")
+    assert main(["train", *SMALL, *options]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [e["index"] for e in events if e["event"] == "step"] == [0, 1, 2]
+    last = events[-1]
+    assert last["event"] == "result" and not last["adjusted"]
+    assert last["final_placement"] == last["placement"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--placer", "nosuch"), "nosuch"),
+        (("--placer", "heft", "--adjust-placer", "nosuch"), "nosuch"),
+        (("--placer", "heft", "--margin", "2"), "The margin is 2"),
+        (("--placer", "heft", "--steps", "0"), "at least 1 step"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(options, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["train", *SMALL, *options])
+    told = capsys.readouterr()
+    assert ended.value.code == 2 and not told.out
+    assert said in told.err and told.err.count("\n") == 1
+
+
+def test_a_graph_without_gradients_is_refused(tmp_path, capsys):
+    path = tmp_path / "canonical.json"
+    path.write_text(json.dumps(canonical_file()))
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(path), "--placer", "heft"])
+    assert ended.value.code == 2 and "is for inference" in capsys.readouterr().err

@@ -247,7 +247,7 @@ def export(options: Namespace) -> int:
     model, problem = read_problem(options, measure=False)
     placement = read_whole(options, problem)
     placement.require_graph(model.graph)
-    pipeline.export(
+    note = pipeline.export(
         model,
         problem,
         placement,
@@ -257,8 +257,8 @@ def export(options: Namespace) -> int:
         measured=read_timeline(options.run) if options.run else None,
         view=lambda: _view(model.graph),
     )
-    answer = {"format": options.format, "path": options.out}
-    return print_answer(options, answer, (f"wrote {options.out}",))
+    answer = {"format": options.format, "path": options.out, "note": note}
+    return print_answer(options, answer, (f"wrote {options.out}", *([note] if note else [])))
 
 
 def _view(graph: "Graph") -> Any:

@@ -266,14 +266,16 @@ def export(
     label: str = "",
     measured: Timeline | None = None,
     view: Callable[[], View] | None = None,
-) -> None:
+) -> str:
     """Write a placed model in another format; a ValueError lists the formats or says what lacks.
 
-    `label` is the placement's name, `measured` the timeline of a run of it, and `view` makes
-    the picture for formats that are one (`pages.ui.canvas.build_view` does).
+    What the format cannot tell of this placement is returned as a sentence. `label` is the
+    placement's name, `measured` the timeline of a run of it, and `view` makes the picture for
+    formats that are one (`pages.ui.canvas.build_view` does).
     """
-    from placement.exporters import Export, exporter, write
+    from placement.exporters import Export, exporter, note, write
 
     placement.require_graph(model.graph)
     made = Export(model, problem, placement, label, measured=measured, view=view)
     write(exporter(format), made, Path(path))
+    return note(exporter(format), made)

@@ -13,7 +13,7 @@ from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement, placement_from_json
 from placement.core.timeline import Timeline, timeline_from_json
-from placement.exporters import Export, Exporter, exporter, exporters, write
+from placement.exporters import Export, Exporter, exporter, exporters, note, write
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "export"
 # What is asked for most comes first; formats that are not named here follow by name.
@@ -22,6 +22,8 @@ FIRST = (
     "split-onnx",
     "ort-layers",
     "openvino-hetero",
+    "torch-step",
+    "device-map",
     "html",
     "graph-svg",
     "timeline-svg",
@@ -67,7 +69,8 @@ def _formats(now: Studio) -> None:
     opened = choices.expanded(graph.fingerprint)
     expanded = canvas.default_expanded(graph) if opened is None else opened
     view = partial(canvas.build_view, graph, expanded)
-    reason = found.missing(Export(now.model, now.problem, now.placement, view=view))
+    made = Export(now.model, now.problem, now.placement, view=view)
+    reason = found.missing(made)
     save.download_button(
         "Download",
         data=partial(content, now.project, found.name, expanded),
@@ -82,8 +85,9 @@ def _formats(now: Studio) -> None:
         _image_button(now)
     summary = f"{found.summary[:1].upper()}{found.summary[1:]}."
     st.caption(words.plain(summary) + (f" {SEVERAL}" if found.suffix == ".zip" else ""))
-    if reason:
-        st.info(words.plain(reason))
+    said = reason or note(found, made)
+    if said:
+        st.info(words.plain(said))
     _refusal(now.project.id, found.name)
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)

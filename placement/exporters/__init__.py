@@ -6,13 +6,14 @@ A file of this folder whose name does not begin with an underscore defines `EXPO
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from placement.exporters._export import Export
 from placement.exporters._files import plain_refusals
 
-__all__ = ["Export", "Exporter", "exporter", "exporters", "write"]
+__all__ = ["Export", "Exporter", "exporter", "exporters", "note", "write"]
 
 
 class Exporter(Protocol):
@@ -49,6 +50,15 @@ def exporter(name: str) -> Exporter:
             return found
     known = ", ".join(found.name for found in exporters())
     raise ValueError(f"There is no export format {name!r}; use one of {known}.")
+
+
+def note(found: Exporter, export: Export) -> str:
+    """What a file of a format would leave out of this export, in a sentence; mostly nothing.
+
+    Formats that leave something out have a method of this name.
+    """
+    said: Callable[[Export], str] = getattr(found, "note", lambda export: "")
+    return said(export)
 
 
 def write(found: Exporter, export: Export, path: Path) -> None:

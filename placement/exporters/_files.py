@@ -70,7 +70,7 @@ def _pack(folder: Path, archive: Path) -> None:
     with zipfile.ZipFile(archive, "w") as packed:
         for file in sorted(folder.iterdir()):
             entry = zipfile.ZipInfo(file.name, _MADE)
-            text = file.suffix not in (".onnx", ".bin")
+            text = file.suffix not in (".onnx", ".bin", ".npz")
             entry.compress_type = zipfile.ZIP_DEFLATED if text else zipfile.ZIP_STORED
             entry.external_attr = 0o644 << 16
             entry.file_size = file.stat().st_size

@@ -1,12 +1,12 @@
 """Source text of segments: one Python function each, over values that segments share.
 
-Nothing of a file enters the text: names are numbers of ours, and functions and constants are looked
-up in a table.
+Nothing of a file enters the text by itself: names are numbers of ours, and how functions and
+constants are called is up to `Words`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from torch import fx
 
@@ -16,14 +16,44 @@ from placement.loaders._torch_program import Node, TorchProgram, is_part
 Function = Callable[[list[Any]], None]
 
 
+class Words(Protocol):
+    """How the text of a segment calls what it does not make itself.
+
+    `keywords` are the arguments by name that a node is called with, `read` is the expression for a
+    value of another segment.
+    """
+
+    def function(self, node: Node) -> str: ...
+    def constant(self, value: Any) -> str: ...
+    def keywords(self, node: Node) -> Mapping[str, Any]: ...
+    def keyword(self, name: str, text: str) -> str: ...
+    def read(self, name: str) -> str: ...
+
+
 @dataclass
-class _Text:
-    """Lines under way, and the table of what they name."""
+class _Table:
+    """Everything by its number in a table, which becomes the names that the function sees."""
 
+    shared: Mapping[str, int]
     table: dict[str, Any] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
 
-    def named(self, value: Any, letter: str) -> str:
+    def function(self, node: Node) -> str:
+        return self._named(node.target, "f")
+
+    def constant(self, value: Any) -> str:
+        return self._named(value, "c")
+
+    def keywords(self, node: Node) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = node.kwargs
+        return found
+
+    def keyword(self, name: str, text: str) -> str:
+        return f"**{{{self._named(name, 'k')}: {text}}}"
+
+    def read(self, name: str) -> str:
+        return f"v[{self.shared[name]}]"
+
+    def _named(self, value: Any, letter: str) -> str:
         name = f"{letter}{len(self.table)}"
         self.table[name] = value
         return name
@@ -36,16 +66,16 @@ def functions(
 
     What no other segment reads is let go as soon as its last reader is done.
     """
-    segment_of = {name: i for i, names in enumerate(segments) for name in names}
-    shared = _shared(program, segment_of)
+    shared = shared_values(program, segments)
     found = [_function(program, names, i, shared) for i, names in enumerate(segments)]
     return tuple(found), shared
 
 
-def _shared(program: TorchProgram, segment_of: dict[str, int]) -> dict[str, int]:
+def shared_values(program: TorchProgram, segments: Sequence[Sequence[str]]) -> dict[str, int]:
     """Placeholders, outputs, and values that a segment reads and another makes, numbered."""
+    segment_of = {name: i for i, names in enumerate(segments) for name in names}
     names = [*program.inputs, *program.state]
-    handed_back = {n for _, n in (*program.outputs, *program.updates)}
+    handed_back = dict.fromkeys(n for _, n in (*program.outputs, *program.updates))
     for kernel in program.kernels:
         for value in program.reads(kernel):
             maker = program.maker.get(value.name)
@@ -58,7 +88,18 @@ def _shared(program: TorchProgram, segment_of: dict[str, int]) -> dict[str, int]
 def _function(
     program: TorchProgram, names: Sequence[str], number: int, shared: dict[str, int]
 ) -> Function:
-    text = _Text()
+    words = _Table(shared)
+    body = "\n    ".join(lines(program, names, shared, words))
+    table = dict(words.table)
+    exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)
+    return table["segment"]  # type: ignore[no-any-return]
+
+
+def lines(
+    program: TorchProgram, names: Sequence[str], shared: Mapping[str, int], words: Words
+) -> list[str]:
+    """The lines of a function of the shared values `v` that runs these kernels, in order."""
+    found: list[str] = []
     place = {node.name: i for i, node in enumerate(program.graph.nodes)}
     kernels = [program.nodes[name] for name in names]
     last = {value.name: i for i, k in enumerate(kernels) for value in _used(program, k)}
@@ -67,23 +108,20 @@ def _function(
         for value in program.reads(kernel):
             if value.name not in here:
                 here.add(value.name)
-                text.lines.append(f"x{place[value.name]} = v[{shared[value.name]}]")
-        text.lines.append(f"x{place[kernel.name]} = {_call(text, kernel, place)}")
+                found.append(f"x{place[value.name]} = {words.read(value.name)}")
+        found.append(f"x{place[kernel.name]} = {_call(words, kernel, place)}")
         made = {kernel.name}
         for part in _parts(kernel):
-            index = text.named(part.args[1], "c")
-            text.lines.append(f"x{place[part.name]} = x{place[part.args[0].name]}[{index}]")
+            index = words.constant(part.args[1])
+            found.append(f"x{place[part.name]} = x{place[part.args[0].name]}[{index}]")
             made.add(part.name)
         here |= made
-        text.lines += [f"v[{shared[n]}] = x{place[n]}" for n in sorted(made & shared.keys())]
+        found += [f"v[{shared[n]}] = x{place[n]}" for n in sorted(made & shared.keys())]
         over = sorted(n for n in here if last.get(n, i) <= i)
         if over:
-            text.lines.append("del " + ", ".join(f"x{place[n]}" for n in over))
+            found.append("del " + ", ".join(f"x{place[n]}" for n in over))
             here -= set(over)
-    body = "\n    ".join(text.lines or ["pass"])
-    table = dict(text.table)
-    exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)
-    return table["segment"]  # type: ignore[no-any-return]
+    return found or ["pass"]
 
 
 def _used(program: TorchProgram, kernel: Node) -> Iterable[Node]:
@@ -103,25 +141,25 @@ def _parts(kernel: Node) -> list[Node]:
     return found
 
 
-def _call(text: _Text, node: Node, place: dict[str, int]) -> str:
-    function = text.named(node.target, "f")
-    arguments = [_argument(text, value, place) for value in node.args]
+def _call(words: Words, node: Node, place: dict[str, int]) -> str:
+    function = words.function(node)
+    arguments = [_argument(words, value, place) for value in node.args]
     arguments += [
-        f"**{{{text.named(key, 'k')}: {_argument(text, value, place)}}}"
-        for key, value in node.kwargs.items()
+        words.keyword(key, _argument(words, value, place))
+        for key, value in words.keywords(node).items()
     ]
     return f"{function}({', '.join(arguments)})"
 
 
-def _argument(text: _Text, value: Any, place: dict[str, int]) -> str:
+def _argument(words: Words, value: Any, place: dict[str, int]) -> str:
     if isinstance(value, fx.Node):
         return f"x{place[value.name]}"
     if isinstance(value, list | tuple) and _has_nodes(value):
-        inner = ", ".join(_argument(text, each, place) for each in value)
+        inner = ", ".join(_argument(words, each, place) for each in value)
         return f"[{inner}]"
     if isinstance(value, fx.immutable_collections.immutable_list):
         value = list(value)
-    return text.named(value, "c")
+    return words.constant(value)
 
 
 def _has_nodes(value: Any) -> bool:

@@ -3,12 +3,16 @@
 import json
 
 import pytest
+import torch
 
 from placement.__main__ import main
 from placement.exporters import exporters
+from placement.loaders import load
+from tests.exporters.torch_models import Scaled
 from tests.instances import canonical_file
 
 MODEL = ("onnx-squeezenet", "--machine", "null-2")
+TORCH = ("torch-step", "device-map")
 
 
 @pytest.fixture
@@ -52,12 +56,28 @@ def test_formats_are_listed(answer):
     assert all({"name", "title", "summary", "suffix"} == set(row) for row in rows)
 
 
-@pytest.mark.parametrize("name", [found.name for found in exporters()])
+@pytest.mark.parametrize("name", [f.name for f in exporters() if f.name not in TORCH])
 def test_every_format_from_the_command_line(name, answer, placed, tmp_path):
     out = tmp_path / "out"
     given = ("export", *MODEL, "--placement", placed, "--format", name, "--out", out)
-    assert answer(*given) == {"format": name, "path": str(out)}
+    assert answer(*given) == {"format": name, "path": str(out), "note": ""}
     assert out.exists()
+
+
+def test_formats_of_pytorch_from_the_command_line(answer, tmp_path):
+    torch.manual_seed(0)
+    program = torch.export.export(Scaled().eval(), (torch.randn(4),))
+    torch.export.save(program, tmp_path / "model.pt2")
+    model = (tmp_path / "model.pt2", "--machine", "null-2")
+    path = tmp_path / "mine.json"
+    names = [op.name for op in load(str(tmp_path / "model.pt2")).graph.ops]
+    devices = {name: f"null:{i % 2}" for i, name in enumerate(names)}
+    path.write_text(json.dumps({"device_of": devices}))
+    for name in TORCH:
+        given = ("--placement", path, "--format", name, "--out", tmp_path / name)
+        found = answer("export", *model, *given)
+        assert (tmp_path / name).exists()
+        assert found["note"] == ""
 
 
 def test_a_run_stands_beside_the_prediction(answer, placed, tmp_path):

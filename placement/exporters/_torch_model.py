@@ -1,0 +1,65 @@
+"""What the formats for PyTorch share: whether a model is one, and its devices in torch's words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.placement import Placement
+
+if TYPE_CHECKING:
+    from placement.loaders._torch_program import TorchProgram
+
+CPU = "cpu"
+_DEVICE = re.compile(r"(cuda|xpu)(:\d{1,3})?|mps(:0)?")
+
+
+def not_torch(model: Model) -> str:
+    """Why a model has no PyTorch program to write, empty if it has."""
+    if model.executable is None:
+        return (
+            f"{model.graph.name!r} has no executable side (it is a graph with given costs), so"
+            " there is no model to export; open a model file."
+        )
+    if model.executable.format != "torch":
+        return f"{model.graph.name!r} is not a PyTorch model; this format is made of its modules."
+    return ""
+
+
+def program_of(model: Model) -> TorchProgram:
+    """The program of a model that `not_torch` has nothing against."""
+    executable: Any = model.executable
+    found: TorchProgram = executable
+    return found
+
+
+def torch_device(machine: Machine, device: Device) -> str:
+    """The device as torch calls it: "cpu" for every lane of the CPU, "cuda:1", "mps".
+
+    A GPU that no runtime of this computer has (of a machine that is emulated) is the CUDA device of
+    its place among the machine's GPUs.
+    """
+    if device.on_host:
+        return CPU
+    for word in (device.name, device.provider):
+        if _DEVICE.fullmatch(word):
+            return word
+    if device.kind == "gpu":
+        gpus = [d.name for d in machine.devices if d.kind == "gpu"]
+        return f"cuda:{gpus.index(device.name)}"
+    raise ValueError(
+        f"PyTorch has no word for the device {device.name!r} ({device.kind}); place its ops on a"
+        " CPU or a GPU."
+    )
+
+
+def refused_device(machine: Machine, placement: Placement) -> str:
+    """Why PyTorch cannot use a device of a placement, empty if it can use all."""
+    for name in dict.fromkeys(placement.device_of.values()):
+        try:
+            torch_device(machine, machine.device(name))
+        except ValueError as error:
+            return str(error)
+    return ""

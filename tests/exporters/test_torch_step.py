@@ -1,0 +1,195 @@
+"""A placed PyTorch program by itself: the same to the bit, and nothing of the studio in it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import placement as pl
+from placement.exporters import _torch_layout, exporter, write
+from placement.exporters._torch_text import literal
+from profiling import backends
+from tests.exporters.bundles import script, unpacked
+from tests.exporters.exports import export_of, hostile_model
+from tests.exporters.torch_models import Attending, placed, training, with_gpus
+
+STEPS = 3
+# Runs the script of a folder where nothing of the studio can be imported.
+ALONE = """
+import runpy, sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("placement", "profiling", "pages"):
+            raise ImportError(f"{name} belongs to the studio")
+sys.meta_path.insert(0, Blocked())
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def alone(folder, *options):
+    """What `step.py` prints when it is run away from the studio."""
+    found = subprocess.run(
+        [sys.executable, "-I", "-c", ALONE, str(folder / "step.py"), *map(str, options)],
+        cwd=folder,
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout
+
+
+def unplaced(export):
+    """Losses of some steps of the captured graph on one lane, and the state after them."""
+    model, machine = export.model, export.problem.machine
+    compiled = backends.usable("torch").compile(model, machine)
+    program = compiled.unplaced(machine.devices[0], compiled.feeds(0, {}))
+    losses = []
+    for number in range(STEPS):
+        if number:
+            program.advance()
+        program.run(0)
+        outputs = program.outputs()
+        losses.append(outputs.pop("loss"))
+    return losses, outputs
+
+
+def check_same(export, losses, state):
+    """Losses and state, by name, against those of three steps of the captured graph."""
+    expected_losses, expected = unplaced(export)
+    assert losses == expected_losses
+    differ = [name for name in expected if not np.array_equal(state[name], expected[name])]
+    assert not differ
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("name", ["seeing", "attending", "remembering"])
+def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
+    export = placed(training(name), number)
+    folder = tmp_path / "step"
+    write(exporter("torch-step"), export, folder)
+    about = json.loads((folder / "step.json").read_text())
+    assert len(about["lanes"]) == 2
+    said = alone(folder, "--steps", STEPS, "--save", tmp_path / "after.npz")
+    losses = [np.float32(value) for value in re.findall(r"^step \d+: loss (\S+)$", said, re.M)]
+    with np.load(tmp_path / "after.npz", allow_pickle=False) as after:
+        check_same(export, losses, {row["name"]: after[row["key"]] for row in about["state"]})
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_values_are_copied_where_devices_have_memory_of_their_own(number, tmp_path, monkeypatch):
+    """Two lanes that torch tells apart stand for devices of two kinds."""
+    words = {"cpu:0": "cpu", "cpu:1": "cpu:0"}
+    monkeypatch.setattr(_torch_layout, "torch_device", lambda machine, device: words[device.name])
+    export = placed(training("seeing"), number)
+    folder = tmp_path / "step"
+    write(exporter("torch-step"), export, folder)
+    text = (folder / "segments.py").read_text()
+    assert ".to('cpu:0')" in text and ".to('cpu')" in text
+    with script(folder / "step.py").PlacedStep(folder) as found:
+        inputs = found.seeded_inputs()
+        losses = [found.step(inputs)["loss"].numpy() for _ in range(STEPS)]
+        check_same(export, losses, {name: value.numpy() for name, value in found.state.items()})
+
+
+def test_inference_in_a_program_of_ones_own(tmp_path):
+    torch.manual_seed(0)
+    module = Attending().eval()
+    export = placed(pl.from_torch(module, torch.randn(2, 5, 8)), 1)
+    folder = unpacked("torch-step", export, tmp_path)
+    with script(folder / "step.py").PlacedStep(folder) as found:
+        for _ in range(2):
+            x = torch.randn(2, 5, 8)
+            (value,) = found.step({"x": x}).values()
+            with torch.no_grad():
+                assert torch.allclose(value, module(x), atol=1e-6)
+        assert {*module.state_dict()} == {*found.state}
+        with pytest.raises(ValueError, match=r"'x' has shape \(5, 8\)"):
+            found.step({"x": x[0]})
+        with pytest.raises(ValueError, match="lack 'x'"):
+            found.step({})
+        with pytest.raises(ValueError, match="no input 'y'; use x"):
+            found.step({"x": x, "y": x})
+    with pytest.raises(RuntimeError, match="closed"):
+        found.step({"x": x})
+
+
+def test_a_segment_that_fails_ends_the_step_with_its_error(tmp_path):
+    folder = unpacked("torch-step", placed(training("attending"), 2), tmp_path)
+    segments = (folder / "segments.py").read_text()
+    broken = segments.replace("def segment_1(v):\n", "def segment_1(v):\n    raise OSError('x')\n")
+    (folder / "segments.py").write_text(broken)
+    found = script(folder / "step.py").PlacedStep(folder)
+    with pytest.raises(OSError, match="x"):
+        found.step(found.seeded_inputs())
+
+
+def test_on_gpus_values_are_sent_and_made_there(tmp_path):
+    """Not run: there are none here. The text must compile and name each device."""
+    model = training("remembering")
+    folder = tmp_path / "step"
+    write(exporter("torch-step"), placed(model, 1, with_gpus()), folder)
+    text = (folder / "segments.py").read_text()
+    compile(text, "segments.py", "exec")
+    for device in ("cuda:0", "cuda:1", "cpu"):
+        assert f".to('{device}')" in text
+    lanes = json.loads((folder / "step.json").read_text())["lanes"]
+    device_of = {number: lane["device"] for lane in lanes for number in lane["segments"]}
+    bodies = re.split(r"^def segment_(\d+)\(v\):$", text, flags=re.M)[1:]
+    for number, body in zip(bodies[::2], bodies[1::2], strict=True):
+        made_on = set(re.findall(r"torch\.device\('([^']+)'\)", body))
+        sent_to = set(re.findall(r"\.to\('([^']+)'\)", body))
+        assert made_on | sent_to <= {device_of[int(number)]}
+    assert "torch.device('cuda" in text, "what an op makes from nothing is made where it runs"
+
+
+def test_names_never_become_code(tmp_path):
+    """Modules with the worst names there are: they stand in the JSON file alone."""
+    worst = "\"\"\"\nabort()\n'''"
+    module = nn.Sequential()
+    module.add_module(worst, nn.Linear(4, 4))
+    module.add_module("class", nn.Linear(4, 4))
+    export = placed(pl.from_torch(module.eval(), torch.randn(2, 4), name=worst), 1)
+    folder = unpacked("torch-step", export, tmp_path)
+    assert "abort" not in (folder / "segments.py").read_text()
+    rows = json.loads((folder / "step.json").read_text())["state"]
+    assert any("abort" in row["name"] for row in rows)
+    assert "step 1: " in alone(folder, "--steps", 1)
+
+
+def test_literals_are_what_they_say_and_anything_else_is_refused():
+    values = [None, True, -3, 2.5, float("inf"), -1e-300, 1j, "a'\n\"", [1, [2.0, None]], (1,), ()]
+    values += [torch.bfloat16, torch.strided, torch.channels_last]
+    for value in values:
+        assert eval(literal(value, "cpu"), {"torch": torch}) == value
+    assert np.isnan(eval(literal(float("nan"), "cpu")))
+    assert literal(torch.device("cpu"), "cuda:1") == "torch.device('cuda:1')"
+    with pytest.raises(ValueError, match="with a slice"):
+        literal([slice(None)], "cpu")
+
+
+def test_what_is_not_of_pytorch_is_refused_in_a_sentence(tmp_path):
+    found = exporter("torch-step")
+    assert "is not a PyTorch model" in found.missing(export_of(pl.load("onnx-squeezenet")))
+    assert "no executable side" in found.missing(export_of(hostile_model()))
+
+    @torch.library.custom_op("studio_test::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    twice.register_fake(torch.empty_like)
+
+    class Foreign(nn.Module):
+        def forward(self, x):
+            return twice(x)
+
+    foreign = placed(pl.from_torch(Foreign().eval(), torch.randn(2)), 0)
+    assert "twice" in found.missing(foreign)
+    assert found.missing(placed(training("attending"), 1)) == ""

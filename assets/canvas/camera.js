@@ -15,13 +15,14 @@ Object.assign(Canvas.prototype, {
     // they were or were about to be, or the first sight as long as nobody has looked elsewhere.
     const [scale, position] = [this.net.getScale(), this.net.getViewPosition()];
     this.net.setSize(`${width}px`, `${height}px`);
-    const still = this.firstSight ? this.cameraFor(true) : { scale, position };
+    const still = this.firstSight ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
     this.net.redraw();
   },
 
-  cameraFor(readable) {
+  // Where the whole drawing is in sight, clear of the zoom buttons.
+  cameraFor() {
     const extent = this.model.extent();
     if (!extent) return { scale: 1, position: { x: 0, y: 0 } };
     const { clientWidth, clientHeight } = this.chrome.stage;
@@ -35,25 +36,17 @@ Object.assign(Canvas.prototype, {
       (clientWidth - 2 * margin - rail) / width,
       (clientHeight - 2 * margin) / height,
     );
-    const scale = readable ? Math.max(whole, READABLE) : Math.max(whole, 0.01);
+    const scale = Math.max(whole, 0.01);
     const position = {
       x: (extent.left + extent.right) / 2 + rail / 2 / scale,
-      y: (extent.top + extent.bottom) / 2 };
-    // Too large to read as a whole: begin where the model begins.
-    if (scale * height > clientHeight) {
-      position.y = extent.top - margin + clientHeight / scale / 2;
-    }
-    if (scale * width > clientWidth) {
-      const first = this.model.nodes[0];
-      const half = clientWidth / scale / 2;
-      position.x = Math.min(Math.max(first.x, extent.left - margin + half), extent.right + margin - half);
-    }
+      y: (extent.top + extent.bottom) / 2,
+    };
     return { scale, position };
   },
 
   fit(animated) {
     if (!this.net) return;
-    this.travel(this.cameraFor(false), animated);
+    this.travel(this.cameraFor(), animated);
   },
 
   // An animation of vis-network ends near its aim, not on it.
@@ -79,17 +72,24 @@ Object.assign(Canvas.prototype, {
     this.saveCamera();
   },
 
+  // The first sight is nobody's choice, so nothing remembers it: it is found anew for every size.
   lookAtStart() {
-    this.net.moveTo({ ...this.cameraFor(true), animation: false });
-    this.saveCamera();
+    this.net.moveTo({ ...this.cameraFor(), animation: false });
+    this.aim = null;
     this.firstSight = true;
+    home.saved.delete(this.place());
+  },
+
+  // Each page has a stage of its own size, and so a camera of its own.
+  place() {
+    return `${location.pathname} ${this.data.key}`;
   },
 
   saveCamera() {
     this.firstSight = false;
     this.aim = null;
     if (!this.net || !this.data || !this.chrome.stage.clientWidth) return;
-    home.saved.set(this.data.key, {
+    home.saved.set(this.place(), {
       graph: this.model.view.graph,
       view: this.model.view.hash,
       scale: this.net.getScale(),
@@ -106,7 +106,7 @@ Object.assign(Canvas.prototype, {
   },
 
   placeCamera(before, sameGraph) {
-    const saved = home.saved.get(this.data.key);
+    const saved = home.saved.get(this.place());
     if (before && sameGraph && this.toggled) {
       const spots = anchors(this.model);
       const near = this.net.getViewPosition();

@@ -1,7 +1,8 @@
 """The command line: `python -m placement VERB ...`.
 
 With --json a verb prints one JSON value on standard output and nothing else there. Exit 0 on
-success, 1 when a check fails, 2 on bad input with one line on standard error, 143 when terminated.
+success, 1 when a check fails, 2 on bad input with one line on standard error, 143 when terminated,
+141 when whoever reads the output wants no more of it (`... | head`).
 """
 
 import atexit
@@ -18,6 +19,8 @@ from placement import commands
 from placement.parsing import fail, make_parser
 
 _GRACE_S = 2.0
+# Its number where there is one; Windows knows no such signal.
+_SIGPIPE = 13
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,11 +29,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verb = getattr(commands, options.verb.replace("-", "_"))
     try:
         with _terminable():
-            return int(verb(options))
+            status = int(verb(options))
+        # What is still held back is written here, where a reader that is gone can be seen to.
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        return _unread()
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         return fail(str(error) or f"{type(error).__name__}: the computer could not do this.")
     except KeyboardInterrupt:
         return fail("Stopped.")
+
+
+def _unread() -> int:
+    """End as a program does that writes to a closed pipe, and as quietly."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    # The interpreter flushes once more when it ends.
+    os.dup2(nowhere, sys.stdout.fileno())
+    return 128 + _SIGPIPE
 
 
 @contextmanager

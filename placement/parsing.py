@@ -209,6 +209,14 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--latency", type=float, default=1.0, metavar="F", help="the delay of links is F times"
     )
+    for what in ("bandwidth", "latency"):
+        sub.add_argument(
+            f"--link-{what}",
+            action="append",
+            default=[],
+            metavar="SRC,DST=F",
+            help=f"the {what} of one link, in place of that of all links",
+        )
     sub.add_argument(
         "--memory",
         action="append",

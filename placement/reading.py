@@ -3,6 +3,7 @@
 import json
 import math
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,7 +66,21 @@ def read_conditions(options: Namespace) -> pipeline.Conditions:
         options.bandwidth,
         options.latency,
         {d: None if b.lower() == "none" else int(read_number(b, "--memory")) for d, b in limits},
+        _by_link(options.link_bandwidth, "--link-bandwidth"),
+        _by_link(options.link_latency, "--link-latency"),
     )
+
+
+def _by_link(texts: Sequence[str], option: str) -> dict[tuple[str, str], float]:
+    """Factors by sender and receiver, from texts like "cpu:0,cpu:1=2"."""
+    factors = {}
+    for text in texts:
+        ends, factor = split_pair(text, option, "SRC,DST=F")
+        src, comma, dst = ends.partition(",")
+        if not (comma and src and dst):
+            raise ValueError(f"{option} {text!r} names no link; write it as SRC,DST=F.")
+        factors[src, dst] = read_number(factor, option)
+    return factors
 
 
 def read_number(text: str, option: str) -> float:

@@ -4,15 +4,19 @@ Everything under such conditions is computed; nothing of it can be measured.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.machine import MOST, Device, Link, Machine
 from placement.core.problem import Problem
+
+# The ends of a link: sender, receiver.
+Ends = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -21,18 +25,24 @@ class Conditions:
 
     `speed` by device: at half speed it takes twice as long for all that it computes and for each
     call. `bandwidth` and `latency` are of all links: with bandwidth 2 a byte takes half as long,
-    with latency 2 the delay before the first one is twice as long. `memory_bytes` by device is its
-    limit, None for no limit.
+    with latency 2 the delay before the first one is twice as long. `link_bandwidth` and
+    `link_latency` are of single links, by (sender, receiver), and take the place of the factor of
+    all links there. `memory_bytes` by device is its limit, None for no limit.
     """
 
     speed: Mapping[str, float] = field(default_factory=dict)
     bandwidth: float = 1.0
     latency: float = 1.0
     memory_bytes: Mapping[str, int | None] = field(default_factory=dict)
+    link_bandwidth: Mapping[Ends, float] = field(default_factory=dict)
+    link_latency: Mapping[Ends, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         factors = {f"speed of {name!r}": value for name, value in self.speed.items()}
         factors |= {"bandwidth of links": self.bandwidth, "latency of links": self.latency}
+        for word in ("bandwidth", "latency"):
+            for (src, dst), value in getattr(self, f"link_{word}").items():
+                factors[f"{word} of the link {src!r} to {dst!r}"] = value
         for what, value in factors.items():
             if not 1 / MOST <= value <= MOST:
                 raise ValueError(f"The factor on the {what} is {value}; use more than zero.")
@@ -41,15 +51,29 @@ class Conditions:
                 raise ValueError(
                     f"The memory limit of {name!r} is {limit}; use a number of bytes, or none."
                 )
-        object.__setattr__(self, "speed", MappingProxyType(dict(self.speed)))
-        object.__setattr__(self, "memory_bytes", MappingProxyType(dict(self.memory_bytes)))
+        for name in ("speed", "memory_bytes", "link_bandwidth", "link_latency"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def own_links(self) -> tuple[Ends, ...]:
+        """Links with a factor of their own, in the order in which they were named."""
+        return tuple(dict.fromkeys((*self.link_bandwidth, *self.link_latency)))
 
     def to_json(self) -> dict[str, Any]:
+        links = []
+        for ends in self.own_links:
+            row: dict[str, Any] = {"src": ends[0], "dst": ends[1]}
+            if ends in self.link_bandwidth:
+                row["bandwidth"] = self.link_bandwidth[ends]
+            if ends in self.link_latency:
+                row["latency"] = self.link_latency[ends]
+            links.append(row)
         return {
             "speed": dict(self.speed),
             "bandwidth": self.bandwidth,
             "latency": self.latency,
             "memory_bytes": dict(self.memory_bytes),
+            "links": links,
         }
 
 
@@ -65,18 +89,24 @@ def conditions_from_json(content: Any) -> Conditions:
             str(name): None if limit is None else int(limit)
             for name, limit in content.get("memory_bytes", {}).items()
         }
-    except (AttributeError, TypeError, ValueError, OverflowError):
+        links = list(content.get("links", []))
+        of_link = [
+            {(str(row["src"]), str(row["dst"])): float(row[key]) for row in links if key in row}
+            for key in ("bandwidth", "latency")
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise ValueError("The what-if conditions are not understood; set them anew.") from None
-    return Conditions(speed, bandwidth, latency, limits)
+    return Conditions(speed, bandwidth, latency, limits, *of_link)
 
 
 def changes(machine: Machine, conditions: Conditions) -> Conditions:
     """The conditions without those that leave the machine as it is.
 
-    A ValueError names a device that the machine does not have.
+    A ValueError names a device or a link that the machine does not have.
     """
     for name in (*conditions.speed, *conditions.memory_bytes):
         machine.device(name)
+    _require_links(machine, conditions.own_links)
     return Conditions(
         {name: factor for name, factor in conditions.speed.items() if factor != 1.0},
         conditions.bandwidth,
@@ -86,7 +116,21 @@ def changes(machine: Machine, conditions: Conditions) -> Conditions:
             for name, limit in conditions.memory_bytes.items()
             if limit != machine.device(name).memory_bytes
         },
+        {e: f for e, f in conditions.link_bandwidth.items() if f != conditions.bandwidth},
+        {e: f for e, f in conditions.link_latency.items() if f != conditions.latency},
     )
+
+
+def _require_links(machine: Machine, wanted: Iterable[Ends]) -> None:
+    known = {(link.src, link.dst) for link in machine.links}
+    for src, dst in wanted:
+        for name in (src, dst):
+            machine.device(name)
+        if (src, dst) not in known:
+            raise ValueError(
+                f"Machine {machine.name!r} has no link from {src!r} to {dst!r}; name one that it"
+                " has (the verb machine lists them)."
+            )
 
 
 def what_if(problem: Problem, conditions: Conditions) -> Problem:
@@ -100,17 +144,27 @@ def what_if(problem: Problem, conditions: Conditions) -> Problem:
         return problem
     costs = problem.costs
     slower = np.array([1.0 / wanted.speed.get(d.name, 1.0) for d in problem.machine.devices])
-    same_times = not wanted.speed and wanted.bandwidth == wanted.latency == 1.0
+    faster = _of_pairs(problem.machine, wanted.bandwidth, wanted.link_bandwidth)
+    later = _of_pairs(problem.machine, wanted.latency, wanted.link_latency)
+    same_times = not wanted.speed and bool((faster == 1.0).all() and (later == 1.0).all())
     measured = costs.origin == "measured"
     changed = dataclasses.replace(
         costs,
         compute_s=costs.compute_s * slower,
         call_s=costs.call_s * slower,
-        latency_s=costs.latency_s * wanted.latency,
-        s_per_byte=costs.s_per_byte / wanted.bandwidth,
+        latency_s=costs.latency_s * later,
+        s_per_byte=costs.s_per_byte / faster,
         origin="given" if measured and not same_times else costs.origin,
     )
     return dataclasses.replace(problem, machine=_machine(problem.machine, wanted), costs=changed)
+
+
+def _of_pairs(machine: Machine, usual: float, own: Mapping[Ends, float]) -> NDArray[np.float64]:
+    """A factor for each pair of devices, (D, D): row the sender, column the receiver."""
+    factors = np.full((len(machine.devices),) * 2, usual)
+    for (src, dst), factor in own.items():
+        factors[machine.index[src], machine.index[dst]] = factor
+    return factors
 
 
 def _machine(machine: Machine, wanted: Conditions) -> Machine:
@@ -133,8 +187,11 @@ def _device(device: Device, wanted: Conditions) -> Device:
 
 
 def _link(link: Link, wanted: Conditions) -> Link:
+    ends = (link.src, link.dst)
+    latency = wanted.link_latency.get(ends, wanted.latency)
+    bandwidth = wanted.link_bandwidth.get(ends, wanted.bandwidth)
     return dataclasses.replace(
         link,
-        latency_s=min(MOST, link.latency_s * wanted.latency),
-        bytes_per_s=min(MOST, max(2 / MOST, link.bytes_per_s * wanted.bandwidth)),
+        latency_s=min(MOST, link.latency_s * latency),
+        bytes_per_s=min(MOST, max(2 / MOST, link.bytes_per_s * bandwidth)),
     )

@@ -1,6 +1,7 @@
 """The command line as scripts see it: one JSON value, exit status, one line on bad input."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -410,3 +411,19 @@ def test_a_comparison_that_is_stopped_gives_its_rows_so_far(canonical):
     assert process.returncode == 143
     assert [e["placer"] for e in events if e["event"] == "row"] == ["heft", "annealing"]
     assert events[-1]["event"] == "result" and events[-1]["cancelled"] is True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+@pytest.mark.parametrize("arguments", [("placers",), ("placers", "--json"), ("samples", "--json")])
+def test_a_reader_that_goes_away_ends_the_command_quietly(arguments):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "placement", *arguments],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")

@@ -51,6 +51,7 @@ def two_devices() -> Problem:
     return Problem(graph, machine, costs, graph, own_kernels(graph), execution="op")
 
 
+THERE, BACK = ("cpu:0", "cpu:1"), ("cpu:1", "cpu:0")
 SPLIT = Placement("", "two", {"a": "cpu:0", "b": "cpu:1"})
 
 
@@ -108,6 +109,10 @@ def test_only_the_named_device_changes(seed):
         (Conditions(bandwidth=0.5), 1 + 2 + 2 + 4),
         (Conditions(latency=4.0), 1 + 8 + 1 + 4),
         (Conditions({"cpu:1": 4.0}, bandwidth=2.0, latency=0.5), 1 + 1 + 0.5 + 1),
+        (Conditions(link_bandwidth={THERE: 0.5}, link_latency={THERE: 4.0}), 1 + 8 + 2 + 4),
+        (Conditions(link_bandwidth={BACK: 0.5}, link_latency={BACK: 4.0}), 1 + 2 + 1 + 4),
+        (Conditions(bandwidth=0.5, link_bandwidth={THERE: 2.0}), 1 + 2 + 0.5 + 4),
+        (Conditions(bandwidth=0.5, latency=4.0, link_bandwidth={THERE: 1.0}), 1 + 8 + 1 + 4),
     ],
 )
 def test_links_and_devices_by_hand(conditions, expected):
@@ -118,6 +123,16 @@ def test_the_machine_states_the_changed_links():
     machine = what_if(two_devices(), Conditions(bandwidth=0.5, latency=4.0)).machine
     assert {(link.latency_s, link.bytes_per_s) for link in machine.links} == {(8.0, 500.0)}
     assert machine.name != "two"
+    machine = what_if(two_devices(), Conditions(link_bandwidth={BACK: 2.0}, latency=0.5)).machine
+    stated = {(link.src, link.dst): (link.latency_s, link.bytes_per_s) for link in machine.links}
+    assert stated == {THERE: (1.0, 1e3), BACK: (1.0, 2e3)}
+
+
+def test_a_link_like_all_others_is_no_condition_of_its_own():
+    problem = two_devices()
+    assert what_if(problem, Conditions(link_bandwidth={THERE: 1.0})) is problem
+    same = what_if(problem, Conditions(bandwidth=2.0, link_bandwidth={THERE: 2.0}))
+    assert same.fingerprint == what_if(problem, Conditions(bandwidth=2.0)).fingerprint
 
 
 def test_a_memory_limit_is_checked_and_lifted():
@@ -167,10 +182,19 @@ def test_the_fingerprint_tells_problems_apart(seed):
 
 
 def test_conditions_survive_json():
-    conditions = Conditions({"cpu:0": 0.5}, 2.0, 3.0, {"cpu:0": None, "cpu:1": 64})
+    limits = {"cpu:0": None, "cpu:1": 64}
+    conditions = Conditions({"cpu:0": 0.5}, 2.0, 3.0, limits, {THERE: 0.1}, {BACK: 4.0, THERE: 2.0})
     assert conditions_from_json(json.loads(json.dumps(conditions.to_json()))) == conditions
     assert conditions_from_json({}) == UNCHANGED
-    for bad in (None, [], {"speed": 3}, {"bandwidth": None}, {"memory_bytes": {"a": "x"}}):
+    bad_links = [{"links": links} for links in (3, [3], [{"src": "a", "bandwidth": 2}])]
+    for bad in (
+        None,
+        [],
+        {"speed": 3},
+        {"bandwidth": None},
+        {"memory_bytes": {"a": "x"}},
+        *bad_links,
+    ):
         with pytest.raises(ValueError, match="conditions are not understood"):
             conditions_from_json(bad)
 
@@ -183,6 +207,15 @@ def test_conditions_survive_json():
         (lambda: Conditions(latency=float("nan")), "more than zero"),
         (lambda: Conditions(memory_bytes={"cpu:0": -1}), "number of bytes"),
         (lambda: what_if(lone_device(), Conditions({"gpu": 2.0})), "no device 'gpu'"),
+        (lambda: Conditions(link_latency={THERE: 0.0}), "latency of the link 'cpu:0' to 'cpu:1'"),
+        (
+            lambda: what_if(two_devices(), Conditions(link_latency={("cpu:0", "x"): 2.0})),
+            "no device 'x'",
+        ),
+        (
+            lambda: what_if(two_devices(), Conditions(link_latency={("cpu:0", "cpu:0"): 2.0})),
+            "no link from 'cpu:0' to 'cpu:0'",
+        ),
     ],
 )
 def test_conditions_that_make_no_sense_are_refused(make, words):

@@ -239,6 +239,11 @@ def typed(key: str, default: Any) -> Any:
     return st.session_state.get(key, default)
 
 
+def own(key: str) -> str:
+    """A widget's key with the project in it, so that another project's widget starts anew."""
+    return f"{key}-{st.session_state.get('project', '')}"
+
+
 def changed(key: str, drawn: Any) -> Any:
     """What a person changed a widget to; None where it holds what it was drawn with.
 

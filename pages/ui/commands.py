@@ -88,6 +88,11 @@ def what_if(
     argv += [part for d, f in conditions.speed.items() for part in ("--speed", f"{d}={f:g}")]
     argv += ["--bandwidth", f"{conditions.bandwidth:g}"] if conditions.bandwidth != 1.0 else []
     argv += ["--latency", f"{conditions.latency:g}"] if conditions.latency != 1.0 else []
+    for option, factors in (
+        ("--link-bandwidth", conditions.link_bandwidth),
+        ("--link-latency", conditions.link_latency),
+    ):
+        argv += [p for (a, b), f in factors.items() for p in (option, f"{a},{b}={f:g}")]
     for device, limit in conditions.memory_bytes.items():
         argv += ["--memory", f"{device}={'none' if limit is None else limit}"]
     argv += ["--time-limit", f"{time_limit_s:g}"] if time_limit_s else []

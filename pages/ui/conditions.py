@@ -1,29 +1,26 @@
 """Sliders for a what-if machine: speed of devices, bandwidth and delay of links, memory limits."""
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui import choices, units, words
+from pages.ui import choices, link_groups, link_sliders, slider, units
+from pages.ui.slider import key as _key
+from pages.ui.slider import times
 from pages.ui.studio import Studio, studio
 from placement.core.machine import Device
-from placement.what_if import UNCHANGED, Conditions, changes, conditions_from_json
+from placement.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
 
+K = TypeVar("K")
 T = TypeVar("T")
-# Labels that need no escaping; a reader's software would read the backslashes aloud.
-HARMLESS = re.compile(r"[A-Za-z0-9 ]+(:\d+)?( to [A-Za-z0-9 ]+(:\d+)?)?")
 SPEEDS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0)
-LINKS = (0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 10.0)
 # A slider each up to so many devices, then one for all devices of a kind.
 MOST_SLIDERS = 9
 # What a memory slider says for "as it is" and for no limit; bytes are never below zero.
 AS_IT_IS, NO_LIMIT = -1, -2
-BANDWIDTH_HELP = "How many bytes per second every link carries: ×2 sends a tensor in half the time."
-DELAY_HELP = "The time before the first byte of a tensor arrives, on every link."
 SPEED_HELP = "At ×0.5 the device takes twice as long for all that it computes."
 
 
@@ -51,15 +48,17 @@ def groups(devices: Sequence[Device]) -> list[Group]:
 def stored(now: Studio) -> Conditions:
     """The conditions that were last set in this project for these devices."""
     try:
-        kept = conditions_from_json(choices.remembered(_name(now), {}))
+        kept = conditions_from_json(choices.remembered(slider.name(now), {}))
     except ValueError:
         return UNCHANGED
     known = now.machine.index
     return Conditions(
         {d: f for d, f in kept.speed.items() if d in known and f in SPEEDS},
-        kept.bandwidth if kept.bandwidth in LINKS else 1.0,
-        kept.latency if kept.latency in LINKS else 1.0,
+        kept.bandwidth if kept.bandwidth in link_sliders.LINKS else 1.0,
+        kept.latency if kept.latency in link_sliders.LINKS else 1.0,
         {d: limit for d, limit in kept.memory_bytes.items() if d in known},
+        link_sliders.known(now, kept.link_bandwidth),
+        link_sliders.known(now, kept.link_latency),
     )
 
 
@@ -69,16 +68,11 @@ def sliders(now: Studio) -> Conditions:
     speed, links, memory = st.tabs(["Speed", "Links", "Memory"])
     with speed:
         for group in groups(now.machine.devices):
-            _factor(
-                now,
-                f"speed {group.label}",
-                kept.speed.get(group.names[0], 1.0),
-                SPEEDS,
-                f"Speed of {group.label}",
-                SPEED_HELP,
-            )
+            what, label = f"speed {group.label}", f"Speed of {group.label}"
+            factor = kept.speed.get(group.names[0], 1.0)
+            slider.draw(now, what, factor, SPEEDS, label, SPEED_HELP, _keep)
     with links:
-        _links(now, kept)
+        link_sliders.show(now, kept, _keep)
     with memory:
         for group in groups(now.machine.devices):
             _limit(now, group, kept)
@@ -98,7 +92,8 @@ def live(now: Studio) -> Conditions:
             memory |= dict.fromkeys(group.names, chosen)
     bandwidth = choices.typed(_key(now, "bandwidth"), kept.bandwidth)
     latency = choices.typed(_key(now, "latency"), kept.latency)
-    set_now = Conditions(speed, float(bandwidth), float(latency), memory)
+    own = link_sliders.live(now, kept)
+    set_now = Conditions(speed, float(bandwidth), float(latency), memory, *own)
     return changes(now.problem.machine, set_now)
 
 
@@ -108,7 +103,9 @@ def put(now: Studio, wanted: Conditions) -> None:
     They are drawn anew under other keys, because a browser may still send the value of a slider
     that it has just been told to set.
     """
-    choices.store(_name(now), {**wanted.to_json(), "round": _round(now) + 1})
+    own = [links.name for links in link_groups.covering(now.machine, wanted)]
+    stored = {**wanted.to_json(), "round": slider.round_of(now) + 1, "own": own}
+    choices.store(slider.name(now), stored)
     if choices.may_write():
         return
     for group in groups(now.machine.devices):
@@ -117,6 +114,7 @@ def put(now: Studio, wanted: Conditions) -> None:
         choices.put(_key(now, f"memory {group.label}"), _drawn_limit(wanted, first))
     choices.put(_key(now, "bandwidth"), wanted.bandwidth)
     choices.put(_key(now, "latency"), wanted.latency)
+    link_sliders.put(now, wanted)
 
 
 def reset(now: Studio) -> None:
@@ -126,20 +124,25 @@ def reset(now: Studio) -> None:
 
 def in_words(conditions: Conditions) -> str:
     """What differs from the machine as it is, devices of the same factor together."""
-    said = [f"{_listed(names)} at {_times(f)} speed" for f, names in _by(conditions.speed)]
+    said = [f"{_listed(names)} at {times(f)} speed" for f, names in _by(conditions.speed)]
+    other = "other " if conditions.own_links else ""
     if conditions.bandwidth != 1.0:
-        said.append(f"links at {_times(conditions.bandwidth)} bandwidth")
+        said.append(f"{other}links at {times(conditions.bandwidth)} bandwidth")
     if conditions.latency != 1.0:
-        said.append(f"links with {_times(conditions.latency)} delay")
+        said.append(f"{other}links with {times(conditions.latency)} delay")
+    for f, links in _by(conditions.link_bandwidth):
+        said.append(f"{_listed_links(links)} at {times(f)} bandwidth")
+    for f, links in _by(conditions.link_latency):
+        said.append(f"{_listed_links(links)} with {times(f)} delay")
     for limit, names in _by(conditions.memory_bytes):
         size = "without a memory limit" if limit is None else f"with {units.num_bytes(limit)}"
         said.append(f"{_listed(names)} {size}")
     return ", ".join(said) or "as it is"
 
 
-def _by(values: Mapping[str, T]) -> list[tuple[T, list[str]]]:
+def _by(values: Mapping[K, T]) -> list[tuple[T, list[K]]]:
     """Names by their value, in the order in which values come first."""
-    names: dict[T, list[str]] = {}
+    names: dict[T, list[K]] = {}
     for name, value in values.items():
         names.setdefault(value, []).append(name)
     return list(names.items())
@@ -149,67 +152,17 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 4 else f"{names[0]} to {names[-1]}"
 
 
-def _times(factor: float) -> str:
-    return f"×{factor:g}"
-
-
-def _name(now: Studio) -> str:
-    return f"what-if-{now.shelf.folder.name}"
-
-
-def _round(now: Studio) -> int:
-    """How often all sliders were set at once."""
-    kept = choices.remembered(_name(now), {})
-    return int(kept.get("round", 0)) if isinstance(kept, dict) else 0
-
-
-def _key(now: Studio, what: str) -> str:
-    return f"{_name(now)}-{_round(now)}-{what}"
-
-
-def _factor(
-    now: Studio, what: str, kept: float, options: Sequence[float], label: str, help: str
-) -> None:
-    _slider(now, what, kept, options, _times, label, help)
-
-
-def _slider(
-    now: Studio,
-    what: str,
-    kept: float,
-    options: Sequence[float],
-    shown: Callable[[float], str],
-    label: str,
-    help: str,
-) -> None:
-    key = _key(now, what)
-    choices.preset(key, kept)
-    st.select_slider(
-        label if HARMLESS.fullmatch(label) else words.plain(label),
-        options,
-        key=key,
-        format_func=shown,
-        on_change=_keep,
-        help=help,
-    )
+def _listed_links(links: Sequence[Ends]) -> str:
+    if len(links) > 3:
+        return f"{len(links)} links"
+    return ", ".join(map(link_groups.name_of, links))
 
 
 def _keep() -> None:
     now = studio()
-    choices.store(_name(now), {**live(now).to_json(), "round": _round(now)})
-
-
-def _links(now: Studio, kept: Conditions) -> None:
-    if len(now.machine.devices) < 2:
-        st.caption("A single device has no links.")
-        return
-    moving = "Speed of moving tensors to and from accelerators"
-    label = moving if now.problem.execution == "call" else "Bandwidth of all links"
-    _factor(now, "bandwidth", kept.bandwidth, LINKS, label, BANDWIDTH_HELP)
-    if now.problem.costs.latency_s.any():
-        _factor(now, "latency", kept.latency, LINKS, "Delay of all links", DELAY_HELP)
-    else:
-        st.caption("Links have no delay in this file.")
+    own = [links.name for links in link_sliders.own_groups(now)]
+    stored = {**live(now).to_json(), "round": slider.round_of(now), "own": own}
+    choices.store(slider.name(now), stored)
 
 
 def _limit(now: Studio, group: Group, kept: Conditions) -> None:
@@ -226,9 +179,8 @@ def _limit(now: Studio, group: Group, kept: Conditions) -> None:
         return units.num_bytes(None if limit == NO_LIMIT else limit)
 
     label, help = f"Memory of {group.label}", "The most that weights and tensors may take there."
-    _slider(
-        now, f"memory {group.label}", _drawn_limit(kept, device.name), options, shown, label, help
-    )
+    what, start = f"memory {group.label}", _drawn_limit(kept, device.name)
+    slider.draw(now, what, start, options, label, help, _keep, shown)
 
 
 def _drawn_limit(kept: Conditions, name: str) -> int:

@@ -5,9 +5,9 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, conditions, projects, standing, studio, trials, whatif
+from pages.ui import asking, conditions, link_groups, projects, standing, studio, trials, whatif
 from placement import pipeline as pl
-from placement.core.machine import Device
+from placement.core.machine import Device, Link, Machine
 from placement.what_if import UNCHANGED, Conditions
 from tests.pages.test_pages import APP, checked, metric, texts
 from tests.pages.test_standing import own_home
@@ -134,6 +134,56 @@ def test_conditions_in_words():
         "a, b at ×2 speed, c at ×0.5 speed, links at ×4 bandwidth, links with ×0.1 delay,"
         " a with 1 MiB, b without a memory limit"
     )
+
+
+def test_conditions_of_single_links_in_words():
+    links = {("a", "b"): 2.0, ("b", "a"): 2.0}
+    said = conditions.in_words(Conditions({}, 4.0, 1.0, {}, links, {("b", "a"): 0.1}))
+    assert said == (
+        "other links at ×4 bandwidth, a → b, b → a at ×2 bandwidth, b → a with ×0.1 delay"
+    )
+
+
+def test_a_link_has_sliders_of_its_own_where_that_is_wanted():
+    app, project = opened()
+    labels = [s.label for s in app.select_slider]
+    assert sum(label.startswith("Bandwidth") for label in labels) == 1
+    menu = app.multiselect[0]
+    assert menu.options == ["null:0 → null:1", "null:1 → null:0"]
+    checked(menu.set_value(["null:1 → null:0"]).run())
+    assert metric(app, "What-if time per step").delta == "no change"
+    checked(slider(app, "Bandwidth of null:1 → null:0").set_value(0.1).run())
+    checked(slider(app, "Delay of null:1 → null:0").set_value(10.0).run())
+    now, back = now_of(project), ("null:1", "null:0")
+    wanted = Conditions(link_bandwidth={back: 0.1}, link_latency={back: 10.0})
+    slow = pl.what_if(now.problem, wanted)
+    assert conditions.in_words(wanted) in texts(app)
+    ratio = pl.simulate(slow, now.placement).value / now.simulated.value
+    assert whatif._change(ratio) == metric(app, "What-if time per step").delta
+    assert "--link-bandwidth" in app.code[0].value
+    # Another session finds the same sliders; a reset takes them away.
+    again = AppTest.from_file(str(APP), default_timeout=120)
+    again.query_params["project"] = project.id
+    again.run()
+    again = checked(again.switch_page("pages/what_if.py").run())
+    assert slider(again, "Delay of null:1 → null:0").value == 10.0
+    checked(button(app, "Reset").click().run())
+    assert app.multiselect[0].value == []
+
+
+def test_links_of_one_kind_share_sliders():
+    devices = [Device("cpu:0"), Device("gpu:0", "gpu"), Device("gpu:1", "gpu")]
+    ends = [(a.name, b.name) for a in devices for b in devices if a is not b]
+    machine = Machine("three", tuple(devices), tuple(Link(a, b, 0.0, 1.0) for a, b in ends))
+    names = [group.name for group in link_groups.offered(machine)]
+    assert names[:3] == ["every cpu → gpu", "every gpu → cpu", "every gpu → gpu"]
+    assert names[3:] == [f"{a} → {b}" for a, b in ends]
+    up = {("cpu:0", "gpu:0"): 2.0, ("cpu:0", "gpu:1"): 2.0}
+    alike = Conditions(link_bandwidth=up)
+    assert [g.name for g in link_groups.covering(machine, alike)] == ["every cpu → gpu"]
+    apart = Conditions(link_bandwidth=up, link_latency={("cpu:0", "gpu:1"): 0.5})
+    assert [g.name for g in link_groups.covering(machine, apart)] == names[3:5]
+    assert link_groups.covering(machine, UNCHANGED) == []
 
 
 def test_many_devices_share_a_slider_by_kind():

@@ -1,0 +1,53 @@
+"""A what-if slider: its key, which tells projects and machines apart, and how it is drawn."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.ui import choices, words
+from pages.ui.studio import Studio
+
+# Labels that need no escaping; a reader's software would read the backslashes aloud.
+HARMLESS = re.compile(r"[A-Za-z0-9 ]+(:\d+)?( (to|→) [A-Za-z0-9 ]+(:\d+)?)?")
+
+
+def name(now: Studio) -> str:
+    """What the sliders' state of a project and its devices is stored under."""
+    return f"what-if-{now.shelf.folder.name}"
+
+
+def round_of(now: Studio) -> int:
+    """How often all sliders were set at once."""
+    kept = choices.remembered(name(now), {})
+    return int(kept.get("round", 0)) if isinstance(kept, dict) else 0
+
+
+def key(now: Studio, what: str) -> str:
+    return choices.own(f"{name(now)}-{round_of(now)}-{what}")
+
+
+def times(factor: float) -> str:
+    return f"×{factor:g}"
+
+
+def draw(
+    now: Studio,
+    what: str,
+    kept: float,
+    options: Sequence[float],
+    label: str,
+    help: str,
+    on_change: Callable[[], None],
+    shown: Callable[[float], str] = times,
+) -> None:
+    """A slider over these stops, `kept` being where it starts."""
+    choices.preset(key(now, what), kept)
+    st.select_slider(
+        label if HARMLESS.fullmatch(label) else words.plain(label),
+        options,
+        key=key(now, what),
+        format_func=shown,
+        on_change=on_change,
+        help=help,
+    )

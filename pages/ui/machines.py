@@ -65,33 +65,34 @@ def tables(now: Studio) -> None:
     machine = now.machine
     if machine.emulated:
         st.info(words.EMULATED, icon=":material/theater_comedy:")
-    devices, links = st.columns([0.6, 0.4])
-    with devices:
-        st.subheader("Devices")
-        st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
-    with links:
-        st.subheader("Links", help="How tensors get from one device to another, and how fast.")
-        if now.problem.execution == "call":
-            st.caption(
-                "This file states for each tensor how long an accelerator takes to read or write"
-                " it, so there are no links; a CPU pays nothing."
-            )
-            return
-        measured = now.profile is not None
-        rows = [
-            {
-                "From": link.src,
-                "To": link.dst,
-                "Delay": units.seconds(link.latency_s),
-                "Per second": units.num_bytes(link.bytes_per_s),
-            }
-            for link in (now.problem.machine if measured else machine).links
-        ]
-        if rows:
-            st.dataframe(rows, hide_index=True)
-            st.caption("Measured here." if measured else "Nominal figures, not measured.")
-        else:
-            st.caption("One device alone needs no links.")
+    st.subheader("Devices")
+    st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
+    st.subheader("Links", help="How tensors get from one device to another, and how fast.")
+    _links(now)
+
+
+def _links(now: Studio) -> None:
+    if now.problem.execution == "call":
+        st.caption(
+            "This file states for each tensor how long an accelerator takes to read or write it, so"
+            " there are no links; a CPU pays nothing."
+        )
+        return
+    measured = now.profile is not None
+    rows = [
+        {
+            "From": link.src,
+            "To": link.dst,
+            "Delay": units.seconds(link.latency_s),
+            "Per second": units.num_bytes(link.bytes_per_s),
+        }
+        for link in (now.problem.machine if measured else now.machine).links
+    ]
+    if rows:
+        st.dataframe(rows, hide_index=True)
+        st.caption("Measured here." if measured else "Nominal figures, not measured.")
+    else:
+        st.caption("One device alone needs no links.")
 
 
 def _device_row(now: Studio, number: int) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def _on_pick() -> None:
 
 
 def _numbers(now: Studio, run: Measured | None) -> None:
-    cells = st.columns([0.24, 0.24, 0.2, 0.32], vertical_alignment="bottom")
+    cells = st.columns([0.21, 0.21, 0.2, 0.38], vertical_alignment="bottom")
     streams = now.settings.objective == "throughput"
     predicted = now.simulated.value
     cells[0].metric(
@@ -191,7 +191,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
 
 def _run_menu(now: Studio, run: Measured) -> None:
     found = runs(now)
-    labels = {r.job.id: running.label(r.job) for r in found}
+    labels = {r.job.id: running.label(r.job, brief=True) for r in found}
     key = f"timeline-run-{found[0].job.id}-{run.job.id}"
     st.selectbox(
         "Run",

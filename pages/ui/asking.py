@@ -40,13 +40,15 @@ def _form(now: Studio) -> None:
     latest = jobs.latest(now.project.folder, "what-if")
     locked = not choices.may_write()
     method, limit, go = st.columns([0.4, 0.25, 0.35], vertical_alignment="bottom")
-    name = method.selectbox("Method", list(offered), key="what-if-method", disabled=locked)
+    name = method.selectbox(
+        "Method", list(offered), key=choices.own("what-if-method"), disabled=locked
+    )
     limit_s = limit.number_input(
         "Time limit (s)",
         min_value=0.1,
         value=methods.time_limit_s(offered[name]),
         placeholder="none",
-        key=f"what-if-limit-{name}",
+        key=choices.own(f"what-if-limit-{name}"),
         disabled=locked,
     )
     go.button(
@@ -62,8 +64,8 @@ def _form(now: Studio) -> None:
 def _ask(name: str, limit_s: float | None) -> None:
     """With what sliders and fields hold now: a click may come before the page was drawn with it."""
     now = studio()
-    placer = str(choices.typed("what-if-method", name))
-    limit_s = choices.typed(f"what-if-limit-{placer}", limit_s)
+    placer = str(choices.typed(choices.own("what-if-method"), name))
+    limit_s = choices.typed(choices.own(f"what-if-limit-{placer}"), limit_s)
     if choices.renew_claim(now.project):
         tasks.start_what_if(now, conditions.live(now), placer, limit_s)
 

@@ -36,7 +36,7 @@ def typed_settings(placer: str, settings: Mapping[str, Mapping[str, Any]]) -> di
 
 
 def _key(placer: str, name: str) -> str:
-    return f"set-{placer}-{name}"
+    return choices.own(f"set-{placer}-{name}")
 
 
 def label_of(name: str) -> str:

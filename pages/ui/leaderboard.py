@@ -117,7 +117,7 @@ def _choice(
         "Time limit for each (s)",
         min_value=0.1,
         value=methods.SEARCH_S,
-        key="compare-limit",
+        key=choices.own("compare-limit"),
         help="Searches stop then and give the best they have found.",
     )
     return names, limit_s
@@ -141,7 +141,7 @@ def _start_chosen(names: Sequence[str], limit_s: float) -> None:
     typed = choices.typed(_methods_key(now), list(names))
     wanted = [name for name in typed if name in fitting]
     if wanted:
-        _start(wanted, choices.typed("compare-limit", limit_s))
+        _start(wanted, choices.typed(choices.own("compare-limit"), limit_s))
 
 
 def _board(now: Studio, rows: Sequence[Standing]) -> None:

@@ -51,7 +51,7 @@ def chooser(now: Studio) -> None:
         st.selectbox(
             "Start anew with all ops on",
             devices,
-            key="start-on",
+            key=choices.own("start-on"),
             help=START_HELP,
             disabled=locked,
         )
@@ -92,7 +92,7 @@ def _restore(file: str) -> None:
 
 def _start(first_device: str) -> None:
     now = studio()
-    device = str(choices.typed("start-on", first_device) or first_device)
+    device = str(choices.typed(choices.own("start-on"), first_device) or first_device)
     _change(lambda shelf: shelf.add("manual", all_on(now, device), HAND, {"from": ""}))
 
 

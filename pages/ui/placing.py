@@ -76,7 +76,7 @@ def show(now: Studio) -> None:
         disabled=locked,
     )
     with more.popover("Settings", width="stretch", disabled=locked):
-        st.number_input("Seed", min_value=0, value=0, step=1, key="place-seed")
+        st.number_input("Seed", min_value=0, value=0, step=1, key=choices.own("place-seed"))
         forms.settings_form(name, offered[name]["settings"], disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
@@ -195,7 +195,7 @@ def _asked(now: Studio) -> Asked:
         method,
         forms.typed_settings(name, method["settings"]),
         choices.typed(_limit_key(now, name), limit_s),
-        int(choices.typed("place-seed", 0) or 0),
+        int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
 
 

@@ -91,23 +91,27 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
 
 def _form(now: Studio, locked: bool) -> None:
     kind = st.selectbox(
-        "New rule for", list(KINDS), format_func=KINDS.__getitem__, key="rule-kind", disabled=locked
+        "New rule for",
+        list(KINDS),
+        format_func=KINDS.__getitem__,
+        key=choices.own("rule-kind"),
+        disabled=locked,
     )
     listed = _listed(now, kind)
     if listed is None:
         st.text_input(
             KINDS[kind],
-            key=f"rule-value-{kind}",
+            key=choices.own(f"rule-value-{kind}"),
             placeholder=EXAMPLES.get(kind, ""),
             max_chars=300,
             disabled=locked,
         )
     else:
-        st.selectbox(KINDS[kind], listed, key=f"rule-value-{kind}", disabled=locked)
+        st.selectbox(KINDS[kind], listed, key=choices.own(f"rule-value-{kind}"), disabled=locked)
     names = [d.name for d in now.machine.devices]
     where, go = st.columns([0.6, 0.4], vertical_alignment="bottom")
     if kind:
-        where.selectbox("goes to", names, key="rule-device", disabled=locked)
+        where.selectbox("goes to", names, key=choices.own("rule-device"), disabled=locked)
     go.button(
         "Add",
         key="rule-add",
@@ -132,9 +136,9 @@ def _listed(now: Studio, kind: str) -> list[str] | None:
 
 def _add(first_device: str) -> None:
     """Take the form as it stands: the button may be pressed before the page knew what was typed."""
-    kind = str(choices.typed("rule-kind", TYPE))
-    value = str(choices.typed(f"rule-value-{kind}", None) or "").strip()
-    device = choices.typed("rule-device", first_device) or first_device
+    kind = str(choices.typed(choices.own("rule-kind"), TYPE))
+    value = str(choices.typed(choices.own(f"rule-value-{kind}"), None) or "").strip()
+    device = choices.typed(choices.own("rule-device"), first_device) or first_device
     now = studio()
     if not value:
         choices.say("warning", f"Say which ops the rule is for: {KINDS[kind].lower()}.")

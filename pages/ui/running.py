@@ -58,8 +58,8 @@ def controls(now: Studio) -> None:
         min_value=1,
         max_value=100_000,
         value=choices.remembered(asked.key, asked.number),
-        key=asked.key,
-        on_change=choices.remember(asked.key, asked.key),
+        key=choices.own(asked.key),
+        on_change=choices.remember(asked.key, choices.own(asked.key)),
         help=asked.help,
         disabled=locked,
     )
@@ -68,14 +68,19 @@ def controls(now: Studio) -> None:
         min_value=0,
         max_value=10_000,
         value=choices.remembered(asked.warmup_key, 3),
-        key=asked.warmup_key,
-        on_change=choices.remember(asked.warmup_key, asked.warmup_key),
+        key=choices.own(asked.warmup_key),
+        on_change=choices.remember(asked.warmup_key, choices.own(asked.warmup_key)),
         help=asked.warmup_help,
         disabled=locked,
     )
     depth = _depth(flight[0], locked) if streams else None
     number = seed.number_input(
-        "Seed of the inputs", min_value=0, value=0, step=1, key="run-seed", disabled=locked
+        "Seed of the inputs",
+        min_value=0,
+        value=0,
+        step=1,
+        key=choices.own("run-seed"),
+        disabled=locked,
     )
     go.button(
         "Run" if not now.machine.emulated else "Run (emulated)",
@@ -105,8 +110,8 @@ def _depth(cell: Any, locked: bool) -> int | None:
         max_value=MOST_IN_FLIGHT,
         value=choices.remembered("depth", None),
         step=1,
-        key="depth",
-        on_change=choices.remember("depth", "depth"),
+        key=choices.own("depth"),
+        on_change=choices.remember("depth", choices.own("depth")),
         placeholder="chosen for you",
         help=words.DEPTH,
         disabled=locked,
@@ -171,11 +176,13 @@ def chosen_run(now: Studio) -> jobs.Job | None:
     return next((job for job in done if job.id == shown), done[0])
 
 
-def label(job: jobs.Job) -> str:
-    """A finished run in a list: what ran, how fast, and when."""
+def label(job: jobs.Job, *, brief: bool = False) -> str:
+    """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
     assert job.result is not None
     age = units.age(time.time() - job.started_at)
     about, measured = job.about, tasks.in_short(job.result)
+    if brief:
+        return f"{about.get('placement')}: {measured.removesuffix(' per step')}, {age}"
     return f"{about.get('placement')}: {measured}, {about.get('model')}, {age}"
 
 
@@ -194,11 +201,13 @@ def _start(steps: int, warmup: int, seed: int, depth: int | None) -> None:
             _typed(asked.key, steps),
             _typed(asked.warmup_key, warmup),
             _typed("run-seed", seed),
-            choices.typed("depth", depth) if now.settings.objective == "throughput" else None,
+            choices.typed(choices.own("depth"), depth)
+            if now.settings.objective == "throughput"
+            else None,
         )
 
 
 def _typed(key: str, drawn: int) -> int:
     """A number as it stands in its field: a click may come before the page was drawn with it."""
-    value = choices.changed(key, drawn)
+    value = choices.changed(choices.own(key), drawn)
     return drawn if value is None else int(value)

@@ -179,10 +179,10 @@ def test_a_setting_is_in_the_command():
     from pages.ui import cached
 
     method = next(p for p in cached.placers() if p["settings"])
-    app, _ = opened("place")
+    app, project = opened("place")
     next(s for s in app.selectbox if s.label == "Method").set_value(method["name"]).run()
     name, about = next(iter(method["settings"].items()))
-    key = f"set-{method['name']}-{name}"
+    key = f"set-{method['name']}-{name}-{project.id}"
     if about["type"] == "bool":
         next(t for t in app.toggle if t.key == key).set_value(not about["default"]).run()
     elif about["type"] in ("int", "float"):

@@ -63,7 +63,7 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     app.run()
     app.switch_page("pages/place.py").run()
     app.selectbox(key=f"placer-{project.id}").set_value("annealing")
-    app.number_input(key="place-seed").set_value(7)
+    app.number_input(key=f"place-seed-{project.id}").set_value(7)
     next(b for b in app.button if b.label == "Place").click()
     app.run()
     assert not app.exception
@@ -72,6 +72,25 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     next(b for b in app.button if b.label == "Place").click()
     app.run()
     assert started[1] == ("annealing", {}, 2.5, 7, ())
+
+
+def test_what_was_typed_stays_with_its_project(project):
+    other = projects.create()
+    other.change(model=project.settings.model, machine=project.settings.machine)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    app.switch_page("pages/place.py").run()
+    app.selectbox(key=f"placer-{project.id}").set_value("annealing").run()
+    app.number_input(key=f"place-seed-{project.id}").set_value(7)
+    moves = next(n for n in app.number_input if n.label == "Max iterations")
+    moves.set_value(12).run()
+    app.query_params["project"] = other.id
+    app.run()
+    app.selectbox(key=f"placer-{other.id}").set_value("annealing").run()
+    assert not app.exception
+    assert app.number_input(key=f"place-seed-{other.id}").value == 0
+    assert next(n for n in app.number_input if n.label == "Max iterations").value != 12
 
 
 def finished_job(project, placer, num_selected, **result):

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import canvas, choices, commands, standing, tasks, words
+from pages.ui import canvas, choices, commands, runs, standing, words
 from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
-from placement.core.placement import Placement, placement_from_json
+from placement.core.placement import Placement
 from placement.core.timeline import Timeline, timeline_from_json
 from placement.exporters import Export, Exporter, exporter, exporters, note, write
 
@@ -147,14 +147,9 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
 
 def measured(now: Studio, placement: Placement) -> Timeline | None:
     """The timeline of the newest run of this very placement."""
-    key = tasks.devices_key(placement)
-    for job in standing.finished_runs(now):
-        result = job.result or {}
-        used = result.get("placement")
-        ran = tasks.devices_key(placement_from_json(used)) if used else job.about.get("devices_key")
-        if ran == key and "timeline" in result:
-            return timeline_from_json(result["timeline"])
-    return None
+    job = runs.of_placement(runs.here(now), placement)
+    found = None if job is None or job.result is None else job.result.get("timeline")
+    return None if found is None else timeline_from_json(found)
 
 
 def _image_button(now: Studio) -> None:

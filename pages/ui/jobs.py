@@ -5,9 +5,9 @@ file, so they survive a reloaded page and a restarted server, and whoever reads 
 the files and the process table what became of it.
 """
 
-import os
 import re
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pages.ui import worker
-from pages.ui.atomic import read_json, write_json
+from pages.ui import records, worker
+from pages.ui.atomic import write_json
 from pages.ui.events import read as read_events
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")
 # A method that is told to stop still has to compare what it has found.
 GRACE_S = {"place": 20.0, "compare": 20.0, "what-if": 20.0}
+# The process of a job that is being started has no number yet; that takes no longer than this.
+NOT_YET, STARTING_S = 0, 30.0
 _NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
 
 
@@ -93,37 +95,39 @@ def start(
     about: Mapping[str, Any] | None = None,
     command: Sequence[str] = (sys.executable, "-m", "placement"),
 ) -> str:
-    """Start a worker for one verb; the job's id. The process outlives this session."""
+    """Start a worker for one verb; the job's id. The process outlives this session.
+
+    It is written down before it is started, so that no process works for a project unknown to it.
+    """
     folder = project / "jobs" / f"{time.time_ns():020d}-{secrets.token_hex(2)}"
-    folder.mkdir(parents=True)
-    pid = worker.start(
-        [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
-    )
-    job = {
+    record = {
         "verb": verb,
         "argv": list(argv),
-        "pid": pid,
-        "born_at": worker.born_at(pid),
+        "pid": NOT_YET,
+        "born_at": 0.0,
         "started_at": time.time(),
         "about": dict(about or {}),
     }
-    write_json(folder / "job.json", job)
+    write_json(folder / records.RECORD, record)
+    try:
+        pid = worker.start(
+            [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
+        )
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    write_json(folder / records.RECORD, {**record, "pid": pid, "born_at": worker.born_at(pid)})
     return folder.name
 
 
 def listed(project: Path, verb: str | None = None) -> tuple[str, ...]:
-    """Ids of the project's jobs, the newest first."""
-    folder = project / "jobs"
-    ids = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
-    records = {i: read_json(folder / i / "job.json") for i in ids}
-    return tuple(i for i, r in records.items() if r and verb in (None, r["verb"]))
+    """Ids of the project's jobs, the newest first; records that are damaged are left out."""
+    return tuple(i for i, r in records.all_of(project).items() if verb in (None, r["verb"]))
 
 
 def open_ones(project: Path) -> tuple[str, ...]:
     """Ids of jobs that live, or whose end nobody has taken note of yet, the newest first."""
-    folder = project / "jobs"
-    records = {i: read_json(folder / i / "job.json", {}) for i in listed(project)}
-    return tuple(i for i, r in records.items() if not r["about"].get("collected"))
+    return tuple(i for i, r in records.all_of(project).items() if not r["about"].get("collected"))
 
 
 def latest(project: Path, verb: str) -> Job | None:
@@ -134,11 +138,11 @@ def latest(project: Path, verb: str) -> Job | None:
 def read(project: Path, job_id: str) -> Job:
     """The job as it stands now; a ValueError where there is no such job."""
     folder = project / "jobs" / job_id
-    record = read_json(folder / "job.json")
-    if not record:
+    record = records.read(folder)
+    if record is None:
         raise ValueError(f"There is no job {job_id!r} in this project.")
     # The process is looked at first: what it wrote before it ended is then in the file.
-    alive = worker.is_alive(record["pid"], record["born_at"])
+    alive = _is_alive(record)
     events, num_garbled = read_events(folder / "events.jsonl")
     status, message = _status(record, folder, events, alive)
     return Job(
@@ -154,14 +158,21 @@ def read(project: Path, job_id: str) -> Job:
     )
 
 
+def _is_alive(record: Mapping[str, Any]) -> bool:
+    """Whether the process lives, or is about to: a server may be killed before it has a number."""
+    if record["pid"] == NOT_YET:
+        return bool(time.time() - record["started_at"] < STARTING_S)
+    return worker.is_alive(record["pid"], record["born_at"])
+
+
 def stop(project: Path, job_id: str) -> None:
     """Ask a job to end, and end it after a grace period if it does not.
 
     It is asked once: a second signal would keep it from giving what it has found so far.
     """
-    path = project / "jobs" / job_id / "job.json"
-    record = read_json(path)
-    if not record or not worker.is_alive(record["pid"], record["born_at"]):
+    path = project / "jobs" / job_id / records.RECORD
+    record = records.read(path.parent)
+    if record is None or not worker.is_alive(record["pid"], record["born_at"]):
         return
     grace_s = GRACE_S.get(record["verb"], worker.GRACE_S)
     if time.time() - record.get("cancelled_at", 0.0) > grace_s:
@@ -171,9 +182,10 @@ def stop(project: Path, job_id: str) -> None:
 
 def note(project: Path, job_id: str, **facts: Any) -> None:
     """Write down something about a job, such as that its result has been taken over."""
-    path = project / "jobs" / job_id / "job.json"
-    record = read_json(path)
-    write_json(path, {**record, "about": {**record["about"], **facts}})
+    path = project / "jobs" / job_id / records.RECORD
+    record = records.read(path.parent)
+    if record is not None:
+        write_json(path, {**record, "about": {**record["about"], **facts}})
 
 
 def _status(

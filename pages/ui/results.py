@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, tasks, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, runs, tasks, units, words
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
-from placement.core.placement import placement_from_json
 from placement.core.timeline import Span, timeline_from_json
 from placement.critical import critical_path
 from placement.mend import mended
@@ -48,38 +47,27 @@ def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str)
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",
         )
-    changed = what_changed(now, job, result)
+    changed = what_changed(now, job)
     if changed:
         st.warning(changed)
 
 
-def what_changed(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> str:
+def what_changed(now: Studio, job: jobs.Job) -> str:
     """What is no longer as it was when the run was made, as a sentence; empty for nothing."""
-    if not of_this(now, job):
+    if not runs.is_of_this(now, job):
         return "This run was of another model or machine than the one now open."
     current = {i.name: i for i in now.shelf.items}
     name = str(job.about.get("placement"))
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
-    if tasks.devices_key(mended(now.problem, now.shelf.read(name))) != _key_of(result, job.about):
+    if tasks.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
         return "The placement was edited after this run; run again to measure the new one."
     return ""
-
-
-def of_this(now: Studio, job: jobs.Job) -> bool:
-    """Whether a run was of the model and machine that are open."""
-    return bool(job.about.get("shelf") == now.shelf.folder.name)
 
 
 def verb(result: Mapping[str, Any]) -> str:
     """How the figures of a run came about: nothing is measured on a virtual clock."""
     return "Emulated" if result.get("emulated") else "Measured"
-
-
-def _key_of(result: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    """Which placement a run used; one made before measuring was mended before it ran."""
-    used = result.get("placement")
-    return str(tasks.devices_key(placement_from_json(used)) if used else about.get("devices_key"))
 
 
 def _numbers(result: Mapping[str, Any]) -> None:

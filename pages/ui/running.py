@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, choices, commands, jobs, tasks, units, words, working
+from pages.ui import charts, choices, commands, jobs, runs, tasks, units, words, working
 from pages.ui.studio import Studio, studio
 from profiling.stream_flow import MOST_IN_FLIGHT
 
@@ -150,13 +150,7 @@ def live_chart(job: jobs.Job) -> None:
 
 def chosen_run(now: Studio) -> jobs.Job | None:
     """The finished run on the screen: the one picked from the list, else the newest."""
-    done = [
-        job
-        for job in (
-            jobs.read(now.project.folder, i) for i in jobs.listed(now.project.folder, "run")[:50]
-        )
-        if job.status == "done" and job.result is not None
-    ]
+    done = runs.finished(now.project)
     if not done:
         return None
     ids = [job.id for job in done]

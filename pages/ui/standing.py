@@ -5,20 +5,17 @@ another goal, other times or another machine is not shown beside them; its place
 anew.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-from pages.ui import cached, jobs, studio, tasks
+from pages.ui import cached, jobs, runs, studio, tasks
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
-from placement.core.placement import Placement, placement_from_json
+from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.mend import mended
 
-MOST_RUNS = 40
 SAME = 1e-9
 
 
@@ -67,13 +64,13 @@ class Standing:
 
 def standings(now: Studio) -> tuple[Standing, ...]:
     """All placements of the shelf, the best first; those that break a rule come last."""
-    runs = finished_runs(now)
+    found = runs.here(now)
     # Asking for the one on the screen puts a first placement on an empty shelf.
     first = now.named
     items = now.shelf.items or (first,)
     placements = {item.name: placement_of(now, item.name) for item in items}
     bounds_s = studio.bounds_of(now, items)
-    rows = [_standing(now, i, placements[i.name], bounds_s[i.name], runs) for i in items]
+    rows = [_standing(now, i, placements[i.name], bounds_s[i.name], found) for i in items]
     return tuple(sorted(rows, key=lambda row: (bool(row.broken), row.value_s)))
 
 
@@ -92,7 +89,7 @@ def _standing(
     item: Named,
     placement: Placement,
     bound_s: float,
-    runs: Sequence[jobs.Job],
+    found: tuple[jobs.Job, ...],
 ) -> Standing:
     simulated = cached.simulated(now.problem, placement)
     return Standing(
@@ -101,7 +98,7 @@ def _standing(
         value_s=simulated.value,
         bound_s=bound_s,
         search_s=item.facts.get("seconds"),
-        measured=measured_of(item.name, placement, simulated.value, runs),
+        measured=measured_of(item.name, placement, simulated.value, found),
         broken=cached.violations(now.problem, placement),
         notes=_notes(now, item),
     )
@@ -128,28 +125,14 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     return tuple(said)
 
 
-def finished_runs(now: Studio) -> tuple[jobs.Job, ...]:
-    """Finished runs on these devices for this goal, the newest first."""
-    folder = now.project.folder
-    found = [jobs.read(folder, i) for i in jobs.listed(folder, "run")[:MOST_RUNS]]
-    return tuple(
-        job
-        for job in found
-        if job.status == "done"
-        and job.about.get("shelf") == now.shelf.folder.name
-        and job.about.get("objective", "latency") == now.settings.objective
-    )
-
-
 def measured_of(
-    name: str, placement: Placement, value_s: float, runs: Sequence[jobs.Job]
+    name: str, placement: Placement, value_s: float, found: tuple[jobs.Job, ...]
 ) -> Measured | None:
     """The newest run of this very placement; failing that, of an earlier state of this name."""
-    if not runs:
+    if not found:
         return None
-    key = tasks.devices_key(placement)
-    own = next((job for job in runs if _key_of(job.folder) == key), None)
-    job = own or next((job for job in runs if job.about.get("placement") == name), None)
+    own = runs.of_placement(found, placement)
+    job = own or next((job for job in found if job.about.get("placement") == name), None)
     if job is None or job.result is None:
         return None
     result = job.result
@@ -163,15 +146,3 @@ def _measured_s(result: Mapping[str, Any]) -> float:
     if tasks.is_stream(result):
         return 1.0 / result["samples_per_s"] if result["samples_per_s"] else 0.0
     return float(result["step_s"]["median"])
-
-
-@lru_cache(maxsize=256)
-def _key_of(job: Path) -> str:
-    """Which placement a finished run used: the mended one, where it was mended before it ran."""
-    found = jobs.read(job.parents[1], job.name)
-    used = (found.result or {}).get("placement")
-    return (
-        tasks.devices_key(placement_from_json(used))
-        if used
-        else str(found.about.get("devices_key"))
-    )

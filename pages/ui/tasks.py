@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, trials, units
+from pages.ui import choices, commands, holding, jobs, records, trials, units
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
@@ -121,7 +121,10 @@ def devices_key(placement: Placement) -> str:
 
 def collect(now: Studio) -> list[str]:
     """Take over results of finished jobs; what to tell about each job that newly ended."""
-    told = []
+    told = [
+        f"The record of the job {job_id} is damaged, so that job is left out."
+        for job_id in records.set_damaged_aside(now.project.folder)
+    ]
     for job_id in jobs.open_ones(now.project.folder):
         job = jobs.read(now.project.folder, job_id)
         if not job.is_live:

@@ -15,6 +15,7 @@ from pages.ui import (
     redraw,
     results,
     running,
+    runs,
     studio,
     tasks,
     units,
@@ -28,7 +29,6 @@ from placement.core.timeline import Timeline, timeline_from_json
 from placement.critical import critical_path
 
 KEY = "gantt"
-MOST_RUNS = 50
 
 
 @dataclass(frozen=True)
@@ -56,22 +56,12 @@ class Measured:
         return results.verb(self.result)
 
 
-def runs(now: Studio) -> list[Measured]:
-    """Runs of this model and machine for the goal that is set, the newest first."""
-    wanted = now.settings.objective == "throughput"
-    found = []
-    for job_id in jobs.listed(now.project.folder, "run")[:MOST_RUNS]:
-        job = jobs.read(now.project.folder, job_id)
-        if job.status == "done" and job.result is not None and results.of_this(now, job):
-            run = Measured(job, job.result)
-            found += [run] if run.streams == wanted else []
-    return found
-
-
 def chosen(now: Studio) -> Measured | None:
     """The run beside the prediction: the one picked last, else the newest."""
-    found = runs(now)
-    return next((r for r in found if r.job.id == choices.run_shown()), found[0] if found else None)
+    found = runs.here(now)
+    shown = choices.run_shown()
+    job = next((job for job in found if job.id == shown), found[0] if found else None)
+    return None if job is None or job.result is None else Measured(job, job.result)
 
 
 @st.fragment(key="timeline")
@@ -190,9 +180,9 @@ def _numbers(now: Studio, run: Measured | None) -> None:
 
 
 def _run_menu(now: Studio, run: Measured) -> None:
-    found = runs(now)
-    labels = {r.job.id: running.label(r.job, brief=True) for r in found}
-    key = f"timeline-run-{found[0].job.id}-{run.job.id}"
+    found = runs.here(now)
+    labels = {job.id: running.label(job, brief=True) for job in found}
+    key = f"timeline-run-{found[0].id}-{run.job.id}"
     st.selectbox(
         "Run",
         list(labels),
@@ -214,7 +204,7 @@ def _pick_run(key: str, drawn: str) -> None:
 def _warn(now: Studio, run: Measured) -> None:
     """What to know before comparing the two."""
     name = str(run.job.about.get("placement"))
-    changed = results.what_changed(now, run.job, run.result)
+    changed = results.what_changed(now, run.job)
     if not changed and name != now.named.name:
         changed = f"The run is of the placement {name}, the prediction of {now.named.name}."
     if changed:

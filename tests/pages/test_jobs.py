@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from pages.ui import events, jobs, worker
+from pages.ui import events, jobs, records, worker
+from pages.ui.atomic import read_json, write_json
 
 WORKER = """
 import json, os, signal, sys, time
@@ -44,7 +45,7 @@ def start(tmp_path):
 
     yield begin
     for job_id in started:
-        record = jobs.read_json(tmp_path / "jobs" / job_id / "job.json")
+        record = read_json(tmp_path / "jobs" / job_id / "job.json")
         if worker.is_alive(record["pid"], record["born_at"]):
             os.killpg(record["pid"], signal.SIGKILL)
 
@@ -147,7 +148,7 @@ def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):
 def test_another_server_finds_the_job_running_and_its_end(tmp_path, start, monkeypatch):
     job_id = start("progress", "hang")
     until(tmp_path, job_id, lambda job: job.events)
-    child = worker._children.pop(jobs.read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
+    child = worker._children.pop(read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
     assert jobs.read(tmp_path, job_id).status == "running"
     child.kill()
     child.wait()
@@ -158,7 +159,7 @@ def test_a_reused_process_id_is_not_the_job(tmp_path, start):
     job_id = start("progress")
     ended(tmp_path, job_id)
     path = tmp_path / "jobs" / job_id / "job.json"
-    jobs.write_json(path, {**jobs.read_json(path), "pid": os.getpid()})
+    write_json(path, {**read_json(path), "pid": os.getpid()})
     assert jobs.read(tmp_path, job_id).status == "interrupted"
 
 
@@ -176,3 +177,48 @@ def test_jobs_are_listed_newest_first_and_notes_stay(tmp_path, start):
 def test_an_unknown_job_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no job"):
         jobs.read(tmp_path, "nonsense")
+
+
+def test_a_job_is_written_down_before_its_process_is_there(tmp_path, start, monkeypatch):
+    seen = []
+
+    def watched(command, out, errors, folder):
+        (job_id,) = jobs.listed(tmp_path, "run")
+        seen.append(jobs.read(tmp_path, job_id).status)
+        return begin(command, out, errors, folder)
+
+    begin = worker.start
+    monkeypatch.setattr(worker, "start", watched)
+    job_id = start("result")
+    assert seen == ["running"] and ended(tmp_path, job_id).status == "done"
+
+
+def test_a_server_that_was_killed_while_it_started_a_job_leaves_one_that_can_be_told(tmp_path):
+    record = {"verb": "run", "argv": [], "pid": jobs.NOT_YET, "born_at": 0.0, "about": {}}
+    started_at = time.time() - 2 * jobs.STARTING_S
+    write_json(tmp_path / "jobs" / "1" / "job.json", {**record, "started_at": started_at})
+    assert jobs.read(tmp_path, "1").status == "interrupted"
+
+
+def test_a_process_that_cannot_be_started_leaves_no_job(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        jobs.start(tmp_path, "run", [], None, ("/nowhere/python",))
+    assert jobs.listed(tmp_path) == () and not list((tmp_path / "jobs").iterdir())
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "7", "{}", '{"verb": 1}', '{"verb": "run", "about": [], "pid": "x"}']
+)
+def test_a_damaged_record_is_told_of_once_and_holds_up_nobody(tmp_path, start, content):
+    job_id = start("result")
+    damaged = tmp_path / "jobs" / "1" / "job.json"
+    damaged.parent.mkdir()
+    damaged.write_text(content)
+    ended(tmp_path, job_id)
+    assert jobs.listed(tmp_path) == jobs.open_ones(tmp_path) == (job_id,)
+    with pytest.raises(ValueError, match="no job '1'"):
+        jobs.read(tmp_path, "1")
+    jobs.note(tmp_path, "1", collected=True)
+    assert records.set_damaged_aside(tmp_path) == ("1",)
+    assert records.set_damaged_aside(tmp_path) == ()
+    assert damaged.with_suffix(".damaged").read_text() == content

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import jobs, leaderboard, projects, standing, studio, tasks, trials
+from pages.ui import jobs, leaderboard, projects, runs, standing, studio, tasks, trials
 from pages.ui.atomic import write_json
 from pages.ui.shelf import HAND
 from placement import pipeline as pl
@@ -135,7 +135,7 @@ def test_runs_for_another_goal_or_machine_are_not_shown():
     now.project.change(objective="throughput")
     assert row_of(again(now.project), "heft").measured is None
     now.project.change(objective="latency", machine="two-lanes")
-    assert standing.finished_runs(again(now.project)) == ()
+    assert runs.here(again(now.project)) == ()
 
 
 def comparison(now, rows, status="done"):

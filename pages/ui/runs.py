@@ -1,0 +1,54 @@
+"""Finished runs of a project: which there are, which count here, and what each of them ran."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from pages.ui import jobs, tasks
+from pages.ui.projects import Project
+from pages.ui.studio import Studio
+from placement.core.placement import Placement, placement_from_json
+
+MOST = 50
+
+
+def finished(project: Project) -> tuple[jobs.Job, ...]:
+    """Those among the last runs that have a result, the newest first."""
+    ids = jobs.listed(project.folder, "run")[:MOST]
+    found = (jobs.read(project.folder, job_id) for job_id in ids)
+    return tuple(job for job in found if job.status == "done" and job.result is not None)
+
+
+def here(now: Studio) -> tuple[jobs.Job, ...]:
+    """Finished runs of the model, the devices and the goal that are open, the newest first."""
+    streams = now.settings.objective == "throughput"
+    return tuple(
+        job
+        for job in finished(now.project)
+        if is_of_this(now, job) and tasks.is_stream(job.result or {}) == streams
+    )
+
+
+def is_of_this(now: Studio, job: jobs.Job) -> bool:
+    """Whether a run was of the model and machine that are open."""
+    return bool(job.about.get("shelf") == now.shelf.folder.name)
+
+
+def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
+    """The newest of some runs that was of this very placement."""
+    key = tasks.devices_key(placement)
+    return next((job for job in found if key_of(job) == key), None)
+
+
+def key_of(job: jobs.Job) -> str:
+    """Which placement a finished run used, in the words of `tasks.devices_key`."""
+    return _key_of(job.folder)
+
+
+@lru_cache(maxsize=256)
+def _key_of(folder: Path) -> str:
+    """One made before the model was measured was mended before it ran."""
+    job = jobs.read(folder.parents[1], folder.name)
+    used = (job.result or {}).get("placement")
+    if used:
+        return tasks.devices_key(placement_from_json(used))
+    return str(job.about.get("devices_key"))

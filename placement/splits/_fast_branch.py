@@ -1,4 +1,7 @@
-"""Compiled branch and bound over devices of units, in steps that can be continued."""
+"""Compiled branch and bound over devices of units, in steps that can be continued.
+
+The search is one function because handing the tree over at every node doubles its time.
+"""
 
 from typing import NamedTuple
 

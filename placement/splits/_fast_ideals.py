@@ -1,4 +1,4 @@
-"""Compiled parts of the exact contiguous split: enumerating ideals, and the chains over them.
+"""Compiled parts of the exact contiguous split: enumerating ideals, and sums over them.
 
 An ideal (downward-closed set of units) is a row of words with 62 units each, so that every word is
 a positive 64-bit integer in compiled and in plain code alike.
@@ -11,7 +11,6 @@ from placement.core.graph import Ints
 from placement.engine._fast_jit import jit
 
 WORD = 62
-SLACK = 1e-12
 
 
 @jit
@@ -152,111 +151,3 @@ def cut_s(
             a += 1
             b += 1
     return float(total)
-
-
-@jit
-def chains(
-    rows: Ints,
-    acc_s: Floats,
-    cpu_s: Floats,
-    size_bytes: Floats,
-    no_acc: Ints,
-    no_cpu: Ints,
-    pins: Ints,
-    ptr: Ints,
-    nets: Ints,
-    counts: Ints,
-    crossing_s: Floats,
-    net_cost_s: Floats,
-    by_cpu: Ints,
-    offload_s: Floats,
-    num_accelerators: int,
-    limit_bytes: float,
-    cap_s: float,
-    most_replicas: int,
-    overlap: bool,
-) -> Floats:
-    """Least maximal load of chains of ideals with no load above `cap_s`, by (ideal, accs, CPUs).
-
-    Ideals come by rising accelerator work, then size; sums are over each ideal, `no_acc`, `no_cpu`
-    and `pins` count its units without a kind of device and with a device of their own. `by_cpu`
-    sorts ideals by CPU work. `offload_s[c]` is the most accelerator work that c CPUs can take.
-    A part may be on up to `most_replicas` accelerators, which share its load; one with a device of
-    its own is on one. With `overlap` the load is the larger of compute and transfers.
-    """
-    num_ideals, num_cpus = len(rows), len(offload_s) - 1
-    best = np.full((num_ideals, num_accelerators + 1, num_cpus + 1), np.inf)
-    best[0, 0, 0] = 0.0
-    allowance = cap_s * (1.0 + SLACK)
-    widest = allowance * most_replicas
-    whole_s = acc_s[num_ideals - 1]
-    rest_s = np.zeros((num_accelerators + 2, num_cpus + 2))
-    for a in range(num_accelerators + 1):
-        for c in range(num_cpus + 1):
-            rest_s[a, c] = (num_accelerators - a) * cap_s + offload_s[num_cpus - c]
-    margin = whole_s * 1e-9
-    sorted_cpu_s = cpu_s[by_cpu]
-    for i in range(num_ideals):
-        least_a, least_c, low = -1, num_cpus + 1, np.inf
-        for a in range(num_accelerators + 1):
-            for c in range(num_cpus + 1):
-                if best[i, a, c] < np.inf:
-                    least_a = a if least_a < 0 else least_a
-                    least_c = min(least_c, c)
-                    low = min(low, best[i, a, c])
-        if least_a < 0 or i == num_ideals - 1:
-            continue
-        if least_a < num_accelerators:
-            reach = whole_s - rest_s[least_a + 1, least_c] - margin
-            start = max(i + 1, np.searchsorted(acc_s, reach))
-            for j in range(start, num_ideals):
-                load = acc_s[j] - acc_s[i]
-                if load > widest:
-                    break
-                if no_acc[j] != no_acc[i] or pins[j] > pins[i] + 1:
-                    continue
-                moved = abs(crossing_s[j] - crossing_s[i])
-                if (max(load, moved) if overlap else load + moved) > widest:
-                    continue
-                if size_bytes[j] - size_bytes[i] > limit_bytes or not contained(rows, i, j):
-                    continue
-                most = 1 if pins[j] > pins[i] else most_replicas
-                bound = max(low, load / most)
-                useful = False
-                for a in range(least_a + 1, num_accelerators + 1):
-                    for c in range(least_c, num_cpus + 1):
-                        better = bound < best[j, a, c]
-                        better = better and (most > 1 or best[i, a - 1, c] < best[j, a, c])
-                        useful = useful or better
-                if not useful:
-                    continue
-                moved = cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
-                load = max(load, moved) if overlap else load + moved
-                for r in range(1, most + 1):
-                    if load > allowance * r:
-                        continue
-                    for a in range(least_a, num_accelerators + 1 - r):
-                        for c in range(least_c, num_cpus + 1):
-                            value = max(load / r, best[i, a, c])
-                            fits = whole_s - acc_s[j] <= rest_s[a + r, c] + margin
-                            if fits and value < best[j, a + r, c]:
-                                best[j, a + r, c] = value
-        if least_c < num_cpus:
-            for at in range(np.searchsorted(sorted_cpu_s, cpu_s[i]), num_ideals):
-                j = by_cpu[at]
-                load = cpu_s[j] - cpu_s[i]
-                if load > allowance:
-                    break
-                if j <= i or no_cpu[j] != no_cpu[i] or pins[j] > pins[i] + 1:
-                    continue
-                if whole_s - acc_s[j] > rest_s[least_a, least_c + 1] + margin:
-                    continue
-                if not contained(rows, i, j):
-                    continue
-                for a in range(least_a, num_accelerators + 1):
-                    for c in range(least_c, num_cpus):
-                        value = max(load, best[i, a, c])
-                        fits = whole_s - acc_s[j] <= rest_s[a, c + 1] + margin
-                        if fits and value < best[j, a, c + 1]:
-                            best[j, a, c + 1] = value
-    return best

@@ -70,6 +70,27 @@ def propose(
 
 
 @jit
+def may_hold(units: Ints, column: int, allowed: Bools) -> bool:
+    """Whether each of some units may be where the column says."""
+    for u in units:  # noqa: SIM110 (all() over a generator does not compile)
+        if not allowed[u, column]:
+            return False
+    return True
+
+
+@jit
+def bytes_with(units: Ints, same: bool, held_bytes: Floats, size_bytes: Floats) -> float:
+    """Bytes of an accelerator, by call, and of units that join it; `same` if they are there."""
+    more = 0.0
+    for u in units:
+        more += size_bytes[u]
+    total = more
+    for held in held_bytes:
+        total += held
+    return total - more if same else total
+
+
+@jit
 def anneal(
     slot: Ints,
     best_slot: Ints,
@@ -105,7 +126,8 @@ def anneal(
     """
     chance = seeded(seed)
     num_units, num = len(slot), len(cpu_s)
-    num_slots = (allowed.shape[1] - 1) * calls_each
+    last = allowed.shape[1] - 1
+    num_slots = last * calls_each
     call_s, bytes_in, held = call_times(
         slot, acc_s, size_bytes, net_ptr, net_units, net_cost_s, num_slots
     )
@@ -126,24 +148,16 @@ def anneal(
             step, slot, num_slots, group, marked, net_ptr, net_units, unit_ptr, unit_nets,
             succ_of_unit_ptr, succ_of_unit, pred_of_unit_ptr, pred_of_unit, chance,
         )  # fmt: skip
-        s = slot[group[0]]
         if size == 0:
             continue
-        column = to // calls_each if to >= 0 else allowed.shape[1] - 1
-        fits = True
-        more = 0.0
-        for i in range(size):
-            fits = fits and allowed[group[i], column]
-            more += size_bytes[group[i]]
-        if not fits:
+        column = to // calls_each if to >= 0 else last
+        if not may_hold(group[:size], column, allowed):
             continue
         if to >= 0:
-            total = more
-            for q in range(calls_each):
-                total += bytes_in[column * calls_each + q]
-            if s >= 0 and s // calls_each == column:
-                total -= more
-            if total > limit_bytes:
+            held_bytes = bytes_in[column * calls_each : (column + 1) * calls_each]
+            s = slot[group[0]]
+            same = s >= 0 and s // calls_each == column
+            if bytes_with(group[:size], same, held_bytes, size_bytes) > limit_bytes:
                 continue
         for i in range(size):
             old[i] = slot[group[i]]

@@ -61,37 +61,75 @@ def throughput_intervals(
             cpu_ok = cpu_ok and on_cpu[u] and host_work <= allowance
             if pins > 1 or not (acc_ok or cpu_ok):
                 break
-            for p in range(unit_ptr[u], unit_ptr[u + 1]):
-                net = unit_nets[p]
-                held[net] += 1
-                if held[net] == 1:
-                    cut += net_cost_s[net]
-                if held[net] == net_size[net]:
-                    cut -= net_cost_s[net]
+            cut = joined(u, cut, held, unit_ptr, unit_nets, net_size, net_cost_s)
             end = j + 1
-            load = max(work, cut) if overlap else work + cut
-            most = 1 if pins else most_replicas
-            for r in range(1, most + 1):
-                if not acc_ok or load > allowance * r:
-                    continue
-                for a in range(num_accelerators + 1 - r):
-                    for c in range(num_cpus + 1):
-                        value = max(best[i, a, c], load / r)
-                        if value < best[end, a + r, c]:
-                            best[end, a + r, c] = value
-                            begin[end, a + r, c] = i + (num + 1) * (r - 1)
+            if acc_ok:
+                load = max(work, cut) if overlap else work + cut
+                most = 1 if pins else most_replicas
+                add_accelerators(i, end, load, allowance, most, best, begin)
             if cpu_ok:
-                for a in range(num_accelerators + 1):
-                    for c in range(num_cpus):
-                        value = max(best[i, a, c], host_work)
-                        if value < best[end, a, c + 1]:
-                            best[end, a, c + 1] = value
-                            begin[end, a, c + 1] = -1 - i
-        for j in range(i, end):
-            u = order[j]
-            for p in range(unit_ptr[u], unit_ptr[u + 1]):
-                held[unit_nets[p]] = 0
+                add_cpu(i, end, host_work, best, begin)
+        left(order[i:end], held, unit_ptr, unit_nets)
     return best, begin
+
+
+@jit
+def add_accelerators(
+    i: int, end: int, load: float, allowance: float, most: int, best: Floats, begin: Ints
+) -> None:
+    """Put the units from the i-th to before the end on up to `most` accelerators that share them.
+
+    None takes more than `allowance`.
+    """
+    for r in range(1, most + 1):
+        if load > allowance * r:
+            continue
+        for a in range(best.shape[1] - r):
+            for c in range(best.shape[2]):
+                value = max(best[i, a, c], load / r)
+                if value < best[end, a + r, c]:
+                    best[end, a + r, c] = value
+                    begin[end, a + r, c] = i + best.shape[0] * (r - 1)
+
+
+@jit
+def add_cpu(i: int, end: int, load: float, best: Floats, begin: Ints) -> None:
+    """Put the units from the i-th to before the end on one more CPU."""
+    for a in range(best.shape[1]):
+        for c in range(best.shape[2] - 1):
+            value = max(best[i, a, c], load)
+            if value < best[end, a, c + 1]:
+                best[end, a, c + 1] = value
+                begin[end, a, c + 1] = -1 - i
+
+
+@jit
+def joined(
+    u: int,
+    cut: float,
+    held: Ints,
+    unit_ptr: Ints,
+    unit_nets: Ints,
+    net_size: Ints,
+    net_cost_s: Floats,
+) -> float:
+    """What a part pays for transfers once unit u joins it; `held` (T,) counts its units by net."""
+    for p in range(unit_ptr[u], unit_ptr[u + 1]):
+        net = unit_nets[p]
+        held[net] += 1
+        if held[net] == 1:
+            cut += net_cost_s[net]
+        if held[net] == net_size[net]:
+            cut -= net_cost_s[net]
+    return cut
+
+
+@jit
+def left(units: Ints, held: Ints, unit_ptr: Ints, unit_nets: Ints) -> None:
+    """Count no unit of a part any more."""
+    for u in units:
+        for p in range(unit_ptr[u], unit_ptr[u + 1]):
+            held[unit_nets[p]] = 0
 
 
 @jit
@@ -142,13 +180,7 @@ def latency_intervals(
             if not (acc_ok or cpu_ok):
                 break
             end = j + 1
-            for p in range(unit_ptr[u], unit_ptr[u + 1]):
-                net = unit_nets[p]
-                held[net] += 1
-                if held[net] == 1:
-                    cut += net_cost_s[net]
-                if held[net] == net_size[net]:
-                    cut -= net_cost_s[net]
+            cut = joined(u, cut, held, unit_ptr, unit_nets, net_size, net_cost_s)
             if cpu_ok:
                 for at in range(node_ptr[u], node_ptr[u + 1]):
                     n = nodes[at]
@@ -166,8 +198,5 @@ def latency_intervals(
                 if cpu_ok and best[i, a] + run < best[end, a]:
                     best[end, a] = best[i, a] + run
                     begin[end, a] = i + num + 1
-        for j in range(i, end):
-            u = order[j]
-            for p in range(unit_ptr[u], unit_ptr[u + 1]):
-                held[unit_nets[p]] = 0
+        left(order[i:end], held, unit_ptr, unit_nets)
     return best, begin

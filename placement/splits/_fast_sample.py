@@ -58,23 +58,12 @@ def sample_s(
     the nodes of slots. `room` (5, N + S) is scratch, `ready_s` (N + S,) is left with the time at
     which each node on a CPU and each call had its inputs.
     """
-    num, num_slots = len(cpu_s), len(call_s)
+    num = len(cpu_s)
     waiting, queue, following, fed, newest = room[0], room[1], room[2], room[3], room[4]
-    tail = done = 0
-    last = 0.0
     ready_s[:] = 0.0
-    for s in range(num_slots):
-        fed[s] = 0
-        newest[s] = -1
-        if nodes_in[s] == 0 and s % calls_each == 0:
-            queue[tail] = num + s
-            tail += 1
-    for n in range(num):
-        waiting[n] = pred_ptr[n + 1] - pred_ptr[n]
-        if waiting[n] == 0:
-            queue[tail] = n
-            tail += 1
-    head = 0
+    tail = begin(nodes_in, calls_each, pred_ptr, waiting, queue, fed, newest)
+    head = done = 0
+    last = 0.0
     while head < tail:
         item = queue[head]
         head += 1
@@ -89,10 +78,7 @@ def sample_s(
             for p in range(succ_ptr[item], succ_ptr[item + 1]):
                 v = succ[p]
                 if slot[unit_of[v]] == s:
-                    waiting[v] -= 1
-                    if waiting[v] == 0:
-                        queue[tail] = v
-                        tail += 1
+                    tail = fewer(v, waiting, queue, tail)
             continue
         end = ready_s[item] + (call_s[s] if item >= num else cpu_s[item])
         if item < num or nodes_in[s] > 0:
@@ -113,12 +99,45 @@ def sample_s(
                     continue
                 to = num + t if t >= 0 else v
                 ready_s[to] = max(ready_s[to], end)
-                waiting[v] -= 1
-                if waiting[v] == 0:
-                    queue[tail] = v
-                    tail += 1
+                tail = fewer(v, waiting, queue, tail)
             n = following[n] if item >= num else -1
     return last if done == num else np.inf
+
+
+@jit
+def begin(
+    nodes_in: Ints,
+    calls_each: int,
+    pred_ptr: Ints,
+    waiting: Ints,
+    queue: Ints,
+    fed: Ints,
+    newest: Ints,
+) -> int:
+    """Queue what waits for nothing: empty first calls, nodes without predecessors; the tail."""
+    num, tail = len(pred_ptr) - 1, 0
+    for s in range(len(nodes_in)):
+        fed[s] = 0
+        newest[s] = -1
+        if nodes_in[s] == 0 and s % calls_each == 0:
+            queue[tail] = num + s
+            tail += 1
+    for n in range(num):
+        waiting[n] = pred_ptr[n + 1] - pred_ptr[n]
+        if waiting[n] == 0:
+            queue[tail] = n
+            tail += 1
+    return tail
+
+
+@jit
+def fewer(v: int, waiting: Ints, queue: Ints, tail: int) -> int:
+    """Let node v wait for one predecessor less, and queue it after the last; the new tail."""
+    waiting[v] -= 1
+    if waiting[v] == 0:
+        queue[tail] = v
+        tail += 1
+    return tail
 
 
 @jit

@@ -8,6 +8,9 @@ from placement.engine._fast_jit import jit
 from placement.splits._fast_chance import below, seeded, uniform
 from placement.splits.instance import Bools
 
+# The units of nets with more of them are not moved together.
+WIDEST_NET = 32
+
 
 @jit
 def loads_of(
@@ -105,7 +108,8 @@ def propose(
     """Units to move and their new devices, by chance; returns how many units there are.
 
     One unit to the device of a neighbour or any device, two units swapped, the units of one device
-    in an interval of the order, or all units of a net.
+    in an interval of the order, all units of a net, or what hangs together by nets that cost no
+    less than one taken by chance.
     """
     num_units, num_devices = allowed.shape
     u = below(num_units, chance)
@@ -127,42 +131,64 @@ def propose(
         group[1], target[1] = v, device[u]
         return 2
     size = 0
-    if kind < 14:
-        if to == device[u]:
-            return 0
+    if kind < 14 and to != device[u]:
         length = 2 << below(6, chance)
         for v in range(u, min(num_units, u + 1 + below(length, chance))):
             if device[v] == device[u]:
-                group[size], target[size] = v, to
+                group[size] = v
                 size += 1
-        return size
-    if kind < 16:
-        if net >= 0 and net_ptr[net + 1] - net_ptr[net] <= 32:
-            for p in range(net_ptr[net], net_ptr[net + 1]):
-                if device[net_units[p]] != to:
-                    group[size], target[size] = net_units[p], to
-                    size += 1
-        return size
-    # What hangs together by nets that cost no less than one taken by chance moves together.
-    dear_s = net_cost_s[below(len(net_cost_s), chance)] if len(net_cost_s) else 0.0
-    most = 2 << below(7, chance)
-    alike = kind < 22
-    if alike and to == device[u]:
-        return 0
-    group[0], target[0] = u, to
-    marked[u] += 1
+    elif 14 <= kind < 16 and net >= 0 and net_ptr[net + 1] - net_ptr[net] <= WIDEST_NET:
+        for p in range(net_ptr[net], net_ptr[net + 1]):
+            if device[net_units[p]] != to:
+                group[size] = net_units[p]
+                size += 1
+    elif kind >= 16:
+        dear_s = net_cost_s[below(len(net_cost_s), chance)] if len(net_cost_s) else 0.0
+        most = 2 << below(7, chance)
+        alike = kind < 22
+        if not alike or to != device[u]:
+            group[0] = u
+            size = gather(
+                group, most, dear_s, alike, device, net_ptr, net_units, unit_ptr, unit_nets,
+                net_cost_s, marked,
+            )  # fmt: skip
+    target[:size] = to
+    return size
+
+
+@jit
+def gather(
+    group: Ints,
+    most: int,
+    dear_s: float,
+    alike: bool,
+    device: Ints,
+    net_ptr: Ints,
+    net_units: Ints,
+    unit_ptr: Ints,
+    unit_nets: Ints,
+    net_cost_s: Floats,
+    marked: Ints,
+) -> int:
+    """List what hangs together with the first unit of `group`; returns how many units there are.
+
+    Units hang together by nets of at least `dear_s`, until there are `most` or a few more; with
+    `alike` they are on one device. `marked` (U,) is zero before and after.
+    """
+    u = group[0]
+    marked[u] = 1
     size, at = 1, 0
     while at < size and size < most:
         v = group[at]
         at += 1
         for q in range(unit_ptr[v], unit_ptr[v + 1]):
             net = unit_nets[q]
-            if net_cost_s[net] >= dear_s and net_ptr[net + 1] - net_ptr[net] <= 32:
+            if net_cost_s[net] >= dear_s and net_ptr[net + 1] - net_ptr[net] <= WIDEST_NET:
                 for p in range(net_ptr[net], net_ptr[net + 1]):
                     w = net_units[p]
                     if marked[w] == 0 and not (alike and device[w] != device[u]):
                         marked[w] = 1
-                        group[size], target[size] = w, to
+                        group[size] = w
                         size += 1
     for i in range(size):
         marked[group[i]] = 0

@@ -8,6 +8,7 @@ load below the first threshold that has one is the optimum.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from placement.splits.bounds import offload_s, throughput_bound_s
 from placement.splits.contract import Units
 from placement.splits.instance import Bools, csr
 from placement.splits.parts import Part, devices_of_parts
+
+if TYPE_CHECKING:
+    from placement.splits._fast_chains import Crossings, Ideals
 
 FIRST_SLACK = 0.005
 MOST_WORDS = 4_000_000
@@ -67,55 +71,29 @@ def best_chain(
 class IdealTable:
     """All ideals (M) by rising accelerator work, then size, and what the recurrence reads of them.
 
-    `rows` (M, W) are words of bits; the others are sums over each ideal, see `_fast_ideals`.
+    `ideals` and `crossings` are what the compiled recurrence takes, see `_fast_chains`.
     """
 
     units: Units
-    rows: Ints
-    acc_s: Floats
-    cpu_s: Floats
-    size_bytes: Floats
-    no_acc: Ints
-    no_cpu: Ints
-    pins: Ints
-    ptr: Ints
-    nets: Ints
-    counts: Ints
-    crossing_s: Floats
-    by_cpu: Ints
+    ideals: "Ideals"
+    crossings: "Crossings"
     most_replicas: int
 
     @property
     def most_s(self) -> float:
         """No load of any part is larger."""
         cost = float(self.units.net_cost_s.sum())
-        return max(float(self.acc_s[-1]) + cost, float(self.cpu_s[-1])) * (1.0 + 1e-9)
+        return max(float(self.ideals.acc_s[-1]) + cost, float(self.ideals.cpu_s[-1])) * (1.0 + 1e-9)
 
     def best(self, cap_s: float) -> Floats:
         """Least maximal load by (ideal, accelerators, CPUs) over chains of loads up to `cap_s`."""
-        from placement.splits._fast_ideals import chains
+        from placement.splits._fast_chains import Limits, chains
 
         instance = self.units.instance
+        limits = Limits(cap_s, instance.limit_bytes, self.most_replicas, instance.overlap)
+        away_s = [offload_s(self.units, c * cap_s) for c in range(instance.num_cpus + 1)]
         return chains(
-            self.rows,
-            self.acc_s,
-            self.cpu_s,
-            self.size_bytes,
-            self.no_acc,
-            self.no_cpu,
-            self.pins,
-            self.ptr,
-            self.nets,
-            self.counts,
-            self.crossing_s,
-            self.units.net_cost_s,
-            self.by_cpu,
-            np.array([offload_s(self.units, c * cap_s) for c in range(instance.num_cpus + 1)]),
-            instance.num_accelerators,
-            instance.limit_bytes,
-            cap_s,
-            self.most_replicas,
-            instance.overlap,
+            self.ideals, self.crossings, limits, np.array(away_s), instance.num_accelerators
         )
 
     def bits(self, which: Ints) -> Bools:
@@ -123,16 +101,16 @@ class IdealTable:
         from placement.splits._fast_ideals import WORD
 
         u = np.arange(self.units.num_units)
-        return (self.rows[which][:, u // WORD] >> (u % WORD) & 1).astype(np.bool_)
+        return (self.ideals.rows[which][:, u // WORD] >> (u % WORD) & 1).astype(np.bool_)
 
     def loads_s(self, before: Ints, j: int) -> tuple[Floats, Floats]:
         """Load of the parts between some ideals and ideal j, on an accelerator and on a CPU.
 
         Infinite where a part is not allowed.
         """
-        units = self.units
-        inside = ~(self.rows[before] & ~self.rows[j]).any(axis=1)
-        inside &= self.pins[j] <= self.pins[before] + 1
+        units, ideals = self.units, self.ideals
+        inside = ~(ideals.rows[before] & ~ideals.rows[j]).any(axis=1)
+        inside &= ideals.pins[j] <= ideals.pins[before] + 1
         part = self.bits(np.array([j])) & ~self.bits(before)
         net_of_pin = np.repeat(np.arange(len(units.net_cost_s)), np.diff(units.net_ptr))
         held = np.zeros((len(before), len(units.net_cost_s)), dtype=np.int64)
@@ -142,9 +120,9 @@ class IdealTable:
         acc_ok &= part @ units.size_bytes <= units.instance.limit_bytes
         cpu_ok = inside & ~(part & ~units.on_cpu).any(axis=1)
         moved_s = cut @ units.net_cost_s
-        acc_s = self.acc_s[j] - self.acc_s[before]
+        acc_s = ideals.acc_s[j] - ideals.acc_s[before]
         acc_s = np.maximum(acc_s, moved_s) if units.instance.overlap else acc_s + moved_s
-        cpu_s = self.cpu_s[j] - self.cpu_s[before]
+        cpu_s = ideals.cpu_s[j] - ideals.cpu_s[before]
         return np.where(acc_ok, acc_s, np.inf), np.where(cpu_ok, cpu_s, np.inf)
 
 
@@ -169,6 +147,7 @@ def all_ideals(succ_ptr: Ints, succ: Ints, most: int) -> Ints:
 
 
 def _table(units: Units, max_ideals: int, most_replicas: int) -> IdealTable:
+    from placement.splits._fast_chains import Crossings, Ideals
     from placement.splits._fast_ideals import crossing_nets, sums_of
 
     rows = all_ideals(units.succ_ptr, units.succ, max_ideals)
@@ -178,25 +157,25 @@ def _table(units: Units, max_ideals: int, most_replicas: int) -> IdealTable:
     order = np.lexsort((num_inside, acc_s))
     rows = np.ascontiguousarray(rows[order])
     cpu_s = sums_of(rows, np.where(units.on_cpu, units.cpu_s, 0.0))
-    ptr, nets, counts, crossing_s = crossing_nets(
-        rows, units.net_ptr, units.net_units, units.net_cost_s
-    )
-    return IdealTable(
-        units=units,
+    ideals = Ideals(
         rows=rows,
         acc_s=acc_s[order],
         cpu_s=cpu_s,
         size_bytes=sums_of(rows, units.size_bytes),
-        no_acc=sums_of(rows, (~units.on_acc).astype(np.float64)).astype(np.int64),
-        no_cpu=sums_of(rows, (~units.on_cpu).astype(np.float64)).astype(np.int64),
-        pins=sums_of(rows, (units.pinned >= 0).astype(np.float64)).astype(np.int64),
-        ptr=ptr,
-        nets=nets,
-        counts=counts,
-        crossing_s=crossing_s,
+        no_acc=_counts(rows, ~units.on_acc),
+        no_cpu=_counts(rows, ~units.on_cpu),
+        pins=_counts(rows, units.pinned >= 0),
         by_cpu=np.argsort(cpu_s, kind="stable"),
-        most_replicas=most_replicas,
     )
+    crossing = crossing_nets(rows, units.net_ptr, units.net_units, units.net_cost_s)
+    return IdealTable(units, ideals, Crossings(*crossing, units.net_cost_s), most_replicas)
+
+
+def _counts(rows: Ints, which: Bools) -> Ints:
+    """How many of some units each ideal holds."""
+    from placement.splits._fast_ideals import sums_of
+
+    return sums_of(rows, which.astype(np.float64)).astype(np.int64)
 
 
 def _traced(table: IdealTable, best: Floats) -> Chain:
@@ -224,7 +203,7 @@ def _step_back(
         before = best[:j, a - replicas, c - (replicas == 0)]
         reached = np.flatnonzero(before <= value)
         if replicas > 1:
-            reached = reached[table.pins[reached] == table.pins[j]]
+            reached = reached[table.ideals.pins[reached] == table.ideals.pins[j]]
         loads_s = table.loads_s(reached, j)[replicas == 0]
         found = np.flatnonzero(loads_s <= value * max(1, replicas))
         if len(found):

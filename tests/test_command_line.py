@@ -252,29 +252,41 @@ def test_options_that_would_do_nothing_are_refused(canonical, arguments, words):
 HUGE = 10**400
 
 
+def op(**fields):
+    return {"ops": [{"name": "a", "times_s": [1, 1, 1], **fields}], "tensors": []}
+
+
+def tensor(**fields):
+    return {"tensors": [{"producer": "n1", "consumers": ["n2"], "bytes": 1, **fields}]}
+
+
+def link(**fields):
+    return {"links": [{"src": "P1", "dst": "P2", "latency_s": 0, "bytes_per_s": 1, **fields}]}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "words"),
     [
-        {"ops": [{"name": "a", "times_s": [HUGE, 1, 1]}], "tensors": []},
-        {"ops": [{"name": "a", "times_s": [1, 1, 1], "memory_bytes": HUGE}], "tensors": []},
-        {"tensors": [{"producer": "n1", "consumers": ["n2"], "bytes": HUGE}]},
-        {"tensors": [{"producer": "n1", "consumers": [["n2"]], "bytes": 1}]},
-        {"tensors": [{"producer": {}, "consumers": ["n2"], "bytes": 1}]},
-        {"devices": [{"name": f"P{i}", "memory_bytes": HUGE} for i in (1, 2, 3)]},
-        {"links": [{"src": "P1", "dst": "P2", "latency_s": HUGE, "bytes_per_s": 1}]},
-        {"links": [{"src": "P1", "dst": "P2", "latency_s": 0, "bytes_per_s": 1e-320}]},
+        (op(times_s=[HUGE, 1, 1]), "time of op 'a'"),
+        (op(memory_bytes=HUGE), "memory_bytes of op 'a'"),
+        (tensor(bytes=HUGE), "bytes of tensor 0"),
+        (tensor(consumers=[["n2"]]), "Tensor 0 names op ['n2']"),
+        (tensor(producer={}), "Tensor 0 names op {}"),
+        ({"devices": [{"name": f"P{i}", "memory_bytes": HUGE} for i in (1, 2, 3)]}, "memory_bytes"),
+        (link(latency_s=HUGE), "latency_s of link 0"),
+        (link(bytes_per_s=1e-320), "Link 'P1' to 'P2' has bytes_per_s 1e-320"),
     ],
 )
-def test_absurd_numbers_in_a_problem_file_get_one_line(canonical, change):
+def test_absurd_numbers_in_a_problem_file_get_one_line(canonical, change, words):
     canonical.write_text(json.dumps({**canonical_file(), **change}))
-    refused("place", canonical)
+    assert words in refused("place", canonical)
 
 
 @pytest.mark.parametrize("field", ["memory_bytes", "flops_per_s", "memory_bytes_per_s"])
 def test_absurd_numbers_in_a_machine_file_get_one_line(tmp_path, field):
     path = tmp_path / "m.json"
     path.write_text(json.dumps({"name": "m", "devices": [{"name": "d", field: HUGE}]}))
-    refused("place", "onnx-squeezenet", "--machine", path)
+    assert f"Device 'd' has {field}" in refused("place", "onnx-squeezenet", "--machine", path)
 
 
 def test_a_profile_of_something_else_is_refused(tmp_path):

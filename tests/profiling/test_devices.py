@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,11 @@ def test_this_computer_whole_and_in_lanes():
 
 
 def test_every_pair_is_linked():
-    link_arrays(local_machine())
+    machine = local_machine(min(2, len(usable_cores())))
+    names = [d.name for d in machine.devices]
+    assert {(link.src, link.dst) for link in machine.links} == set(permutations(names, 2))
+    latency_s, s_per_byte = link_arrays(machine)
+    assert ((latency_s > 0) & (s_per_byte > 0)).sum() == len(machine.links)
 
 
 def test_the_default_shows_two_lanes_where_there_is_only_a_cpu(monkeypatch):

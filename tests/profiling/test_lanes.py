@@ -7,6 +7,7 @@ import time
 import pytest
 
 from placement.core.machine import Device
+from profiling.cores import usable_cores
 from profiling.lanes import Lane, Lanes, pin
 
 A, B = Device("a"), Device("b")
@@ -72,8 +73,10 @@ def test_hand_over_is_noted_where_somebody_waited():
 
 
 def test_pinning_to_cores_that_are_not_there_does_nothing():
+    before = usable_cores()
     pin((100_000,))
     pin(())
+    assert usable_cores() == before
 
 
 def test_a_lane_that_fails_at_once_does_not_disturb_the_start_of_the_others():

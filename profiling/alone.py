@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from placement.core.machine import Device
@@ -49,9 +50,12 @@ def baseline_s(
 
 
 def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
-    """One step; a RuntimeError of one sentence if it hangs or the runtime fails in it."""
+    """One step, with the devices' own times where they tell them.
+
+    A RuntimeError of one sentence if it hangs or the runtime fails in it.
+    """
     try:
-        return lanes.step(timeout_s)
+        return _told(lanes.step(timeout_s), program)
     except TimeoutError as error:
         program.stop()
         raise RuntimeError(str(error)) from None
@@ -60,6 +64,16 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
     except Exception as error:  # runtimes raise kinds of their own
         text = " ".join(str(error).split())[:300]
         raise RuntimeError(f"The runtime failed in a step: {text}") from None
+
+
+def _told(step: Step, program: Program) -> Step:
+    times = program.device_times()
+    if times is None:
+        return step
+    start_s, end_s = list(step.start_s), list(step.end_s)
+    for segment, (start, end) in times.segments.items():
+        start_s[segment], end_s[segment] = start, end
+    return replace(step, start_s=tuple(start_s), end_s=tuple(end_s), copied_s=dict(times.copies))
 
 
 class Threads(Protocol):

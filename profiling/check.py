@@ -22,40 +22,45 @@ class Comparison:
     where: str = ""
 
 
-def compare(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> Comparison:
+def compare(
+    expected: Mapping[str, Any],
+    actual: Mapping[str, Any],
+    tolerance: tuple[float, float] = _DEFAULT,
+) -> Comparison:
     """Compare outputs by name; NaN equals NaN, infinities equal themselves.
 
     Numbers may differ by 1e-4 of themselves plus 1e-6 of the largest of their output, for
-    differences of large numbers lose digits; float16 and bfloat16 by 2e-3 and 1e-3, 2e-2 and 8e-3.
+    differences of large numbers lose digits, or by another `tolerance`; float16 and bfloat16 by
+    2e-3 and 1e-3, 2e-2 and 8e-3.
     Everything else, numbers that only come as bytes included, is equal or not.
     """
     if list(expected) != list(actual):
         return Comparison(False, float("inf"), f"outputs {list(actual)}, expected {list(expected)}")
     worst, where = 0.0, ""
     for name, value in expected.items():
-        match, diff = _same(value, actual[name])
+        match, diff = _same(value, actual[name], tolerance)
         worst = max(worst, diff)
         if not match and not where:
             where = name
     return Comparison(not where, worst, where)
 
 
-def _same(expected: Any, actual: Any) -> tuple[bool, float]:
+def _same(expected: Any, actual: Any, tolerance: tuple[float, float]) -> tuple[bool, float]:
     if isinstance(expected, Mapping):
         if not isinstance(actual, Mapping) or list(expected) != list(actual):
             return False, float("inf")
-        return _same(list(expected.values()), list(actual.values()))
+        return _same(list(expected.values()), list(actual.values()), tolerance)
     if isinstance(expected, list | tuple):
         if not isinstance(actual, list | tuple) or len(expected) != len(actual):
             return False, float("inf")
-        each = [_same(a, b) for a, b in zip(expected, actual, strict=True)]
+        each = [_same(a, b, tolerance) for a, b in zip(expected, actual, strict=True)]
         return all(m for m, _ in each), max((d for _, d in each), default=0.0)
     if expected is None or actual is None:
         return expected is actual, 0.0 if expected is actual else float("inf")
-    return _same_arrays(np.asarray(expected), np.asarray(actual))
+    return _same_arrays(np.asarray(expected), np.asarray(actual), tolerance)
 
 
-def _same_arrays(a: Array, b: Array) -> tuple[bool, float]:
+def _same_arrays(a: Array, b: Array, tolerance: tuple[float, float]) -> tuple[bool, float]:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False, float("inf")
     if a.dtype.kind not in "fc" and a.dtype.name not in _TOLERANCES:
@@ -72,6 +77,6 @@ def _same_arrays(a: Array, b: Array) -> tuple[bool, float]:
         return False, float("inf")
     diff = np.abs(x[~same] - y[~same])
     finite = np.abs(x[np.isfinite(x)])
-    rtol, of_largest = _TOLERANCES.get(a.dtype.name, _DEFAULT)
+    rtol, of_largest = _TOLERANCES.get(a.dtype.name, tolerance)
     atol = of_largest * float(finite.max(initial=0.0))
     return bool((diff <= rtol * np.abs(x[~same]) + atol).all()), float(diff.max())

@@ -20,7 +20,7 @@ from placement.simulate import simulate
 from profiling import backends
 from profiling.alone import baseline_s, expected_outputs, release, safe_step
 from profiling.backends.base import Compiled, Program
-from profiling.check import compare
+from profiling.check import Comparison, compare
 from profiling.lanes import Lane, Lanes, Step
 from profiling.memory import check_memory
 from profiling.spans import measured_timeline, span_events
@@ -90,7 +90,7 @@ def execute(
     lanes = Lanes(lanes_of(problem, schedule, tasks), len(schedule.segments), program.run)
     try:
         rows = _steps(schedule, lanes, program, steps, warmup, emit, timeout_s)
-        comparison = None if compiled.random_ops else compare(expected, program.outputs())
+        comparison = None if compiled.random_ops else _compared(expected, program)
     finally:
         release([program], [lanes])
     alone_s, all_cores_s = baselines_of(problem, compiled, feeds, timeout_s, baselines)
@@ -111,6 +111,10 @@ def execute(
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
     )
+
+
+def _compared(expected: Mapping[str, Any], program: Program) -> Comparison:
+    return compare(expected, program.outputs(), program.tolerance)
 
 
 def compiled_for(problem: Problem, model: Model) -> Compiled:

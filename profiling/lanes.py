@@ -8,9 +8,9 @@ from the others; nothing is polled. Runtimes release the interpreter's lock whil
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from placement.core.machine import Device
 
@@ -35,6 +35,7 @@ class Step:
     """Clock times of one step: of every segment, and of every hand-over (producer, device name).
 
     `resumed_s` is when the waiting thread ran again, and misses hand-overs nobody waited for.
+    `copied_s` has start and end of copies (value, device name) where a device has told them.
     """
 
     began_s: float
@@ -42,6 +43,7 @@ class Step:
     start_s: tuple[float, ...]
     end_s: tuple[float, ...]
     resumed_s: dict[tuple[int, str], float]
+    copied_s: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:

@@ -35,13 +35,16 @@ def measured_timeline(
     """The timeline of a measured step; each span lists what had to end before it.
 
     A transfer between devices that share memory is the hand-over: from the producer's end to the
-    moment the waiting thread ran again, without length if nobody waited.
+    moment the waiting thread ran again, without length if nobody waited. Others have the times that
+    a device has told of its copies.
     """
     names = [d.name for d in problem.machine.devices]
     drafts: list[tuple[float, int, int, float]] = []
     for i, move in enumerate(tasks.transfers):
         start = step.end_s[move.segment] if move.segment >= 0 else step.began_s
         end = step.resumed_s.get((move.segment, names[move.dst]), start)
+        tensor = problem.kernels.tensors[move.tensor]
+        start, end = step.copied_s.get((tensor.name, names[move.dst]), (start, end))
         drafts.append((start, 0, i, max(start, end)))
     drafts += [(t, 1, i, step.end_s[i]) for i, t in enumerate(step.start_s)]
     drafts.sort(key=lambda d: (d[0], d[3], d[1], d[2]))

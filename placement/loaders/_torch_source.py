@@ -6,8 +6,10 @@ constants are called is up to `Words`.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
+import torch
 from torch import fx
 
 from placement.loaders._torch_program import Node, TorchProgram, is_part
@@ -30,17 +32,31 @@ class Words(Protocol):
     def read(self, name: str) -> str: ...
 
 
+@dataclass(frozen=True)
+class Where:
+    """The device that a segment makes its constants on, and the functions it calls for others."""
+
+    device: torch.device
+    instead: Mapping[Any, Any]
+
+
+_ON_CPU = Where(torch.device("cpu"), MappingProxyType({}))
+
+
 @dataclass
 class _Table:
     """Everything by its number in a table, which becomes the names that the function sees."""
 
     shared: Mapping[str, int]
+    where: Where
     table: dict[str, Any] = field(default_factory=dict)
 
     def function(self, node: Node) -> str:
-        return self._named(node.target, "f")
+        return self._named(self.where.instead.get(node.target, node.target), "f")
 
     def constant(self, value: Any) -> str:
+        if isinstance(value, torch.device):  # where the graph was captured
+            value = self.where.device
         return self._named(value, "c")
 
     def keywords(self, node: Node) -> Mapping[str, Any]:
@@ -60,14 +76,16 @@ class _Table:
 
 
 def functions(
-    program: TorchProgram, segments: Sequence[Sequence[str]]
+    program: TorchProgram, segments: Sequence[Sequence[str]], wheres: Sequence[Where] = ()
 ) -> tuple[tuple[Function, ...], dict[str, int]]:
     """A function per segment (names of its kernels, in order), and the place of each shared value.
 
-    What no other segment reads is let go as soon as its last reader is done.
+    What no other segment reads is let go as soon as its last reader is done. `wheres`, by segment,
+    says where each runs: on the CPU if nothing is said.
     """
+    wheres = wheres or [_ON_CPU] * len(segments)
     shared = shared_values(program, segments)
-    found = [_function(program, names, i, shared) for i, names in enumerate(segments)]
+    found = [_function(program, s, i, shared, wheres[i]) for i, s in enumerate(segments)]
     return tuple(found), shared
 
 
@@ -86,9 +104,9 @@ def shared_values(program: TorchProgram, segments: Sequence[Sequence[str]]) -> d
 
 
 def _function(
-    program: TorchProgram, names: Sequence[str], number: int, shared: dict[str, int]
+    program: TorchProgram, names: Sequence[str], number: int, shared: dict[str, int], where: Where
 ) -> Function:
-    words = _Table(shared)
+    words = _Table(shared, where)
     body = "\n    ".join(lines(program, names, shared, words))
     table = dict(words.table)
     exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)

@@ -9,9 +9,10 @@ import torch
 from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
-from placement.core.schedule import Schedule
+from placement.core.schedule import Schedule, Segment
 from placement.loaders._torch_program import Node, TorchProgram
 from profiling.backends._torch_feeds import all_feeds
+from profiling.backends._torch_memories import SpreadTorch
 from profiling.backends._torch_run import PlacedTorch, WholeTorch
 from profiling.backends.base import Compiled, Feeds, Program
 
@@ -37,16 +38,27 @@ class TorchCompiled(Compiled):
         return all_feeds(self.program, seed, given)
 
     def open(self, schedule: Schedule, feeds: Feeds) -> Program:
-        return PlacedTorch(self.program, schedule, self.machine, (feeds,))
+        return self._opened(schedule, (feeds,))
 
     def open_ring(
         self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
     ) -> tuple[Program, ...]:
-        first = PlacedTorch(self.program, schedule, self.machine, feeds)
+        first = self._opened(schedule, feeds, prompt=True)
         return (first, *(first.beside() for _ in range(depth - 1)))
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
-        return WholeTorch(self.program, device, feeds)
+        if device is None or device.on_host:
+            return WholeTorch(self.program, device, feeds)
+        names = tuple(kernel.name for kernel in self.program.kernels)
+        return self._opened(Schedule((Segment(device.name, names),)), (feeds,))
+
+    def _opened(
+        self, schedule: Schedule, feeds: Sequence[Feeds], *, prompt: bool = False
+    ) -> PlacedTorch | SpreadTorch:
+        """Lanes of the CPU share one memory; everything else has one each."""
+        if all(self.machine.device(s.device).on_host for s in schedule.segments):
+            return PlacedTorch(self.program, schedule, self.machine, feeds)
+        return SpreadTorch(self.program, schedule, self.machine, feeds, prompt=prompt)
 
 
 def _is_random(node: Node) -> bool:

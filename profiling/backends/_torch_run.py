@@ -1,4 +1,4 @@
-"""Running a PyTorch program: cut into segments, or whole as the framework runs it by itself.
+"""Running a PyTorch program on CPU lanes: in segments, or whole as the framework runs it by itself.
 
 Values that cross borders are handed on in one list; nothing is copied between lanes of the CPU. A
 step starts from the same state every time: what it would update is among its outputs.
@@ -37,7 +37,7 @@ class PlacedTorch(Program):
         segments = [segment.kernels for segment in schedule.segments]
         self._run, self._shared = functions(program, segments)
         self.actual_devices = {device.name: "cpu" for device in devices}
-        self.peak_bytes = _peak_bytes(program, schedule)
+        self.peak_bytes = planned_peak_bytes(program, schedule)
         self._allocate()
 
     def beside(self) -> "PlacedTorch":
@@ -74,7 +74,7 @@ class PlacedTorch(Program):
         self._run[segment](self._values)
 
     def outputs(self) -> dict[str, Any]:
-        return _outputs(self._program, lambda name: self._values[self._shared[name]])
+        return named_outputs(self._program, lambda name: self._values[self._shared[name]])
 
     def output(self, name: str) -> Any:
         return _array(self._values[self._shared[dict(self._program.outputs)[name]]])
@@ -125,7 +125,7 @@ class WholeTorch(Program):
 
     def outputs(self) -> dict[str, Any]:
         found = dict(zip(self._names, self._results, strict=True))
-        return _outputs(self._program, found.__getitem__)
+        return named_outputs(self._program, found.__getitem__)
 
     def close(self) -> None:
         self._arguments, self._results = [], ()
@@ -140,7 +140,7 @@ def use_threads(number: int) -> None:
         _thread.number = number
 
 
-def _outputs(program: TorchProgram, value_of: Any) -> dict[str, Any]:
+def named_outputs(program: TorchProgram, value_of: Any) -> dict[str, Any]:
     """Outputs and, behind them, the state after the step, as arrays by label."""
     found = {label: _array(value_of(name)) for label, name in program.outputs}
     for placeholder, name in program.updates:
@@ -155,7 +155,7 @@ def _array(value: Any) -> Any:
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()
 
 
-def _peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
+def planned_peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
     """State that each device reads, and what is alive at once of what its segments make.
 
     Values that other segments read are kept to the end of the step.

@@ -6,6 +6,7 @@ a `Program`, whose segments the executor calls one by one. Nothing here knows th
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -17,19 +18,33 @@ from placement.core.schedule import Schedule
 Feeds = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class DeviceTimes:
+    """When a step's segments ran and its values were copied, as the devices themselves say.
+
+    Start and end on the clock of `time.perf_counter`, by segment, and by value and device reached.
+    """
+
+    segments: Mapping[int, tuple[float, float]]
+    copies: Mapping[tuple[str, str], tuple[float, float]]
+
+
 class Program(ABC):
     """A schedule made ready: sessions built, buffers allocated, inputs in place.
 
-    `run(i)` computes segment i and returns when its results may be read; segments of different
-    devices may run at the same time, those that depend on each other may not. `close` frees all.
+    `run(i)` computes segment i and returns when segments that read its results may be run; when a
+    device's last one returns, all that was begun on it is over. Segments of different devices may
+    run at the same time, those that depend on each other may not. `close` frees all.
     `actual_devices` names, per device of the schedule, the provider that really computes there;
     `fallbacks` says in sentences what runs elsewhere than requested, `fallen` in which segments.
+    `tolerance` is what float32 outputs may differ by: see `profiling.check.compare`.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
     fallbacks: tuple[str, ...] = ()
     fallen: tuple[int, ...] = ()
     peak_bytes: Mapping[str, int] = MappingProxyType({})
+    tolerance: tuple[float, float] = (1e-4, 1e-6)
 
     @abstractmethod
     def run(self, segment: int) -> None:
@@ -42,6 +57,10 @@ class Program(ABC):
     def output(self, name: str) -> Any:
         """One of the outputs, without making all of them."""
         return self.outputs()[name]
+
+    def device_times(self) -> DeviceTimes | None:
+        """Times of the last step, asked after it; None where the caller's clock knows them."""
+        return None
 
     def feed(self, number: int) -> None:
         """Take the inputs of this number for the steps to come; for programs of `open_ring`."""

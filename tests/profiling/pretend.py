@@ -1,0 +1,97 @@
+"""An accelerator that is none: a memory of its own, and queues that work late, on other threads.
+
+Its tensors are the CPU's, but no table holds another's, and nothing is there before a queue has
+come to it; so a copy or a wait that is missing gives a value that is missing or wrong.
+"""
+
+import queue
+import threading
+import time
+
+import torch
+
+from placement.core.machine import Device, Machine
+from profiling.backends._torch_streams import Mark, Place, Queue
+from profiling.devices import nominal_links
+
+TIMEOUT_S = 60.0
+
+
+class LateMark(Mark):
+    def __init__(self, owner):
+        self._owner, self._reached, self._time_s = owner, threading.Event(), 0.0
+
+    def reach(self):
+        self._time_s = time.perf_counter()
+        self._reached.set()
+
+    def wait(self):
+        assert self._reached.wait(TIMEOUT_S), "a mark was never reached"
+        if self._owner.error is not None:
+            raise self._owner.error
+
+    @property
+    def time_s(self):
+        assert self._reached.is_set(), "a time was asked for before the mark was reached"
+        return self._time_s
+
+
+class Late(Queue):
+    def __init__(self, delay_s):
+        self.error, self._delay_s, self._items = None, delay_s, queue.SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def call(self, work):
+        self._items.put((work, self._delay_s))
+
+    def mark(self):
+        mark = LateMark(self)
+        self._items.put((mark.reach, 0.0))
+        return mark
+
+    def after(self, mark):
+        self._items.put((mark.wait, 0.0))
+
+    def _work(self):
+        while True:
+            item, delay_s = self._items.get()
+            time.sleep(delay_s)
+            try:
+                item()
+            except Exception as error:
+                self.error = self.error or error
+
+
+class Pretend(Place):
+    """Copies or segments come late, as asked; values that were copied are counted."""
+
+    def __init__(self, compute_s=0.0, copy_s=0.0):
+        self.device = torch.device("cpu")
+        self.compute, self.inbound, self.outbound = Late(compute_s), Late(copy_s), Late(copy_s)
+        self.taken = self.given = 0
+
+    def take(self, value):
+        self.taken += 1
+        return value.clone()
+
+    def give(self, value):
+        self.given += 1
+        return value.clone()
+
+
+def with_pretended(machine, number=2, **about):
+    """The machine and that many accelerators "pretend:N"."""
+    more = tuple(
+        Device(
+            f"pretend:{i}",
+            "gpu",
+            "torch",
+            "pretend",
+            flops_per_s=1e12,
+            memory_bytes_per_s=1e11,
+            **about,
+        )
+        for i in range(number)
+    )
+    devices = (*machine.devices, *more)
+    return Machine("pretended", devices, nominal_links(devices), machine.libraries)

@@ -1,0 +1,252 @@
+"""PyTorch programs across memories, on accelerators that only pretend: copies, waits, state."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import placement as pl
+from placement.loaders._torch_source import Where, functions
+from profiling import backends
+from profiling.backends import _torch_instead, _torch_memories
+from profiling.backends._torch_instead import ELSEWHERE
+from profiling.execute import execute
+from tests.loaders.test_torch import Net
+from tests.profiling.pretend import Late, Pretend, with_pretended
+from tests.profiling.test_torch import Classifier, lanes, run_once, schedules
+
+STEPS = 3
+# What is slow decides what a missing wait would let overtake it.
+SPEEDS = {"slow copies": {"copy_s": 0.002}, "slow computing": {"compute_s": 0.004}}
+
+
+@pytest.fixture(params=SPEEDS)
+def pretended(request, monkeypatch):
+    """Devices "pretend:N", each with a place of its own."""
+    places = {}
+
+    def place_of(provider, name):
+        assert provider == "pretend"
+        return places.setdefault(name, Pretend(**SPEEDS[request.param]))
+
+    monkeypatch.setattr(_torch_memories, "place_of", place_of)
+    return places
+
+
+def network(kind):
+    torch.manual_seed(0)
+    if kind == "inference":
+        return pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
+    return pl.from_torch(
+        Classifier(),
+        (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,))),
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(torch.randint(0, 4, (4,)),),
+        optimizer="adam",
+    )
+
+
+def trained(program, num_segments):
+    """Outputs of several steps, each from what the one before made."""
+    found = []
+    for number in range(STEPS):
+        if number:
+            program.advance()
+        for segment in range(num_segments):
+            program.run(segment)
+        found.append(program.outputs())
+    return found
+
+
+def opened(kind, number):
+    """Random placements over lanes and accelerators, and what they should give."""
+    model = network(kind)
+    machine = with_pretended(lanes(model))
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
+    for schedule in schedules(model, machine, number):
+        yield compiled, schedule, feeds, expected
+
+
+def differences(found, expected):
+    return [
+        name
+        for got, wanted in zip(found, expected, strict=True)
+        for name in wanted
+        if not np.array_equal(got[name], wanted[name])
+    ]
+
+
+@pytest.mark.parametrize("kind", ["inference", "training"])
+def test_across_memories_like_unplaced_to_the_bit(kind, pretended):
+    for compiled, schedule, feeds, expected in opened(kind, 3):
+        program = compiled.open(schedule, feeds)
+        found = trained(program, len(schedule.segments))
+        assert list(found[0]) == list(expected[0])
+        assert not differences(found, expected), schedule
+        assert {s.device for s in schedule.segments} == {*program.actual_devices}
+        program.close()
+    assert all(place.taken for place in pretended.values()) and len(pretended) == 2
+
+
+def test_whoever_leaves_out_a_copy_is_found_out(pretended, monkeypatch):
+    compiled, schedule, feeds, expected = next(opened("training", 1))
+    whole = compiled.open(schedule, feeds)
+    moves = list(dict.fromkeys(m for sent in whole._moves.sends for m in sent))
+    send = _torch_memories.SpreadTorch._send
+    assert len(moves) > 5
+    for left_out in moves[:: len(moves) // 4]:
+
+        def without(self, move, made=None, left_out=left_out):
+            send(self, move, made)
+            if move == left_out:
+                slot = self._shared[move.value]
+                self._marks[move][1].wait()
+                self._tables[move.dst][slot] = None
+
+        monkeypatch.setattr(_torch_memories.SpreadTorch, "_send", without)
+        for place in list(pretended):
+            pretended.pop(place)
+        with pytest.raises((TypeError, RuntimeError, AttributeError, AssertionError)):
+            found = trained(compiled.open(schedule, feeds), len(schedule.segments))
+            assert not differences(found, expected)
+
+
+def test_whoever_does_not_wait_is_found_out(pretended, monkeypatch):
+    monkeypatch.setattr(Late, "after", lambda self, mark: None)
+    compiled, schedule, feeds, expected = next(opened("training", 1))
+    with pytest.raises((TypeError, RuntimeError, AttributeError, AssertionError)):
+        found = trained(compiled.open(schedule, feeds), len(schedule.segments))
+        assert not differences(found, expected)
+
+
+def test_a_live_run_tells_the_times_of_the_devices(pretended):
+    """Lanes in threads; a span starts when what it reads has arrived, as the device saw it."""
+    model = network("training")
+    machine = with_pretended(lanes(model), 1)
+    problem = pl.make_problem(model, machine)
+    placement = problem.placement_of(np.arange(problem.num_units) % 3)
+    schedule = pl.simulate(problem, placement).schedule
+    events = []
+    run = execute(
+        problem, schedule, model=model, steps=2, warmup=1, emit=events.append, baselines=False
+    )
+    assert run.outputs_match and run.max_abs_diff == 0
+    assert run.requested_devices["pretend:0"] == "pretend"
+    assert run.actual_devices["pretend:0"] == "cpu"
+    spans = run.timeline.spans
+    crossed = [s for s in spans if s.kind == "transfer" and "pretend:0" in s.device]
+    assert crossed and all(0 <= s.start_s <= s.end_s <= run.timeline.step_s for s in crossed)
+    assert sum(s.duration_s for s in crossed) > 0
+    for span in spans:
+        assert all(spans[i].end_s <= span.start_s + 1e-9 for i in span.after), span
+
+
+def test_inputs_change_between_the_samples_of_a_pipeline(pretended):
+    model = network("inference")
+    machine = with_pretended(lanes(model), 1)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = [compiled.feeds(seed, {}) for seed in range(3)]
+    (schedule,) = schedules(model, machine, 1)
+    ring = compiled.open_ring(schedule, feeds, 2)
+    for number in (0, 1, 2, 0):
+        program = ring[number % 2]
+        program.feed(number)
+        found = run_once(program, schedule)
+        whole = compiled.unplaced(machine.devices[0], feeds[number])
+        whole.run(0)
+        assert not differences([found], [whole.outputs()])
+
+
+def test_another_placement_takes_over_the_state(pretended):
+    model = network("training")
+    machine = with_pretended(lanes(model))
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    whole = compiled.unplaced(machine.devices[0], feeds)
+    program = None
+    for schedule in schedules(model, machine, STEPS):
+        before, program = program, compiled.open(schedule, feeds)
+        if before is not None:
+            before.advance()
+            program.take_state(before.state())
+            before.close()
+            whole.advance()
+        found = run_once(program, schedule)
+        whole.run(0)
+        assert not differences([found], [whole.outputs()])
+
+
+def test_the_unplaced_model_on_an_accelerator(pretended):
+    model = network("training")
+    machine = with_pretended(lanes(model), 1)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    there = compiled.unplaced(machine.devices[-1], feeds)
+    expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
+    assert not differences(trained(there, 1), expected)
+    assert pretended["pretend:0"].given > 0
+
+
+class Maker(nn.Module):
+    """Makes tensors on the device that it was captured on, and names that device."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 8)
+
+    def forward(self, word):
+        where = torch.arange(word.shape[1], device=word.device)
+        mask = torch.full((4, 4), float("-inf"), device=word.device).triu(1)
+        seen = self.words(word) + where[None, :, None] + torch.zeros(8, dtype=torch.bfloat16)
+        return torch.softmax(mask + seen @ seen.mT, -1), word > 3
+
+
+def everywhere(model, device, instead=ELSEWHERE):
+    """The shared values of a program that runs op by op on one device."""
+    program = model.executable
+    names = [(k.name,) for k in program.kernels]
+    run, shared = functions(program, names, [Where(device, instead)] * len(names))
+    table = [None] * len(shared)
+    for name in (*program.inputs, *program.state):
+        value = program.nodes[name].meta["val"]
+        is_tensor = isinstance(value, torch.Tensor)
+        table[shared[name]] = torch.empty_like(value, device=device) if is_tensor else value
+    for function in run:
+        function(table)
+    return {name: table[slot] for name, slot in shared.items()}
+
+
+@pytest.mark.parametrize("name", ["maker", "alexnet:training", "rnnlm"])
+def test_every_value_is_made_where_its_segment_runs(name):
+    """Under the device "meta" nothing is computed, and mixing it with the CPU is an error."""
+    sizes = {"alexnet:training": {"size": 67}, "rnnlm": {"batch": 2, "length": 3}}
+    model = (
+        pl.from_torch(Maker(), torch.zeros(2, 4, dtype=torch.long))
+        if name == "maker"
+        else pl.load(name, sizes[name])
+    )
+    values = everywhere(model, torch.device("meta"))
+    kinds = {v.device.type for v in values.values() if isinstance(v, torch.Tensor)}
+    assert kinds == {"meta"}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_like_the_one_of_the_cpu(causal):
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 3, 5, 8) for _ in range(3))
+    grad, mask = torch.randn(2, 3, 5, 8), None if causal else torch.randn(2, 1, 5, 5)
+    aten = torch.ops.aten
+    forward = aten._scaled_dot_product_flash_attention_for_cpu
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+    out, sums = forward(query, key, value, 0.0, causal, attn_mask=mask)
+    found = _torch_instead.attention(query, key, value, 0.0, causal, attn_mask=mask)
+    assert torch.allclose(found[0], out, atol=1e-5) and torch.allclose(found[1], sums, atol=1e-5)
+    rest = (grad, query, key, value, out, sums, 0.0, causal)
+    expected = backward(*rest, attn_mask=mask)
+    for ours, theirs in zip(
+        _torch_instead.attention_backward(*rest, attn_mask=mask), expected, strict=True
+    ):
+        assert torch.allclose(ours, theirs, atol=1e-5)

@@ -8,7 +8,7 @@ import numpy as np
 
 # By dtype: the part of a number, and of the largest of its output, that it may differ by. For
 # half precision two units and one in the last place; 1e-4 is less than it can tell apart.
-_DEFAULT = (1e-4, 1e-6)
+DEFAULT = (1e-4, 1e-6)
 _TOLERANCES = {"float16": (2**-9, 2**-10), "bfloat16": (2**-6, 2**-7)}
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +25,7 @@ class Comparison:
 def compare(
     expected: Mapping[str, Any],
     actual: Mapping[str, Any],
-    tolerance: tuple[float, float] = _DEFAULT,
+    tolerance: tuple[float, float] = DEFAULT,
 ) -> Comparison:
     """Compare outputs by name; NaN equals NaN, infinities equal themselves.
 

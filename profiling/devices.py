@@ -1,7 +1,8 @@
 """What this computer computes with, as a `Machine`; machine presets and files; who is not here.
 
 The CPU is one device or is split into lanes with cores of their own. Every other execution provider
-of the installed onnxruntime is a device too. Arithmetic and memory speeds are nominal (they serve
+of the installed onnxruntime is a device too, or for PyTorch models every accelerator that PyTorch
+can use (`for_runtime`). Arithmetic and memory speeds are nominal (they serve
 estimates only), and so are the links until `profiling.links` has measured them.
 """
 
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from placement.core.machine import Device, Link, Machine, machine_from_json
+from profiling.accelerators import why_none
 from profiling.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
 from profiling.providers import NOMINAL, providers
 
@@ -84,12 +86,21 @@ def for_runtime(machine: Machine, runtime: str) -> Machine:
     )
     local = machine.name == "local"
     others = tuple(d for d in backend.devices() if not d.on_host) if local else ()
-    kept = () if local else tuple(d for d in machine.devices if not _is_cpu(d))
+    known = {d.name: d for d in backend.devices()}
+    kept = () if local else tuple(_same(d, known) for d in machine.devices if not _is_cpu(d))
     devices = (*lanes, *others, *kept)
     if not lanes:
         return machine
     links = nominal_links(devices) if others or local else machine.links
     return replace(machine, devices=devices, links=links, libraries=backend.libraries())
+
+
+def _same(device: Device, known: dict[str, Device]) -> Device:
+    """A device as the other runtime has it, with the memory that was stated, if it has it."""
+    if device.name not in known:
+        return device
+    other = known[device.name]
+    return replace(other, memory_bytes=device.memory_bytes or other.memory_bytes)
 
 
 def presets() -> dict[str, str]:
@@ -236,6 +247,8 @@ def _why_missing(device: Device, here: dict[str, Device], cores: tuple[int, ...]
     if device.runtime != "onnxruntime":
         here = {d.name: d for d in backends.get(device.runtime).devices()}
     found = here.get(device.name)
+    if device.runtime == "torch" and found is None:
+        return why_none()
     if found is None or found.provider != device.provider:
         return f"this computer has no {device.provider or device.name} that works"
     if device.label and device.label != found.label:

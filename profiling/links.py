@@ -2,9 +2,10 @@
 
 Lanes of one CPU share memory, so nothing is copied: what a transfer costs there is the hand-over
 from one pinned thread to another (through a lock, as in a live run) plus what reading another
-core's data takes beyond reading one's own. Devices with memory of their own are timed by calls of
-one trivial op on values in host memory: the slope over the size is a copy there and a copy back,
-the constant part is the call's own cost and belongs to the profile.
+core's data takes beyond reading one's own. Devices with memory of their own are timed by copies
+where their runtime makes them one by one (PyTorch), latency and bandwidth both. ONNX Runtime's are
+timed by calls of one trivial op on values in host memory: the slope over the size is a copy there
+and a copy back, the constant part is the call's own cost and belongs to the profile.
 """
 
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from placement.core.machine import Device, Link, Machine
+from profiling import backends
 from profiling.devices import missing_devices
 from profiling.lanes import pin
 from profiling.measure import measure
@@ -52,6 +54,10 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     stated = {(link.src, link.dst): link for link in machine.links}
     for device in (d for d in present if not d.on_host):
         report(f"measuring copies to and from {device.name}")
+        told = _told(device, present)
+        measured |= told
+        if told:
+            continue
         s_per_byte = _copy_s_per_byte(device)
         if s_per_byte is None:
             continue
@@ -67,6 +73,23 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
         for ends, link in stated.items()
     )
     return replace(machine, links=links, note=MEASURED_NOTE)
+
+
+def _told(device: Device, present: Sequence[Device]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Links to and from a device whose runtime times single copies: one host lane for all."""
+    backend, found = backends.get(device.runtime), {}
+    host = next((d for d in present if d.on_host), None)
+    away = [d for d in present if not d.on_host and d.runtime == device.runtime and d != device]
+    for other in (*away, *([host] if host is not None else [])):
+        for src, dst in ((device, other), (other, device)):
+            seconds = backend.copy_seconds(src, dst, SIZES)
+            if seconds is None:
+                return {}
+            found[src.name, dst.name] = fit(SIZES, seconds)
+    for lane in (d for d in present if host is not None and d.on_host and d != host):
+        found[device.name, lane.name] = found[device.name, host.name]
+        found[lane.name, device.name] = found[host.name, device.name]
+    return found
 
 
 def fit(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
@@ -215,7 +238,7 @@ def _through_host(
     for a in devices:
         for b in devices:
             host = next((h.name for h in lanes), None)
-            if a is b or host is None:
+            if a is b or host is None or (a.name, b.name) in measured:
                 continue
             legs = (measured.get((a.name, host)), measured.get((host, b.name)))
             if legs[0] and legs[1]:

@@ -23,7 +23,7 @@ from placement.core.model import Model
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
-from profiling.alone import baseline_s, release
+from profiling.alone import baseline_s, release, safe_step
 from profiling.backends.base import Compiled, Program
 from profiling.lanes import Lane, Lanes
 from profiling.links import measure_links
@@ -118,7 +118,7 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     nums = (len(names), 1, 1)
     lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
     try:
-        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, len(names))
+        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, len(names))
         fallen = programs[0].fallen
     finally:
         release(programs, lanes)
@@ -132,10 +132,15 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
     return Measured(compute_s, spread, inside_s + gap_s, float(np.median(unplaced_s)))
 
 
-def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _timed(
+    lanes: Sequence[Lanes], programs: Sequence[Program], num_kernels: int
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
     for _ in range(WARMUP):
-        taken_s = sum(lane.step(TIMEOUT_S).seconds for lane in lanes)
+        taken_s = sum(
+            safe_step(lane, program, TIMEOUT_S).seconds
+            for lane, program in zip(lanes, programs, strict=True)
+        )
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
     times_s, whole_s, unplaced_s = (
         np.empty((rounds, num_kernels)),
@@ -144,7 +149,7 @@ def _timed(lanes: Sequence[Lanes], num_kernels: int) -> tuple[Floats, Floats, Fl
     )
     gaps_s = np.empty((rounds, num_kernels - 1))
     for i in range(rounds):
-        step = lanes[0].step(TIMEOUT_S)
+        step = safe_step(lanes[0], programs[0], TIMEOUT_S)
         start_s, end_s = np.array(step.start_s), np.array(step.end_s)
         times_s[i] = end_s - start_s
         gaps_s[i] = start_s[1:] - end_s[:-1]

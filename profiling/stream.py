@@ -101,7 +101,8 @@ def stream(
     except BaseException:
         release(made.programs, [])
         raise
-    outputs = Outputs(expected, comparable=not compiled.random_ops)
+    tolerance = made.programs[0].tolerance
+    outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
     lanes = lanes_of(problem, made.schedule, lower(problem, made.schedule))
     flow = Flow(made, lanes, outputs, warmup, samples, emit, stop, timeout_s)
     try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from profiling.check import compare
+from profiling.check import DEFAULT, compare
 
 # Outputs wait up to this size to be compared when the stream is over.
 MOST_BYTES = 256 * 2**20
@@ -20,8 +20,15 @@ class Outputs:
     None where nothing can be compared.
     """
 
-    def __init__(self, expected: Sequence[Mapping[str, Any]], *, comparable: bool = True) -> None:
+    def __init__(
+        self,
+        expected: Sequence[Mapping[str, Any]],
+        *,
+        comparable: bool = True,
+        tolerance: tuple[float, float] = DEFAULT,
+    ) -> None:
         self._expected, self._comparable = expected, comparable
+        self._tolerance = tolerance
         self._held: list[tuple[int, dict[str, Any]]] = []
         self._held_bytes = 0
         self.match: bool | None = True if comparable else None
@@ -40,7 +47,7 @@ class Outputs:
         """Compare all that is kept, and let go of it."""
         for number, outputs in self._held:
             if not same_bits(self._expected[number], outputs):
-                found = compare(self._expected[number], outputs)
+                found = compare(self._expected[number], outputs, self._tolerance)
                 self.bit_equal = False
                 self.match = bool(self.match) and found.match
                 self.max_abs_diff = max(self.max_abs_diff or 0.0, found.max_abs_diff)
@@ -51,10 +58,13 @@ class Outputs:
         """How many of the expected outputs differ enough for a mix-up to be noticed."""
         different: list[Mapping[str, Any]] = []
         for one in self._expected if self._comparable else ():
-            alike = same_bits if self.bit_equal else _close
+            alike = same_bits if self.bit_equal else self._close
             if not any(alike(one, other) for other in different):
                 different.append(one)
         return len(different)
+
+    def _close(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+        return compare(a, b, self._tolerance).match
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -68,10 +78,6 @@ def same_bits(a: Any, b: Any) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     return bool((a == b).all()) if a.dtype.hasobject else a.tobytes() == b.tobytes()
-
-
-def _close(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    return compare(a, b).match
 
 
 def _num_bytes(value: Any) -> int:

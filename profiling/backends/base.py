@@ -14,6 +14,7 @@ from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
+from profiling.check import DEFAULT
 
 Feeds = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ class Program(ABC):
     fallbacks: tuple[str, ...] = ()
     fallen: tuple[int, ...] = ()
     peak_bytes: Mapping[str, int] = MappingProxyType({})
-    tolerance: tuple[float, float] = (1e-4, 1e-6)
+    tolerance: tuple[float, float] = DEFAULT
 
     @abstractmethod
     def run(self, segment: int) -> None:
@@ -138,6 +139,12 @@ class Backend(ABC):
     @abstractmethod
     def libraries(self) -> tuple[tuple[str, str], ...]:
         """(library, version) pairs whose change makes measured numbers stale."""
+
+    def copy_seconds(
+        self, src: Device, dst: Device, sizes: Sequence[int]
+    ) -> Sequence[float] | None:
+        """Seconds by size of a copy from one device to another; None where nobody can tell."""
+        return None
 
     def dedicate(self, machine: Machine) -> None:  # noqa: B027
         """Tell the runtime that this process serves one machine only; called before all else."""

@@ -1,11 +1,13 @@
-"""PyTorch on CPU lanes; what else the installed build reaches is not a device here yet."""
+"""PyTorch: CPU lanes and every accelerator that the installed build can use here."""
 
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
+from profiling.accelerators import accelerators
 from profiling.backends.base import Backend, Compiled
 from profiling.cores import cpu_model, host_memory_bytes, usable_cores
 
@@ -27,15 +29,22 @@ class Torch(Backend):
     def devices(self) -> tuple[Device, ...]:
         cores = usable_cores()
         memory_bytes = host_memory_bytes()
-        return (
-            Device("cpu:0", "cpu", self.name, CPU, memory_bytes, len(cores), label=cpu_model()),
-        )
+        label = cpu_model()
+        cpu = Device("cpu:0", "cpu", self.name, CPU, memory_bytes, len(cores), label=label)
+        return (cpu, *accelerators())
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
         try:
             return (("torch", version("torch")),)
         except PackageNotFoundError:
             return ()
+
+    def copy_seconds(
+        self, src: Device, dst: Device, sizes: Sequence[int]
+    ) -> Sequence[float] | None:
+        from profiling.backends._torch_links import copy_seconds
+
+        return copy_seconds(src, dst, sizes)
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
         from profiling.backends._torch_compile import TorchCompiled

@@ -11,6 +11,9 @@ import time
 import torch
 
 from placement.core.machine import Device, Machine
+from placement.loaders._torch_source import Where, functions
+from profiling.backends._torch_instead import ELSEWHERE
+from profiling.backends._torch_run import use_threads
 from profiling.backends._torch_streams import Mark, Place, Queue
 from profiling.devices import nominal_links
 
@@ -38,11 +41,11 @@ class LateMark(Mark):
 
 class Late(Queue):
     def __init__(self, delay_s):
-        self.error, self._delay_s, self._items = None, delay_s, queue.SimpleQueue()
+        self.error, self.delay_s, self._items = None, delay_s, queue.SimpleQueue()
         threading.Thread(target=self._work, daemon=True).start()
 
     def call(self, work):
-        self._items.put((work, self._delay_s))
+        self._items.put((work, self.delay_s))
 
     def mark(self):
         mark = LateMark(self)
@@ -53,6 +56,7 @@ class Late(Queue):
         self._items.put((mark.wait, 0.0))
 
     def _work(self):
+        use_threads(1)  # sums in the order of the lanes'
         while True:
             item, delay_s = self._items.get()
             time.sleep(delay_s)
@@ -95,3 +99,19 @@ def with_pretended(machine, number=2, **about):
     )
     devices = (*machine.devices, *more)
     return Machine("pretended", devices, nominal_links(devices), machine.libraries)
+
+
+def everywhere(model, device):
+    """The shared values of a program that runs op by op on one device."""
+    program = model.executable
+    names = [(k.name,) for k in program.kernels]
+    run, shared = functions(program, names, [Where(device, ELSEWHERE)] * len(names))
+    table = [None] * len(shared)
+    for name in (*program.inputs, *program.state):
+        value = program.nodes[name].meta["val"]
+        if isinstance(value, torch.Tensor):
+            value = torch.empty(tuple(value.shape), dtype=value.dtype, device=device)
+        table[shared[name]] = value
+    for function in run:
+        function(table)
+    return {name: table[slot] for name, slot in shared.items()}

@@ -123,7 +123,8 @@ def test_the_command_line_says_that_a_gpu_is_absent(tmp_path, monkeypatch, capsy
     path = tmp_path / "mine.json"
     path.write_text(machine_to_text(machine))
     model = ["alexnet", "--dim", "size=67", "--machine", str(path)]
-    assert main(["run", *model, "--placer", "single", "--analytic"]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", *model, "--placer", "single", "--analytic"])
     said = capsys.readouterr().err
     assert "cuda:0" in said and "not on this computer" in said and "Traceback" not in said
 

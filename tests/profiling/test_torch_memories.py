@@ -6,13 +6,13 @@ import torch
 from torch import nn
 
 import placement as pl
-from placement.loaders._torch_source import Where, functions
-from profiling import backends
-from profiling.backends import _torch_instead, _torch_memories
-from profiling.backends._torch_instead import ELSEWHERE
+from placement.core.machine import Machine
+from profiling import backends, links, ops
+from profiling.backends import _torch_instead, _torch_links, _torch_memories
+from profiling.devices import local_machine
 from profiling.execute import execute
 from tests.loaders.test_torch import Net
-from tests.profiling.pretend import Late, Pretend, with_pretended
+from tests.profiling.pretend import Late, Pretend, everywhere, with_pretended
 from tests.profiling.test_torch import Classifier, lanes, run_once, schedules
 
 STEPS = 3
@@ -204,33 +204,12 @@ class Maker(nn.Module):
         return torch.softmax(mask + seen @ seen.mT, -1), word > 3
 
 
-def everywhere(model, device, instead=ELSEWHERE):
-    """The shared values of a program that runs op by op on one device."""
-    program = model.executable
-    names = [(k.name,) for k in program.kernels]
-    run, shared = functions(program, names, [Where(device, instead)] * len(names))
-    table = [None] * len(shared)
-    for name in (*program.inputs, *program.state):
-        value = program.nodes[name].meta["val"]
-        is_tensor = isinstance(value, torch.Tensor)
-        table[shared[name]] = torch.empty_like(value, device=device) if is_tensor else value
-    for function in run:
-        function(table)
-    return {name: table[slot] for name, slot in shared.items()}
-
-
-@pytest.mark.parametrize("name", ["maker", "alexnet:training", "rnnlm"])
-def test_every_value_is_made_where_its_segment_runs(name):
+def test_every_value_is_made_where_its_segment_runs():
     """Under the device "meta" nothing is computed, and mixing it with the CPU is an error."""
-    sizes = {"alexnet:training": {"size": 67}, "rnnlm": {"batch": 2, "length": 3}}
-    model = (
-        pl.from_torch(Maker(), torch.zeros(2, 4, dtype=torch.long))
-        if name == "maker"
-        else pl.load(name, sizes[name])
-    )
+    model = pl.from_torch(Maker(), torch.zeros(2, 4, dtype=torch.long))
     values = everywhere(model, torch.device("meta"))
-    kinds = {v.device.type for v in values.values() if isinstance(v, torch.Tensor)}
-    assert kinds == {"meta"}
+    assert {v.device.type for v in values.values()} == {"meta"}
+    assert torch.bool in {v.dtype for v in values.values()}
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -250,3 +229,19 @@ def test_attention_like_the_one_of_the_cpu(causal):
         _torch_instead.attention_backward(*rest, attn_mask=mask), expected, strict=True
     ):
         assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_a_profile_has_the_times_of_every_device(pretended, monkeypatch):
+    """Kernels one by one, copies, and the model on each device alone."""
+    monkeypatch.setattr(links, "missing_devices", lambda machine: ())
+    monkeypatch.setattr(links, "SIZES", (1024, 65536))
+    monkeypatch.setattr(_torch_links, "place_of", _torch_memories.place_of)
+    monkeypatch.setattr(ops, "BUDGET_S", 0.0)
+    model = network("inference")
+    whole = pl.machine_for(model, local_machine(1))
+    machine = with_pretended(Machine("one", whole.devices[:1]), 1)
+    found = ops.profile(model, machine)
+    assert found.coverage == 1.0 and all(s > 0 for s in found.step_s)
+    assert {k.src for k in found.machine.links} == {"cpu:0", "pretend:0"}
+    late_s = pretended["pretend:0"].compute.delay_s
+    assert found.call_s[1] + min(row[1] for row in found.compute_s) >= late_s

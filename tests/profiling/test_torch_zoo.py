@@ -1,11 +1,18 @@
 """Every network of the zoo, trained for three placed steps, is the graph unplaced to the bit."""
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 
 import placement as pl
 from placement import loaders
 from profiling import backends
+from profiling.backends import _torch_memories
+from profiling.check import compare
+from tests.profiling.pretend import Pretend, everywhere, with_pretended
 from tests.profiling.test_torch import lanes, schedules
 
 # Small inputs, where the network allows; the ops are those of the large ones but for the
@@ -22,10 +29,15 @@ NETWORKS = [s.name for s in loaders.samples() if s.name.endswith(":training")]
 STEPS = 3
 
 
+@functools.cache
+def small(name):
+    return pl.load(name, SMALL[name.partition(":")[0]])
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_placed_training_is_unplaced_training(name):
     network = name.partition(":")[0]
-    model = pl.load(name, SMALL[network])
+    model = small(name)
     if "length" not in SMALL[network]:
         listed = {sample.name: sample.num_ops for sample in loaders.samples()}
         assert len(model.graph.ops) == listed[name]
@@ -52,3 +64,47 @@ def advanced(program, num_segments):
         for segment in range(num_segments):
             program.run(segment)
     return program.outputs()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_across_accelerators_that_pretend(name, monkeypatch):
+    places = {}
+    monkeypatch.setattr(
+        _torch_memories, "place_of", lambda _, device: places.setdefault(device, Pretend())
+    )
+    model = small(name)
+    machine = with_pretended(lanes(model))
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    expected = advanced(compiled.unplaced(machine.devices[0], feeds), 1)
+    (schedule,) = schedules(model, machine, 1)
+    program = compiled.open(schedule, feeds)
+    found = advanced(program, len(schedule.segments))
+    # A copy lies in memory in order, what it is of need not: matrices are summed in another order.
+    compared = compare(expected, found)
+    assert compared.match, f"{name}: {compared}"
+    assert compared.max_abs_diff < 1e-6
+    assert all(place.taken and place.given for place in places.values()) and len(places) == 2
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_value_is_made_where_its_segment_runs(name):
+    """Under the device "meta" nothing is computed, and mixing it with the CPU is an error."""
+    values = everywhere(small(name), torch.device("meta"))
+    kinds = {v.device.type for v in values.values() if isinstance(v, torch.Tensor)}
+    assert kinds == {"meta"}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gpus_that_are_not_here_run_on_a_virtual_clock(name):
+    gpus = pl.machine("pcie-4gpu")
+    machine = replace(gpus, devices=tuple(replace(d, runtime="null") for d in gpus.devices))
+    model = small(name)
+    problem = pl.make_problem(model, machine)
+    placed = pl.place(problem, "round_robin")
+    predicted, measured = pl.run(model, problem, placed.placement, steps=2)
+    assert measured.timeline.origin == "emulated" and measured.outputs_match is None
+    assert {*measured.actual_devices.values()} == {"virtual clock"}
+    assert measured.step_s == (predicted.timeline.step_s,) * 2
+    used = {s.device for s in measured.timeline.spans if s.kind == "compute"}
+    assert {"cuda:0", "cuda:1", "cuda:2", "cuda:3"} <= used

@@ -86,9 +86,10 @@ def _told(device: Device, present: Sequence[Device]) -> dict[tuple[str, str], tu
             if seconds is None:
                 return {}
             found[src.name, dst.name] = fit(SIZES, seconds)
-    for lane in (d for d in present if host is not None and d.on_host and d != host):
-        found[device.name, lane.name] = found[device.name, host.name]
-        found[lane.name, device.name] = found[host.name, device.name]
+    if host is not None:
+        for lane in (d for d in present if d.on_host):
+            found[device.name, lane.name] = found[device.name, host.name]
+            found[lane.name, device.name] = found[host.name, device.name]
     return found
 
 

@@ -18,7 +18,7 @@ from placement.loaders._torch_program import TorchProgram
 from placement.loaders._torch_source import Where, functions
 from profiling.backends._torch_instead import ELSEWHERE, ON_HOST
 from profiling.backends._torch_moves import HOST, Move, moves_of
-from profiling.backends._torch_run import named_outputs, planned_peak_bytes, use_threads
+from profiling.backends._torch_run import as_array, named_outputs, planned_peak_bytes, use_threads
 from profiling.backends._torch_streams import HOST as HOST_PLACE
 from profiling.backends._torch_streams import Mark, Place, copied, place_of, queue_between
 from profiling.backends.base import DeviceTimes, Program
@@ -163,6 +163,9 @@ class SpreadTorch(Program):
 
     def outputs(self) -> dict[str, Any]:
         return named_outputs(self._program, self._output)
+
+    def output(self, name: str) -> Any:
+        return as_array(self._output(dict(self._program.outputs)[name]))
 
     def _output(self, name: str) -> Any:
         if name in self._handed_out:

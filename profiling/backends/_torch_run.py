@@ -77,7 +77,7 @@ class PlacedTorch(Program):
         return named_outputs(self._program, lambda name: self._values[self._shared[name]])
 
     def output(self, name: str) -> Any:
-        return _array(self._values[self._shared[dict(self._program.outputs)[name]]])
+        return as_array(self._values[self._shared[dict(self._program.outputs)[name]]])
 
     def close(self) -> None:
         self._values = []
@@ -142,13 +142,13 @@ def use_threads(number: int) -> None:
 
 def named_outputs(program: TorchProgram, value_of: Any) -> dict[str, Any]:
     """Outputs and, behind them, the state after the step, as arrays by label."""
-    found = {label: _array(value_of(name)) for label, name in program.outputs}
+    found = {label: as_array(value_of(name)) for label, name in program.outputs}
     for placeholder, name in program.updates:
-        found[program.labels.get(placeholder, placeholder)] = _array(value_of(name))
+        found[program.labels.get(placeholder, placeholder)] = as_array(value_of(name))
     return found
 
 
-def _array(value: Any) -> Any:
+def as_array(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     value = value.detach().cpu()

@@ -192,7 +192,7 @@ class Streams(Place):
 
     def host_s(self, event: Any) -> float:
         """When an event behind the anchor was, on the host's clock."""
-        return self._anchor_s + self._anchor.elapsed_time(event) / 1e3
+        return self._anchor_s + float(self._anchor.elapsed_time(event)) / 1e3
 
 
 class _StreamMark(Mark):

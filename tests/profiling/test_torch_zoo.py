@@ -66,7 +66,8 @@ def advanced(program, num_segments):
     return program.outputs()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+# Between them they have every op of the others.
+@pytest.mark.parametrize("name", ["nmt:training", "resnet50:training", "rnnlm:training"])
 def test_across_accelerators_that_pretend(name, monkeypatch):
     places = {}
     monkeypatch.setattr(

@@ -37,7 +37,7 @@ WARMUP = 2
 
 def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
-    from benchmarks._eager import EagerStep
+    from benchmarks._torch_eager import EagerStep
     from placement import pipeline
     from profiling.execute import compiled_for
     from profiling.measure import ratio_interval

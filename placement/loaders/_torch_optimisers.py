@@ -1,6 +1,8 @@
 """Optimisers as one op per parameter: functions of a parameter, its gradient and its own state.
 
-Same arithmetic as `torch.optim.SGD` and `torch.optim.Adam` without weight decay.
+`out` has tensors that the results may be written to: getting memory for large ones anew in every
+step costs as much as the update. Same arithmetic as `torch.optim.SGD` and `torch.optim.Adam`
+without weight decay.
 """
 
 from dataclasses import dataclass
@@ -10,15 +12,23 @@ import torch
 from torch import Tensor
 
 
-def update_sgd(param: Tensor, grad: Tensor, lr: float) -> tuple[Tensor]:
-    return (torch.add(param, grad, alpha=-lr),)
+def update_sgd(
+    param: Tensor, grad: Tensor, lr: float, *, out: tuple[Tensor | None, ...] = (None,)
+) -> tuple[Tensor]:
+    return (torch.add(param, grad, alpha=-lr, out=out[0]),)
 
 
 def update_momentum(
-    param: Tensor, grad: Tensor, velocity: Tensor, lr: float, momentum: float
+    param: Tensor,
+    grad: Tensor,
+    velocity: Tensor,
+    lr: float,
+    momentum: float,
+    *,
+    out: tuple[Tensor | None, ...] = (None, None),
 ) -> tuple[Tensor, Tensor]:
-    velocity = velocity * momentum + grad
-    return torch.add(param, velocity, alpha=-lr), velocity
+    velocity = torch.mul(velocity, momentum, out=out[1]).add_(grad)
+    return torch.add(param, velocity, alpha=-lr, out=out[0]), velocity
 
 
 def update_adam(
@@ -30,14 +40,17 @@ def update_adam(
     lr: float,
     betas: tuple[float, float],
     eps: float,
+    *,
+    out: tuple[Tensor | None, ...] = (None, None, None, None),
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Kingma and Ba, "Adam: A method for stochastic optimization", ICLR 2015."""
-    step = step + 1
-    mean = torch.lerp(mean, grad, 1.0 - betas[0])
-    square = torch.addcmul(square * betas[1], grad, grad, value=1.0 - betas[1])
+    step = torch.add(step, 1, out=out[3])
+    mean = torch.lerp(mean, grad, 1.0 - betas[0], out=out[1])
+    square = torch.mul(square, betas[1], out=out[2]).addcmul_(grad, grad, value=1.0 - betas[1])
     size = lr / (1.0 - betas[0] ** step)
-    below = (square.sqrt() / (1.0 - betas[1] ** step).sqrt()).add_(eps)
-    return param - size * (mean / below), mean, square, step
+    below = square.sqrt().div_((1.0 - betas[1] ** step).sqrt()).add_(eps)
+    change = torch.div(mean, below, out=below).mul_(size)
+    return torch.sub(param, change, out=out[0]), mean, square, step
 
 
 @dataclass(frozen=True)

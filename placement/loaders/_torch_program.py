@@ -90,6 +90,11 @@ def is_part(node: Node) -> bool:
     return node.target is getitem and isinstance(node.args[0], fx.Node)
 
 
+def is_update(node: Node) -> bool:
+    """Whether a kernel is an optimiser's update of one parameter."""
+    return bool(node.meta.get("phase") == "update" and not is_part(node))
+
+
 def num_bytes(value: object) -> int:
     """Bytes of a value, by its fake tensor; a number that is no tensor has eight."""
     if isinstance(value, torch.Tensor):

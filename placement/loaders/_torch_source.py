@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import fx
 
-from placement.loaders._torch_program import Node, TorchProgram, is_part
+from placement.loaders._torch_program import Node, TorchProgram, is_part, is_update
 
 # Takes and fills the list of values that segments share.
 Function = Callable[[list[Any]], None]
@@ -76,16 +76,24 @@ class _Table:
 
 
 def functions(
-    program: TorchProgram, segments: Sequence[Sequence[str]], wheres: Sequence[Where] = ()
+    program: TorchProgram,
+    segments: Sequence[Sequence[str]],
+    wheres: Sequence[Where] = (),
+    *,
+    reuse: bool = False,
 ) -> tuple[tuple[Function, ...], dict[str, int]]:
     """A function per segment (names of its kernels, in order), and the place of each shared value.
 
     What no other segment reads is let go as soon as its last reader is done. `wheres`, by segment,
-    says where each runs: on the CPU if nothing is said.
+    says where each runs: on the CPU if nothing is said. With `reuse` an optimiser's update writes
+    over what the list holds in the places of its results (None: anew).
     """
     wheres = wheres or [_ON_CPU] * len(segments)
     shared = shared_values(program, segments)
-    found = [_function(program, s, i, shared, wheres[i]) for i, s in enumerate(segments)]
+    found = [
+        _function(program, names, _Table(shared, wheres[i]), i, reuse)
+        for i, names in enumerate(segments)
+    ]
     return tuple(found), shared
 
 
@@ -104,17 +112,25 @@ def shared_values(program: TorchProgram, segments: Sequence[Sequence[str]]) -> d
 
 
 def _function(
-    program: TorchProgram, names: Sequence[str], number: int, shared: dict[str, int], where: Where
+    program: TorchProgram,
+    names: Sequence[str],
+    words: _Table,
+    number: int,
+    reuse: bool,
 ) -> Function:
-    words = _Table(shared, where)
-    body = "\n    ".join(lines(program, names, shared, words))
+    body = "\n    ".join(lines(program, names, words.shared, words, reuse=reuse))
     table = dict(words.table)
     exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)
     return table["segment"]  # type: ignore[no-any-return]
 
 
 def lines(
-    program: TorchProgram, names: Sequence[str], shared: Mapping[str, int], words: Words
+    program: TorchProgram,
+    names: Sequence[str],
+    shared: Mapping[str, int],
+    words: Words,
+    *,
+    reuse: bool = False,
 ) -> list[str]:
     """The lines of a function of the shared values `v` that runs these kernels, in order."""
     found: list[str] = []
@@ -127,7 +143,8 @@ def lines(
             if value.name not in here:
                 here.add(value.name)
                 found.append(f"x{place[value.name]} = {words.read(value.name)}")
-        found.append(f"x{place[kernel.name]} = {_call(words, kernel, place)}")
+        spare = _results(kernel, shared) if reuse and is_update(kernel) else ()
+        found.append(f"x{place[kernel.name]} = {_call(words, kernel, place, spare)}")
         made = {kernel.name}
         for part in _parts(kernel):
             index = words.constant(part.args[1])
@@ -159,13 +176,20 @@ def _parts(kernel: Node) -> list[Node]:
     return found
 
 
-def _call(words: Words, node: Node, place: dict[str, int]) -> str:
+def _results(update: Node, shared: Mapping[str, int]) -> list[int]:
+    """The places of an update's results, in their order."""
+    return [shared[part.name] for part in sorted(_parts(update), key=lambda part: part.args[1])]
+
+
+def _call(words: Words, node: Node, place: dict[str, int], spare: Sequence[int]) -> str:
     function = words.function(node)
     arguments = [_argument(words, value, place) for value in node.args]
     arguments += [
         words.keyword(key, _argument(words, value, place))
         for key, value in words.keywords(node).items()
     ]
+    if spare:
+        arguments.append(f"out=({', '.join(f'v[{slot}]' for slot in spare)},)")
     return f"{function}({', '.join(arguments)})"
 
 

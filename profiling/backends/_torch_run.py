@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch import fx
 
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
-from placement.loaders._torch_program import Node, TorchProgram, num_bytes
+from placement.loaders._torch_program import Node, TorchProgram, is_update, num_bytes
 from placement.loaders._torch_source import functions
 from profiling.backends.base import Program
 from profiling.cores import usable_cores
@@ -35,7 +36,7 @@ class PlacedTorch(Program):
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
         segments = [segment.kernels for segment in schedule.segments]
-        self._run, self._shared = functions(program, segments)
+        self._run, self._shared = functions(program, segments, reuse=True)
         self.actual_devices = {device.name: "cpu" for device in devices}
         self.peak_bytes = planned_peak_bytes(program, schedule)
         self._allocate()
@@ -58,9 +59,13 @@ class PlacedTorch(Program):
             self._values[self._shared[name]] = self._feeds[number][label]
 
     def advance(self) -> None:
-        new = [self._values[self._shared[node]] for _, node in self._program.updates]
-        for (held, _), value in zip(self._program.updates, new, strict=True):
-            self._values[self._shared[held]] = value
+        values = self._values
+        new = [values[self._shared[node]] for _, node in self._program.updates]
+        for (held, node), value in zip(self._program.updates, new, strict=True):
+            old = values[self._shared[held]]
+            values[self._shared[held]] = value
+            # Two tensors take turns; what the model itself holds is never written to.
+            values[self._shared[node]] = None if old is self._program.state[held] else old
 
     def state(self) -> dict[str, Any]:
         return {held: self._values[self._shared[held]] for held, _ in self._program.updates}
@@ -89,46 +94,66 @@ class WholeTorch(Program):
     def __init__(
         self, program: TorchProgram, device: Device | None, feeds: Mapping[str, Any]
     ) -> None:
-        from torch import fx
-
         self._program = program
         self._cores = len(usable_cores()) if device is None else device.cores
-        names = list(dict.fromkeys(n for _, n in (*program.outputs, *program.updates)))
-        graph = fx.Graph()
-        made: dict[Node, Node] = {}
-        for node in program.graph.nodes:
-            if node.op != "output":
-                made[node] = graph.node_copy(node, made.__getitem__)
-        graph.output(tuple(made[program.nodes[name]] for name in names))
-        self._names, self._module = names, fx.GraphModule({}, graph)
+        self._names, self._module = _whole(program)
         given = {program.labels.get(n, n): n for n in program.inputs}
         values = {given[label]: value for label, value in feeds.items()} | dict(program.state)
-        self._order = [n.name for n in program.graph.nodes if n.op == "placeholder"]
-        self._arguments = [values.get(name) for name in self._order]
+        places = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        self._arguments = {name: values.get(name) for name in places}
+        # What updates write over, behind the other arguments.
+        self._spare = dict.fromkeys((name for _, name in program.updates), None)
         self._results: tuple[Any, ...] = ()
 
     def run(self, segment: int) -> None:
         use_threads(self._cores)
-        self._results = self._module(*self._arguments)
+        self._results = self._module(*self._arguments.values(), *self._spare.values())
+        made = dict(zip(self._names, self._results, strict=True))
+        self._spare = {name: made[name] for name in self._spare}
 
     def advance(self) -> None:
         made = dict(zip(self._names, self._results, strict=True))
         for held, name in self._program.updates:
-            self._arguments[self._order.index(held)] = made[name]
+            old = self._arguments[held]
+            self._arguments[held] = made[name]
+            # Two tensors take turns; what the model itself holds is never written to.
+            self._spare[name] = None if old is self._program.state[held] else old
 
     def state(self) -> dict[str, Any]:
-        return {h: self._arguments[self._order.index(h)] for h, _ in self._program.updates}
+        return {held: self._arguments[held] for held, _ in self._program.updates}
 
     def take_state(self, state: Mapping[str, Any]) -> None:
-        for name, value in state.items():
-            self._arguments[self._order.index(name)] = value
+        self._arguments.update(state)
 
     def outputs(self) -> dict[str, Any]:
         found = dict(zip(self._names, self._results, strict=True))
         return named_outputs(self._program, found.__getitem__)
 
     def close(self) -> None:
-        self._arguments, self._results = [], ()
+        self._arguments, self._spare, self._results = {}, {}, ()
+
+
+def _whole(program: TorchProgram) -> tuple[list[str], fx.GraphModule]:
+    """A module that makes the values of these names from placeholders and what may be written to.
+
+    The latter are one more placeholder for each value that an update makes.
+    """
+    names = list(dict.fromkeys(n for _, n in (*program.outputs, *program.updates)))
+    graph = fx.Graph()
+    made: dict[Node, Node] = {}
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            made[node] = graph.node_copy(node, made.__getitem__)
+    results = dict.fromkeys(name for _, name in program.updates)
+    spare = {name: graph.placeholder(f"spare_{i}") for i, name in enumerate(results)}
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            made[node] = graph.node_copy(node, made.__getitem__)
+            if is_update(node):
+                parts = sorted(node.users, key=lambda part: part.args[1])
+                made[node].kwargs = {"out": [spare[part.name] for part in parts]}
+    graph.output(tuple(made[program.nodes[name]] for name in names))
+    return names, fx.GraphModule({}, graph)
 
 
 def use_threads(number: int) -> None:

@@ -245,3 +245,42 @@ def test_onnx_models_stay_on_onnxruntime():
     assert pl.machine_for(model, machine) is machine
     with pytest.raises(ValueError, match="cannot be run by torch; open a PyTorch model"):
         backends.usable("torch").compile(model, machine)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMISERS)
+def test_steps_leave_the_weights_of_the_model_alone(optimizer):
+    """Results are written over those of earlier steps, never over what the model holds."""
+    torch.manual_seed(0)
+    image, label = torch.rand(2, 3, 16, 16), torch.tensor([0, 1])
+    model = pl.from_torch(
+        nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(2 * 14 * 14, 4)),
+        image,
+        training=True,
+        loss=nn.functional.cross_entropy,
+        targets=(label,),
+        optimizer=optimizer,
+    )
+    before = {name: value.clone() for name, value in model.executable.state.items()}
+    machine = lanes(model)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    schedule = next(schedules(model, machine, 1))
+    for program in (compiled.open(schedule, feeds), compiled.unplaced(machine.devices[0], feeds)):
+        num_segments = len(schedule.segments) if program.actual_devices else 1
+        first = [_step(program, num_segments) for _ in range(3)]
+        for again in first[1:]:
+            for name, value in again.items():
+                assert np.array_equal(value, first[0][name])
+        losses = []
+        for _ in range(4):
+            program.advance()
+            losses.append(float(_step(program, num_segments)["loss"]))
+        assert len({float(first[0]["loss"]), *losses}) == 5
+        for name, value in before.items():
+            assert torch.equal(model.executable.state[name], value)
+
+
+def _step(program, num_segments):
+    for segment in range(num_segments):
+        program.run(segment)
+    return program.outputs()

@@ -147,7 +147,7 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
 
 def measured(now: Studio, placement: Placement) -> Timeline | None:
     """The timeline of the newest run of this very placement."""
-    job = runs.of_placement(runs.here(now), placement)
+    job = runs.of_placement(runs.made_here(now), placement)
     found = None if job is None or job.result is None else job.result.get("timeline")
     return None if found is None else timeline_from_json(found)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, frame, project_file, projects, trash, units, words
+from pages.ui import cached, choices, frame, imported, project_file, projects, trash, units, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 
@@ -190,6 +190,14 @@ def _empty() -> None:
     trash.empty()
 
 
+def _elsewhere(project: Project) -> str:
+    """What to say of placements for another computer; nothing where the model does not open."""
+    try:
+        return imported.unseen(project, Studio(project, project.settings).machine)
+    except ValueError:
+        return ""
+
+
 def _import(upload: Any) -> None:
     try:
         project = project_file.unpack(upload.getvalue(), cached.model)
@@ -198,5 +206,8 @@ def _import(upload: Any) -> None:
     else:
         told = project_file.contents(project)
         choices.say("success", f"Imported {project.settings.name!r}. {told}")
+        elsewhere = _elsewhere(project)
+        if elsewhere:
+            choices.say("info", elsewhere)
         choices.show_project(project)
     st.rerun()

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from pages.ui import fields
 from pages.ui.atomic import read_json
+from pages.ui.canvas.searching import by_regex
 from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
-from pages.ui.projects import LONGEST_NAME, Settings
+from pages.ui.fields import shown
+from pages.ui.projects import LONGEST_NAME, Project, Settings
 from pages.ui.rules import MAX_RULES
 from pages.ui.shelf import machine_key
 from placement import loaders
@@ -16,11 +20,14 @@ from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from placement.core.problem import UNIT_S
 from placement.rules import REGEX, Rule
-from profiling.devices import presets
+from profiling.devices import load_machine, presets
 
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")
-LONGEST_TEXT = 4_000
+LONGEST_PATTERN = 400
+# Files of a shelf that are no placement.
+LISTS = ("index.json", "pins.json")
+MOST_SHOWN = 4
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 
@@ -31,15 +38,15 @@ def settings(content: Any, machines: Iterable[str]) -> Settings:
     kind, model = _model(content.get("model_kind"), content.get("model"))
     machine, known = content.get("machine"), ("local", *presets(), *machines)
     if machine not in known:
-        raise ValueError(f"it names the machine {_shown(machine)}, which is not here nor inside.")
+        raise ValueError(f"it names the machine {shown(machine)}, which is not here nor inside.")
     objective, lanes = content.get("objective"), content.get("lanes")
     if objective not in ("latency", "throughput"):
-        raise ValueError(f"it has the goal {_shown(objective)}; latency and throughput are known.")
-    if lanes is not None and not _is_whole(lanes, 1024):
-        raise ValueError(f"it splits the CPU into {_shown(lanes)} lanes; 1 to 1024 are possible.")
+        raise ValueError(f"it has the goal {shown(objective)}; latency and throughput are known.")
+    if lanes is not None and not fields.is_whole(lanes, 1024):
+        raise ValueError(f"it splits the CPU into {shown(lanes)} lanes; 1 to 1024 are possible.")
     return Settings(
-        name=_label(content.get("name"), "name")[:LONGEST_NAME].strip() or "Imported",
-        created_at=_number(content.get("created_at"), "created_at"),
+        name=fields.label(content.get("name"), "name")[:LONGEST_NAME].strip() or "Imported",
+        created_at=fields.number(content.get("created_at"), "created_at"),
         model_kind=kind,
         model=model,
         dims=_dims(content.get("dims", {})),
@@ -51,16 +58,16 @@ def settings(content: Any, machines: Iterable[str]) -> Settings:
 
 
 def _model(kind: Any, model: Any) -> tuple[str, str]:
-    model = _text(model, "model", LONGEST_TEXT)
+    model = fields.text(model, "model", fields.LONGEST_TEXT)
     if kind == "sample" and not any(s.name == model for s in loaders.samples()):
-        raise ValueError(f"it is about the sample {_shown(model)}, which is not here.")
+        raise ValueError(f"it is about the sample {shown(model)}, which is not here.")
     if kind == "file" and not _FILE.fullmatch(model):
-        raise ValueError(f"its model is called {_shown(model)}, which is no name of a file.")
+        raise ValueError(f"its model is called {shown(model)}, which is no name of a file.")
     absolute = PurePosixPath(model).is_absolute() or PureWindowsPath(model).is_absolute()
     if kind == "path" and not absolute:
-        raise ValueError(f"its model is at {_shown(model)}, which is no full path.")
+        raise ValueError(f"its model is at {shown(model)}, which is no full path.")
     if kind not in ("sample", "file", "path"):
-        raise ValueError(f"its model is of the kind {_shown(kind)}, which is not known.")
+        raise ValueError(f"its model is of the kind {shown(kind)}, which is not known.")
     return str(kind), model
 
 
@@ -68,8 +75,8 @@ def _dims(content: Any) -> dict[str, int]:
     if not isinstance(content, Mapping) or len(content) > 1_000:
         raise ValueError("its open dimensions are no sizes by name.")
     for name, size in content.items():
-        if not _is_whole(size, 2**31 - 1):
-            raise ValueError(f"its dimension {_shown(name)} is {_shown(size)}; use 1 or more.")
+        if not fields.is_whole(size, 2**31 - 1):
+            raise ValueError(f"its dimension {shown(name)} is {shown(size)}; use 1 or more.")
     return dict(content)
 
 
@@ -79,17 +86,17 @@ def index(content: Any) -> dict[str, Any]:
     names, files = ([item[key] for item in items] for key in ("name", "file"))
     if len(set(names)) < len(names) or len(set(files)) < len(files):
         raise ValueError("two of its placements share a name or a file.")
-    return {"current": _label(content["current"], "current placement"), "items": items}
+    return {"current": fields.label(content["current"], "current placement"), "items": items}
 
 
 def _item(content: Any) -> dict[str, Any]:
-    file = _text(content["file"], "file", 210)
+    file = fields.text(content["file"], "file", 210)
     if not file.endswith(".json") or not _FILE.fullmatch(file) or file == "index.json":
-        raise ValueError(f"{_shown(file)} is no file of a placement.")
+        raise ValueError(f"{shown(file)} is no file of a placement.")
     return {
-        "name": _label(content["name"], "name of a placement"),
+        "name": fields.label(content["name"], "name of a placement"),
         "file": file,
-        "made_by": _label(content["made_by"], "method"),
+        "made_by": fields.label(content["made_by"], "method"),
         "facts": _facts(content["facts"]),
     }
 
@@ -102,7 +109,7 @@ def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
         if content.get(name) is not None
     }
     if facts.get("unit", "s") not in UNIT_S:
-        raise ValueError(f"it has times in {_shown(facts['unit'])}, which is no known unit.")
+        raise ValueError(f"it has times in {shown(facts['unit'])}, which is no known unit.")
     return facts
 
 
@@ -116,7 +123,7 @@ def history(content: Any) -> dict[str, Any]:
     if len(found.done) + len(found.undone) > MAX_STEPS:
         raise ValueError(f"it has more than {MAX_STEPS} steps.")
     done, undone = (
-        tuple(replace(step, label=_label(step.label, "step")) for step in steps)
+        tuple(replace(step, label=fields.label(step.label, "step")) for step in steps)
         for steps in (found.done, found.undone)
     )
     return History(done, undone).to_json()
@@ -130,16 +137,47 @@ def pins(content: Any) -> dict[str, str]:
 
 
 def rules(content: Any) -> list[dict[str, str]]:
-    """Rules by pattern. Regular expressions stay behind: a mean one can take years to search."""
-    found = [Rule(_label(r["pattern"], "pattern"), _label(r["device"], "device")) for r in content]
-    if len(found) > MAX_RULES:
-        raise ValueError(f"it has more than {MAX_RULES} rules.")
-    kept = [rule for rule in found if not rule.pattern.startswith(REGEX)]
-    return [{"pattern": rule.pattern, "device": rule.device} for rule in kept]
+    """Rules by pattern; regular expressions are tried out under a time limit before all else."""
+    if not isinstance(content, list) or len(content) > MAX_RULES:
+        raise ValueError(f"it has no list of at most {MAX_RULES} rules.")
+    found = []
+    for row in content:
+        pattern = fields.text(row["pattern"], "pattern", LONGEST_PATTERN)
+        if pattern.startswith(REGEX):
+            by_regex(pattern.removeprefix(REGEX), (), any_case=False)
+        found.append(Rule(pattern, fields.text(row["device"], "device", LONGEST_PATTERN)))
+    return [{"pattern": rule.pattern, "device": rule.device} for rule in found]
 
 
 def machine(content: Any) -> dict[str, Any]:
     return machine_from_json(content).to_json()
+
+
+def known_machines(project: Path) -> list[Machine]:
+    """Machines that a project can mean on every computer: presets, and its own files."""
+    found = [load_machine(name) for name in presets()]
+    files = sorted((project / "machines").glob("*.json"))
+    return [*found, *(machine_from_json(read_json(path)) for path in files)]
+
+
+def unseen(project: Project, machine: Machine) -> str:
+    """What to say of placements for a computer that this one is not; empty where all show."""
+    if project.settings.machine != "local":
+        return ""
+    known = {machine_key(each) for each in (machine, *known_machines(project.folder))}
+    shelves = sorted((project.folder / "placements").glob("*"))
+    strange = [s for s in shelves if s.name.rpartition("-")[2] not in known]
+    placed = [read_json(p) for s in strange for p in s.glob("*.json") if p.name not in LISTS]
+    devices = sorted({device for each in placed for device in each["device_of"].values()})
+    if not placed:
+        return ""
+    number = f"{len(placed)} placement{'' if len(placed) == 1 else 's'}"
+    named = ", ".join(devices[:MOST_SHOWN]) + (" and more" if len(devices) > MOST_SHOWN else "")
+    return (
+        f"{number} in it {'is' if len(placed) == 1 else 'are'} for"
+        f" devices of the computer that it comes from ({named}) and"
+        f" {'shows' if len(placed) == 1 else 'show'} only on one that has the same."
+    )
 
 
 def check_shelves(folder: Path, machines: Iterable[Machine]) -> None:
@@ -156,10 +194,24 @@ def check_shelves(folder: Path, machines: Iterable[Machine]) -> None:
         for item in listed["items"]:
             stored = read_json(shelf / item["file"])
             if stored is None:
-                raise ValueError(f"the placement {_shown(item['name'])} is not inside.")
+                raise ValueError(f"the placement {shown(item['name'])} is not inside.")
             if stored["graph"] != shelf.name.rpartition("-")[0]:
-                raise ValueError(f"the placement {_shown(item['name'])} is for another model.")
+                raise ValueError(f"the placement {shown(item['name'])} is for another model.")
         _check_names(shelf, listed["items"], devices_of.get(shelf.name.rpartition("-")[2]))
+
+
+def ops_and_devices(
+    folder: Path, machines: Iterable[Machine]
+) -> tuple[dict[str, AbstractSet[str]], dict[str, AbstractSet[str]]]:
+    """By shelf the ops of its placements, and its devices where its machine is one of these."""
+    devices_of = {machine_key(m): frozenset(m.index) for m in machines}
+    ops: dict[str, AbstractSet[str]] = {}
+    for shelf in sorted(folder.glob("*")):
+        items = read_json(shelf / "index.json", {}).get("items", ())
+        placed = [read_json(shelf / item["file"])["device_of"] for item in items[:1]]
+        ops[shelf.name] = placed[0].keys() if placed else frozenset()
+    keys = {name: name.rpartition("-")[2] for name in ops}
+    return ops, {name: devices_of[key] for name, key in keys.items() if key in devices_of}
 
 
 def _check_names(
@@ -178,72 +230,17 @@ def _check_names(
         known = known and device_of.keys() == ops
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
-            raise ValueError(f"the placement {_shown(item['name'])} names unknown ops or devices.")
-
-
-def _label(value: Any, what: str) -> str:
-    """A name that is shown: cut where it is too long, with blanks for what cannot be shown."""
-    if not isinstance(value, str):
-        raise ValueError(f"its {what} is {_shown(value)}, not a text.")
-    return "".join(c if c.isprintable() else " " for c in value[:200])
-
-
-def _text(value: Any, what: str, longest: int) -> str:
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-        raise ValueError(f"its {what} is {_shown(value)}, not a text of at most {longest} letters.")
-    return value
-
-
-def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise ValueError(f"its {what} is {_shown(value)}, not a number.")
-    return value
-
-
-def _count(value: Any, what: str) -> int:
-    if type(value) is not int or not 0 <= value <= 2**53:
-        raise ValueError(f"its {what} is {_shown(value)}, not a whole number.")
-    return value
-
-
-def _truth(value: Any, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"its {what} is {_shown(value)}, not true or false.")
-    return value
-
-
-def _texts(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > 1_000:
-        raise ValueError(f"its {what} are no short list of texts.")
-    return [_label(text, what) for text in value]
-
-
-def _counts(value: Any, what: str) -> dict[str, int]:
-    if not isinstance(value, Mapping) or len(value) > 1_000:
-        raise ValueError(f"its {what} are no short table of numbers.")
-    return {_label(name, what): _count(number, what) for name, number in value.items()}
-
-
-def _long_text(value: Any, what: str) -> str:
-    return _text(value, what, LONGEST_TEXT)
-
-
-def _is_whole(value: Any, most: int) -> bool:
-    return type(value) is int and 1 <= value <= most
-
-
-def _shown(value: Any) -> str:
-    return repr(value)[:80]
+            raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")
 
 
 # What is kept of a method's report. A job stays behind, and so do claims of proof: nobody here has
 # seen the proof.
 _FACTS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), _number),
-    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), _count),
-    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), _long_text),
-    **dict.fromkeys(("made_for", "placer"), _label),
-    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), _truth),
-    "violations": _texts,
-    "ops_per_device": _counts,
+    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), fields.number),
+    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), fields.count),
+    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), fields.long_text),
+    **dict.fromkeys(("made_for", "placer"), fields.label),
+    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), fields.truth),
+    "violations": fields.texts,
+    "ops_per_device": fields.table(fields.count),
 }

@@ -3,7 +3,7 @@
 Whoever imports one trusts nobody: names come from a short list of patterns, sizes are checked
 before anything is unpacked, and every JSON file is read into its value and written anew, so that
 nothing lands in a project that the studio could not have written itself. Removed placements stay
-behind, and so do what-if answers and runs: those were measured on the computer that they are on.
+behind, and so do what-if answers. Finished runs travel, and are marked as made elsewhere.
 """
 
 import io
@@ -12,27 +12,27 @@ import re
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages.ui import imported, projects, units
-from pages.ui.atomic import parse_json, read_json, write_bytes, write_json
+from pages.ui import imported, imported_runs, jobs, projects, records, runs, units
+from pages.ui.atomic import parse_json, read_json, write_bytes, write_json, write_text
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
-from placement.core.machine import machine_from_json
-from profiling.devices import load_machine, presets
+from placement.core.machine import Machine
 
 FORMAT = "placement-studio-project"
 VERSION = 1
 NOTE = "studio-project.json"
 MODEL = "model"
 MOST_FILES = 4_000
+LONGEST_REASON = 200
 MOST_JSON_BYTES = 64 * 2**20
 MOST_MODEL_BYTES = 2**30
 MOST_BYTES = MOST_MODEL_BYTES + 4 * MOST_JSON_BYTES
-_STAYING = "Runs and what-if answers stay behind."
+_STAYING = "What-if answers stay behind."
 _NAME = r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}"
 _SHELF = r"placements/[0-9a-f]{8,64}-[0-9a-f]{8}"
 
@@ -53,10 +53,11 @@ PARTS = (
     Part(re.compile(rf"machines/{_NAME}\.json"), imported.machine),
     Part(re.compile(r"rules\.json"), imported.rules),
 )
+_RUN = Part(re.compile(r"runs/[0-9]{1,20}-[0-9a-f]{4}\.json"), imported_runs.run)
 _SETTINGS = re.compile(r"project\.json|studio-project\.json")
 _MODEL_FILE = re.compile(rf"{MODEL}/{_NAME}")
 KINDS = (
-    *(Kind(part.pattern, MOST_JSON_BYTES) for part in PARTS),
+    *(Kind(part.pattern, MOST_JSON_BYTES) for part in (*PARTS, _RUN)),
     Kind(_SETTINGS, 2**20),
     Kind(_MODEL_FILE, MOST_MODEL_BYTES),
 )
@@ -88,6 +89,8 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     said = [f"{_counted(num_placements, 'placement')} with {whose} history"]
     said += [_counted(num_machines, "machine file")] if num_machines else []
     said += [_counted(num_rules, "rule")] if num_rules else []
+    num_runs = len(_runs(project))
+    said += [_counted(num_runs, "finished run")] if num_runs else []
     return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. {_STAYING}"
 
 
@@ -118,6 +121,8 @@ def pack(project: Project, *, with_model: bool = True) -> bytes:
             if name.endswith("/index.json"):
                 content = {key: content[key] for key in ("current", "items") if key in content}
             archive.writestr(name, json.dumps(content))
+        for job in _runs(project):
+            archive.writestr(f"runs/{job.id}.json", json.dumps(imported_runs.packed(job)))
         if with_model and model_bytes(project):
             archive.write(project.source, f"{MODEL}/{settings.model}")
     return buffer.getvalue()
@@ -130,9 +135,15 @@ def _parts(project: Project) -> list[str]:
     return [name for name in names if any(part.pattern.fullmatch(name) for part in PARTS)]
 
 
+def _runs(project: Project) -> list[jobs.Job]:
+    """Finished runs of placements that go along."""
+    shelves = {p.name for p in (project.folder / "placements").glob("*") if p.is_dir()}
+    return [job for job in runs.finished(project) if job.about.get("shelf") in shelves]
+
+
 def _is_removed(path: Path) -> bool:
     """Whether it is of a placement that its shelf does not list; it may wait to be brought back."""
-    if path.parents[1].name != "placements" or path.name in ("index.json", "pins.json"):
+    if path.parents[1].name != "placements" or path.name in imported.LISTS:
         return False
     listed = read_json(path.parent / "index.json", {}).get("items", ())
     return path.with_suffix(".json").name not in {item["file"] for item in listed}
@@ -179,13 +190,27 @@ def _write(archive: Archive, draft: Project) -> None:
         part = next((p for p in PARTS if p.pattern.fullmatch(name)), None)
         if part is not None:
             write_json(draft.folder / name, _checked(part, name, _json(archive, name)))
+        elif _RUN.pattern.fullmatch(name):
+            continue
         elif name == f"{MODEL}/{settings.model}" and settings.model_kind == "file":
             write_bytes(draft.folder / name, archive.read(name))
         elif name.startswith(f"{MODEL}/"):
             raise ValueError(f"it holds {name!r}, which is not the model of the project.")
-    known = [load_machine(name) for name in presets()]
-    known += [machine_from_json(read_json(draft.folder / "machines" / name)) for name in machines]
+    known = imported.known_machines(draft.folder)
     imported.check_shelves(draft.folder / "placements", known)
+    for name in names:
+        if _RUN.pattern.fullmatch(name):
+            _write_run(draft, name, _checked(_RUN, name, _json(archive, name)), known)
+
+
+def _write_run(
+    draft: Project, name: str, content: Mapping[str, Any], known: Iterable[Machine]
+) -> None:
+    """A run as the job that it was, which has ended."""
+    imported_runs.check(content, *imported.ops_and_devices(draft.folder / "placements", known))
+    folder = draft.folder / "jobs" / Path(name).stem
+    write_json(folder / records.RECORD, imported_runs.record_of(content))
+    write_text(folder / "events.jsonl", json.dumps(content["result"]) + "\n")
 
 
 def _json(archive: Archive, name: str) -> Any:
@@ -199,4 +224,6 @@ def _checked(part: Part, name: str, content: Any) -> Any:
     try:
         return part.check(content)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ValueError(f"{name!r} in it is not understood: {error}") from None
+        raise ValueError(
+            f"{name!r} in it is not understood: {str(error)[:LONGEST_REASON]}"
+        ) from None

@@ -13,6 +13,7 @@ from placement.critical import critical_path
 from placement.mend import mended
 
 MOST_ROWS = 200
+IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
 
 
@@ -47,6 +48,8 @@ def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str)
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",
         )
+    if runs.is_imported(job):
+        st.info(IMPORTED, icon=":material/input:")
     changed = what_changed(now, job)
     if changed:
         st.warning(changed)

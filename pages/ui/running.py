@@ -173,7 +173,7 @@ def chosen_run(now: Studio) -> jobs.Job | None:
 def label(job: jobs.Job, *, brief: bool = False) -> str:
     """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
     assert job.result is not None
-    age = units.age(time.time() - job.started_at)
+    age = units.age(time.time() - job.started_at) + ", imported" * runs.is_imported(job)
     about, measured = job.about, tasks.in_short(job.result)
     if brief:
         return f"{about.get('placement')}: {measured.removesuffix(' per step')}, {age}"

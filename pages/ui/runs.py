@@ -33,6 +33,16 @@ def is_of_this(now: Studio, job: jobs.Job) -> bool:
     return bool(job.about.get("shelf") == now.shelf.folder.name)
 
 
+def is_imported(job: jobs.Job) -> bool:
+    """Whether a run came with a project's file, so that its times are of another computer."""
+    return bool(job.about.get("imported"))
+
+
+def made_here(now: Studio) -> tuple[jobs.Job, ...]:
+    """Those of `here` that this computer made: only their times say anything about it."""
+    return tuple(job for job in here(now) if not is_imported(job))
+
+
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
     """The newest of some runs that was of this very placement."""
     key = tasks.devices_key(placement)

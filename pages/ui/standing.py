@@ -64,7 +64,7 @@ class Standing:
 
 def standings(now: Studio) -> tuple[Standing, ...]:
     """All placements of the shelf, the best first; those that break a rule come last."""
-    found = runs.here(now)
+    found = runs.made_here(now)
     # Asking for the one on the screen puts a first placement on an empty shelf.
     first = now.named
     items = now.shelf.items or (first,)

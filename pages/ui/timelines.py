@@ -209,6 +209,8 @@ def _warn(now: Studio, run: Measured) -> None:
         changed = f"The run is of the placement {name}, the prediction of {now.named.name}."
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
+    if runs.is_imported(run.job):
+        st.info(results.IMPORTED, icon=":material/input:")
     if run.result.get("emulated"):
         st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")
 

@@ -72,9 +72,10 @@ def test_what_is_exported_comes_back_as_a_project_of_its_own():
     )
 
 
-def test_runs_forms_owners_and_regular_expressions_stay_behind():
-    twin = unpack(pack(worked_on()), any_model)
-    assert read_json(twin.folder / "rules.json") == [{"pattern": "Conv", "device": "cpu:1"}]
+def test_rules_come_along_but_forms_owners_and_jobs_stay_behind():
+    project = worked_on()
+    twin = unpack(pack(project), any_model)
+    assert read_json(twin.folder / "rules.json") == read_json(project.folder / "rules.json")
     assert not (twin.folder / "jobs").exists() and not (twin.folder / "owner.json").exists()
     assert dict(twin.settings.form) == {}
     assert dict(shelf_of(twin).items[0].facts) == TOLD
@@ -92,7 +93,7 @@ def test_removed_placements_and_what_if_answers_stay_behind():
     assert b"manual" not in archive.read(f"{own_shelf()}/index.json")
     assert not any(n.startswith("what_if") for n in archive.namelist())
     said = project_file.contents(project)
-    assert "1 placement with its" in said and "what-if answers stay behind" in said
+    assert "1 placement with its" in said and "What-if answers stay behind" in said
 
 
 def test_the_model_can_stay_behind_and_the_account_says_so():
@@ -155,6 +156,10 @@ def with_item(**values):
 def minimal():
     source = zipfile.ZipFile(io.BytesIO(pack(projects.create())))
     return {n: source.read(n) for n in source.namelist()}
+
+
+def with_rules(content):
+    return changed("rules.json", content)
 
 
 def with_history(*done, **changes):
@@ -287,6 +292,11 @@ HOSTILE = {
     "unit": (lambda: with_item(facts={"unit": ["ms"]}), "not a text"),
     "no unit": (lambda: with_item(facts={"unit": "years"}), "no known unit"),
     "rules": (lambda: changed("rules.json", [{"pattern": "x"}]), "not understood"),
+    "many rules": (lambda: with_rules([{"pattern": "x", "device": "d"}] * 101), "at most 100"),
+    "long rule": (lambda: with_rules([{"pattern": "x" * 401, "device": "d"}]), "not a text"),
+    "number rule": (lambda: with_rules([{"pattern": 7, "device": "d"}]), "not a text"),
+    "no expression": (lambda: with_rules([{"pattern": "regex:(", "device": "d"}]), "expression"),
+    "semicolon": (lambda: with_rules([{"pattern": "x;y", "device": "d"}]), "semicolon"),
     "empty rule": (lambda: changed("rules.json", [{"pattern": " ", "device": "d"}]), "PATTERN"),
     "placement": (lambda: changed(f"{SHELF}/x.json", {"device_of": {"a": 1}}), "device name"),
 }

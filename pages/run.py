@@ -2,22 +2,28 @@
 
 import streamlit as st
 
-from pages.ui import frame, results, running, streamed, tasks, units, words
-from pages.ui.studio import studio
+from pages.ui import frame, results, running, streamed, tasks, training, units, words
+from pages.ui.studio import Studio, studio
+
+
+def measure(now: Studio) -> None:
+    """Repeat one step and compare it with what was predicted."""
+    running.controls(now)
+    shown = running.chosen_run(now)
+    if shown is None and not running.is_live(now):
+        per = "sample" if now.settings.objective == "throughput" else "step"
+        can_run = not running.why_not(now)
+        st.info(
+            f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
+            f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"
+            + ("; press Run to measure it." if can_run else "."),
+            icon=":material/play_circle:" if can_run else ":material/info:",
+        )
+    elif shown is not None:
+        streams = shown.result is not None and tasks.is_stream(shown.result)
+        (streamed if streams else results).show(now, shown)
+
 
 frame.around()
-now = studio()
-running.controls(now)
-shown = running.chosen_run(now)
-if shown is None and not running.is_live(now):
-    per = "sample" if now.settings.objective == "throughput" else "step"
-    can_run = not running.why_not(now)
-    st.info(
-        f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
-        f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"
-        + ("; press Run to measure it." if can_run else "."),
-        icon=":material/play_circle:" if can_run else ":material/info:",
-    )
-elif shown is not None:
-    streams = shown.result is not None and tasks.is_stream(shown.result)
-    (streamed if streams else results).show(now, shown)
+opened = studio()
+(training.show if training.is_wanted(opened) else measure)(opened)

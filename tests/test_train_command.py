@@ -7,7 +7,8 @@ import pytest
 from placement.__main__ import main
 from tests.instances import canonical_file
 
-SMALL = ("alexnet:training", "--dim", "batch=1", "--machine", "null-2", "--analytic")
+SIZES = ("--dim", "batch=1", "--dim", "length=2", "--dim", "depth=1")
+SMALL = ("rnnlm:training", *SIZES, "--machine", "null-2", "--analytic")
 
 
 def test_training_on_a_virtual_clock_says_so(capsys):

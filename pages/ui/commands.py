@@ -120,6 +120,13 @@ def run(
     return argv + (["--depth", str(depth)] if depth is not None else [])
 
 
+def train(project: Project, placement: Path, steps: int, seed: int, adjust: bool) -> list[str]:
+    """Train for some steps, beginning with a placement."""
+    argv = ["train", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
+    argv += ["--steps", str(steps), "--seed", str(seed)]
+    return [*argv, "--adjust" if adjust else "--no-adjust"]
+
+
 def export(project: Project, placement: Path, format: str, out: str) -> list[str]:
     argv = ["export", *_input(project), "--placement", str(placement), "--mend"]
     argv += _machine(project)

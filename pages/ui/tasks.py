@@ -17,6 +17,7 @@ WORDS = {
     "place": "Placing",
     "profile": "Measuring",
     "run": "Running",
+    "train": "Training",
     "compare": "Comparing methods",
     "what-if": "Placing for the what-if machine",
 }
@@ -24,6 +25,7 @@ PAGES = {
     "place": "Place",
     "profile": "Devices",
     "run": "Run",
+    "train": "Run",
     "compare": "Compare",
     "what-if": "What if",
 }
@@ -66,22 +68,36 @@ def start_place(
 
 
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
-    """Run the current placement; it gets a copy of its own, so that editing on does no harm."""
-    key = devices_key(now.placement)
-    path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
-    write_text(path, placement_to_text(now.placement))
-    about = {
-        "placement": now.named.name,
-        "devices_key": key,
-        "shelf": now.shelf.folder.name,
-        "model": now.model.graph.name,
-        "machine": now.machine.name,
+    """Run the current placement, as it is now."""
+    path, about = _as_it_is(now)
+    about |= {
         "steps": steps,
         "warmup": warmup,
         "objective": now.settings.objective,
         "predicted_s": now.simulated.value,
     }
     return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
+
+
+def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
+    """Train for some steps, beginning with the current placement as it is now."""
+    path, about = _as_it_is(now)
+    about["steps"] = steps
+    return _start(now, commands.train(now.project, path, steps, seed, adjust), about)
+
+
+def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
+    """A copy of the current placement, so that editing on does no harm, and what it is."""
+    key = devices_key(now.placement)
+    path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
+    write_text(path, placement_to_text(now.placement))
+    return path, {
+        "placement": now.named.name,
+        "devices_key": key,
+        "shelf": now.shelf.folder.name,
+        "model": now.model.graph.name,
+        "machine": now.machine.name,
+    }
 
 
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
@@ -186,6 +202,8 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
     if job.verb == "profile":
         number = len(job.result["devices"])
         return f"Measured {job.result['num_kernels']} kernels on {number} devices."
+    if job.verb == "train":
+        return f"Training finished: {trained_in_short(job.result)}."
     if is_stream(job.result):
         pace = f"{job.result['bottleneck']} sets the pace"
         return f"Run finished: {in_short(job.result)}, {pace}."
@@ -202,6 +220,15 @@ def in_short(result: Mapping[str, Any]) -> str:
     if is_stream(result):
         return units.rate(result["samples_per_s"])
     return f"{units.seconds(result['step_s']['median'])} per step"
+
+
+def trained_in_short(result: Mapping[str, Any]) -> str:
+    """What a training run has shown, in a few words."""
+    losses, moves = result["losses"], len(result["moves"])
+    said = [f"{result['steps']} steps of {units.seconds(result['step_s']['median'])}"]
+    said += [f"loss {losses['first']:.4g} to {losses['last']:.4g}"] if losses else []
+    said += [f"{moves} move{'' if moves == 1 else 's'}"] if result["adjusted"] else []
+    return ", ".join(said)
 
 
 def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:

@@ -1,0 +1,131 @@
+"""What a training run has shown: how fast its steps were, the loss, and what moved and why."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import jobs, results, training_charts, units, words
+from pages.ui.charts import CONFIG
+from pages.ui.studio import Studio
+
+MOST_ROWS = 500
+BETWEEN = (
+    "Testing the cores, looking for a better placement and switching to it happen between steps and"
+    " are no part of the step times."
+)
+MARGIN = "Ops move only where that is predicted to save enough to pay for the move."
+
+
+def show(now: Studio, job: jobs.Job) -> None:
+    """Everything a training run said, the most asked first."""
+    result = job.result
+    assert result is not None
+    about = job.about
+    stopped = ", stopped early" if result.get("cancelled") else ""
+    st.caption(
+        words.plain(
+            f"{about.get('model')} on {about.get('machine')}, begun with the placement"
+            f" {about.get('placement')}, {result['steps']} steps{stopped}"
+        )
+    )
+    if result.get("emulated"):
+        st.info(
+            "Emulated: the steps followed a virtual clock. Nothing was computed, so there is no"
+            " loss.",
+            icon=":material/theater_comedy:",
+        )
+    if not results.of_this(now, job):
+        st.warning("This training run was of another model or machine than the one now open.")
+    _numbers(result)
+    _curves(result)
+    _moves(result)
+
+
+def _numbers(result: Mapping[str, Any]) -> None:
+    cells = st.columns(4)
+    step, losses = result["step_s"], result["losses"]
+    cells[0].metric(
+        f"{results.verb(result)} step time",
+        units.seconds(step["median"]),
+        f"{units.seconds(step['p5'])} to {units.seconds(step['p95'])}",
+        delta_color="off",
+        delta_arrow="off",
+        help="The median over all steps, and the range from the 5th to the 95th percentile.",
+    )
+    cells[1].metric(
+        "Predicted",
+        units.seconds(result["predicted_final_s"]),
+        f"{units.seconds(result['predicted_s'])} at the start",
+        delta_color="off",
+        delta_arrow="off",
+        help="For the placement at the end, at the speed that the devices then had.",
+    )
+    cells[2].metric(
+        "Loss",
+        f"{losses['last']:.4g}" if losses else "not computed",
+        f"{losses['first']:.4g} at the start" if losses else "",
+        delta_color="off",
+        delta_arrow="off",
+    )
+    between_s = sum(result["between_steps_s"].values())
+    number = len(result["moves"])
+    cells[3].metric(
+        "Moves",
+        number if result["adjusted"] else "off",
+        f"{units.seconds(between_s)} between steps",
+        delta_color="off",
+        delta_arrow="off",
+        help=f"How often other devices took over ops. {BETWEEN}",
+    )
+
+
+def _curves(result: Mapping[str, Any]) -> None:
+    st.subheader("Step times")
+    curve = training_charts.step_curve(
+        result["steps_s"], result["predicted_steps_s"], result["moves"]
+    )
+    st.plotly_chart(curve, key="training-steps", config=CONFIG)
+    if result["all_losses"]:
+        st.subheader("Loss")
+        st.plotly_chart(
+            training_charts.loss_curve(result["all_losses"]), key="training-loss", config=CONFIG
+        )
+
+
+def _moves(result: Mapping[str, Any]) -> None:
+    """What moved and why, and after which changes nothing did."""
+    if not result["adjusted"]:
+        return
+    st.subheader("What moved", help=MARGIN)
+    if not result["moves"]:
+        st.markdown("Nothing: the ops stayed where the placement has them.")
+    for number, move in enumerate(result["moves"], 1):
+        st.markdown(sentence(number, move))
+    for stay in result["stays"]:
+        st.markdown(
+            f"Before step {int(stay['step']) + 1} a change was seen, but nothing moved:"
+            f" {words.plain(str(stay['reason']))}."
+        )
+    rows = [
+        {"Move": number, "Op": op, "From": src, "To": dst}
+        for number, move in enumerate(result["moves"], 1)
+        for op, src, dst in move["ops"]
+    ]
+    if rows:
+        with st.expander(f"The {len(rows)} ops that moved"):
+            st.dataframe(rows[:MOST_ROWS], hide_index=True, height=280)
+            if len(rows) > MOST_ROWS:
+                st.caption(f"The first {MOST_ROWS} are shown.")
+
+
+def sentence(number: int, move: Mapping[str, Any]) -> str:
+    """A move in plain words."""
+    ops = "1 op" if move["ops_moved"] == 1 else f"{move['ops_moved']} ops"
+    why = words.plain(str(move["reason"]))
+    return (
+        f"**Move {number}, before step {int(move['step']) + 1}:** {why}."
+        f" {ops} changed device, with {units.num_bytes(move['bytes_moved'])} of weights and"
+        f" optimiser state. Looking for it took {units.seconds(move['solve_s'])}, switching"
+        f" {units.seconds(move['switch_s'])}."
+    )

@@ -1,0 +1,178 @@
+"""The Run page where a training step is open: train, watch, and what moved in plain words."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import jobs, projects, studio, tasks, training, training_charts
+from pages.ui.atomic import write_json
+
+APP = Path(__file__).parents[2] / "app.py"
+NET, SIZES = "rnnlm:training", {"batch": 1, "length": 2, "depth": 1}
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def project_with(**settings):
+    made = projects.create()
+    made.change(**{"model": NET, "dims": SIZES, "machine": "null-2", **settings})
+    return made
+
+
+def run_page(project):
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.run()
+    return checked(app.switch_page("pages/run.py").run())
+
+
+def checked(app):
+    assert not app.exception, app.exception[0].message
+    return app
+
+
+def texts(app):
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.subheader)
+    return "\n".join(str(e.value) for kind in kinds for e in kind).replace("\\", "")
+
+
+def trained(**changes):
+    """What a training run with one move has printed at last."""
+    move = {
+        "step": 56,
+        "reason": "cpu:0 takes 2.0 times as long as before; predicted 30 ms per step",
+        "ops_moved": 2,
+        "bytes_moved": 3 * 2**20,
+        "predicted_before_s": 0.04,
+        "predicted_after_s": 0.03,
+        "solve_s": 0.2,
+        "switch_s": 0.01,
+        "ops": [["conv[1](x)", "cpu:0", "cpu:1"], ["relu", "cpu:0", "cpu:1"]],
+    }
+    stay = {"step": 90, "reason": "cpu:1 is 1.5 times as fast as before; no other is faster"}
+    return {
+        "event": "result",
+        "step_s": {"median": 0.03, "p5": 0.02, "p95": 0.05},
+        "steps": 100,
+        "losses": {"first": 6.9, "last": 4.2},
+        "predicted_s": 0.02,
+        "predicted_final_s": 0.03,
+        "adjusted": True,
+        "moves": [move],
+        "stays": [stay],
+        "between_steps_s": {"probes": 0.1, "searching": 0.2, "switching": 0.01},
+        "emulated": False,
+        "steps_s": [0.02] * 50 + [0.04] * 6 + [0.03] * 44,
+        "all_losses": [6.9 - 0.027 * i for i in range(100)],
+        "predicted_steps_s": [0.02] * 56 + [0.03] * 44,
+        **changes,
+    }
+
+
+def finished(project, **changes):
+    """Put a training run that has ended into the project, as its files would tell it."""
+    now = studio.Studio(project, project.settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pages.ui.choices.may_write", lambda: True)
+        assert now.named.name
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    about = {
+        "placement": now.named.name,
+        "shelf": now.shelf.folder.name,
+        "model": now.model.graph.name,
+        "machine": now.machine.name,
+        "steps": 100,
+    }
+    record = {"verb": "train", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    write_json(folder / "job.json", {**record, "about": about})
+    (folder / "events.jsonl").write_text(json.dumps(trained(**changes)) + "\n")
+
+
+def wanting_to_train(project):
+    project.change(form={"run-what": training.TRAIN})
+    return project
+
+
+def test_training_is_offered_for_a_training_step_only():
+    app = run_page(project_with())
+    assert [r.options for r in app.radio] == [[training.MEASURE, training.TRAIN]]
+    assert "Run (emulated)" in [b.label for b in app.button]
+    app = run_page(project_with(model="onnx-squeezenet", dims={}))
+    assert not app.radio
+
+
+def test_a_run_is_trained_from_the_page_and_survives_a_reload():
+    project = project_with()
+    app = run_page(project)
+    app.radio[0].set_value(training.TRAIN).run()
+    next(n for n in checked(app).number_input if n.label == "Training steps").set_value(30).run()
+    assert "train rnnlm:training --dim batch=1" in app.code[0].value
+    assert "--steps 30" in app.code[0].value
+    next(b for b in app.button if b.label == "Train (emulated)").click().run()
+    checked(app)
+    deadline_s = time.monotonic() + 300
+    while jobs.latest(project.folder, "train").is_live and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+    job = jobs.latest(project.folder, "train")
+    assert job.status == "done", job.message
+    assert job.result["steps"] == 30 and job.result["emulated"]
+    again = run_page(project)
+    said = texts(again)
+    assert "Emulated: the steps followed a virtual clock" in said
+    assert "Nothing: the ops stayed where the placement has them." in said
+    assert {m.label: m.value for m in again.metric}["Loss"] == "not computed"
+
+
+def test_what_moved_is_told_in_plain_words():
+    project = wanting_to_train(project_with())
+    finished(project)
+    app = run_page(project)
+    said = texts(app)
+    assert "Move 1, before step 57:" in said and "cpu:0 takes 2.0 times as long as before" in said
+    assert "2 ops changed device, with 3 MiB of weights and optimiser state" in said
+    assert "Before step 91 a change was seen, but nothing moved: cpu:1 is 1.5 times" in said
+    shown = {m.label: (m.value, m.delta) for m in app.metric}
+    assert shown["Measured step time"] == ("30 ms", "20 ms to 50 ms")
+    assert shown["Loss"] == ("4.2", "6.9 at the start")
+    assert shown["Moves"] == ("1", "310 ms between steps")
+    moved = app.dataframe[0].value
+    assert moved["Op"].tolist() == ["conv[1](x)", "relu"]
+
+
+def test_a_run_without_adjusting_says_nothing_of_moves():
+    project = wanting_to_train(project_with())
+    finished(project, adjusted=False, moves=[], stays=[])
+    app = run_page(project)
+    assert "What moved" not in texts(app)
+    assert {m.label: m.value for m in app.metric}["Moves"] == "off"
+
+
+def test_the_end_of_training_is_told(monkeypatch):
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    project = project_with()
+    finished(project)
+    now = studio.Studio(project, project.settings)
+    told = "Training finished: 100 steps of 30 ms, loss 6.9 to 4.2, 1 move."
+    assert tasks.collect(now) == [told]
+
+
+def test_throughput_is_no_goal_for_training():
+    app = run_page(wanting_to_train(project_with(objective="throughput")))
+    assert "choose the goal" in texts(app)
+    assert next(b for b in app.button if b.label.startswith("Train")).disabled
+
+
+def test_moves_stand_in_the_curve_where_they_happened():
+    moves = [{"step": 3}, {"step": 2_500}]
+    short = training_charts.step_curve([0.1] * 10, [0.1] * 10, moves[:1])
+    assert [line.x0 for line in short.layout.shapes] == [3.5]
+    long = training_charts.step_curve([0.1] * 3_000, [0.1] * 3_000, moves)
+    assert [line.x0 for line in long.layout.shapes] == [2_500.5]
+    assert [a.text for a in long.layout.annotations] == ["move 2"]
+    assert next(iter(long.data[0].x)) == 1_001 and long.data[0].y[0] == pytest.approx(100.0)

@@ -130,7 +130,7 @@ def decide(
     `switch_s` is what a move takes.
     """
     begun_s = clock()
-    staying = _Candidate("staying", current, final_s(problem, current))
+    staying = _Candidate("the current placement", current, final_s(problem, current))
     best = staying
     for found in _candidates(problem, staying, known, policy, lambda: clock() - begun_s):
         if found.value_s < best.value_s * (1 - 1e-9):
@@ -140,7 +140,7 @@ def decide(
     change = f"{in_words(best.value_s)} per step instead of {in_words(staying.value_s)}"
     return Decision(
         moves=not why_not,
-        reason=why_not or f"predicted {change}, found by {best.method}",
+        reason=why_not or f"predicted {change} ({best.method})",
         placement=current if why_not else best.placement,
         method=best.method,
         before_s=staying.value_s,

@@ -203,7 +203,7 @@ class _Run:
         found = decide(
             now,
             self._placement,
-            known={"as at the start": self._first},
+            known={"the placement of the start": self._first},
             remaining_steps=self._steps - number,
             switch_s=self._opening_s,
             policy=self._adjust.policy,

@@ -11,9 +11,9 @@ from placement.core.placement import Placement, placement_from_json
 MOST = 50
 
 
-def finished(project: Project) -> tuple[jobs.Job, ...]:
-    """Those among the last runs that have a result, the newest first."""
-    ids = jobs.listed(project.folder, "run")[:MOST]
+def finished(project: Project, verb: str = "run") -> tuple[jobs.Job, ...]:
+    """Those among the last runs, or training runs, that have a result, the newest first."""
+    ids = jobs.listed(project.folder, verb)[:MOST]
     found = (jobs.read(project.folder, job_id) for job_id in ids)
     return tuple(job for job in found if job.status == "done" and job.result is not None)
 

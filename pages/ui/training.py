@@ -10,6 +10,7 @@ from pages.ui import (
     jobs,
     placing,
     running,
+    runs,
     tasks,
     training_charts,
     training_results,
@@ -89,7 +90,7 @@ def _controls(now: Studio) -> tuple[int, int, bool]:
         "Seed of the inputs", min_value=0, value=0, step=1, key=keys[1], disabled=locked
     )
     adjust = cells[2].toggle(
-        "Follow the speed of the machine",
+        "Adjust while training",
         value=choices.remembered("train-adjust", True),
         key=keys[2],
         on_change=choices.remember("train-adjust", keys[2]),
@@ -146,9 +147,7 @@ def live_curves(job: jobs.Job) -> None:
 
 def _chosen(now: Studio) -> jobs.Job | None:
     """The finished training run on the screen: the one picked from the list, else the newest."""
-    folder = now.project.folder
-    found = (jobs.read(folder, i) for i in jobs.listed(folder, "train")[:50])
-    done = [job for job in found if job.status == "done" and job.result is not None]
+    done = runs.finished(now.project, "train")
     if len(done) < 2:
         return done[0] if done else None
     by_id = {job.id: job for job in done}

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import jobs, results, training_charts, units, words
+from pages.ui import jobs, results, runs, training_charts, units, words
 from pages.ui.charts import CONFIG
 from pages.ui.studio import Studio
 
@@ -35,7 +35,7 @@ def show(now: Studio, job: jobs.Job) -> None:
             " loss.",
             icon=":material/theater_comedy:",
         )
-    if not results.of_this(now, job):
+    if not runs.is_of_this(now, job):
         st.warning("This training run was of another model or machine than the one now open.")
     _numbers(result)
     _curves(result)

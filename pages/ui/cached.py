@@ -5,6 +5,7 @@ stand for them.
 """
 
 import dataclasses
+import gc
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
+from pages.ui import loading
 from pages.ui.kept import by_identity
 from placement import pipeline as pl
 from placement.bounds import lower_bound
@@ -42,12 +44,28 @@ def stamp(path: str | Path) -> str:
 
 
 def model(source: str, dims: tuple[tuple[str, int], ...]) -> Model:
-    return _model(source, dims, stamp(source))
+    return _model(*model_key(source, dims))
+
+
+def model_key(source: str, dims: tuple[tuple[str, int], ...]) -> loading.Key:
+    return source, dims, stamp(source)
+
+
+def is_open(key: loading.Key) -> bool:
+    """Whether a model was opened before; it may have been dropped since to make room."""
+    return key in _opened
+
+
+_opened: set[loading.Key] = set()
 
 
 @st.cache_resource(max_entries=16, show_spinner="Opening the model")
 def _model(source: str, dims: tuple[tuple[str, int], ...], when: str) -> Model:
-    return pl.load(source, dims=dict(dims))
+    found = loading.take((source, dims, when))
+    _opened.add((source, dims, when))
+    # A model is a million objects that stay; collecting garbage would look at them every time.
+    gc.freeze()
+    return found
 
 
 def machine(spec: str, lanes: int | None) -> Machine:

@@ -7,6 +7,7 @@ import onnx
 from placement.loaders._onnx_names import readable
 from placement.loaders._onnx_values import UNKNOWN, Value, tensor_value
 
+_KINDS = {number: name for name, number in onnx.AttributeProto.AttributeType.items()}
 MAX_TEXT = 200
 MAX_ITEMS = 12
 
@@ -29,7 +30,7 @@ def node_attributes(
 
 
 def _text(attribute: onnx.AttributeProto) -> str:
-    kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
+    kind = _KINDS.get(attribute.type, "UNDEFINED")
     if attribute.ref_attr_name:
         return f"from {readable(attribute.ref_attr_name)}"
     if kind == "FLOAT":

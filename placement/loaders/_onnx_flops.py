@@ -54,6 +54,12 @@ _PER_ELEMENT = {
     "Softmax": 5, "LogSoftmax": 5, "Hardmax": 2, "GridSample": 8, "QuantizeLinear": 2,
     "DequantizeLinear": 2, "DynamicQuantizeLinear": 4,
 }  # fmt: skip
+# Where an attribute with a single value keeps it.
+_SINGLE = {
+    onnx.AttributeProto.INT: "i",
+    onnx.AttributeProto.FLOAT: "f",
+    onnx.AttributeProto.STRING: "s",
+}
 _POOLS = {"MaxPool", "AveragePool", "LpPool", "QLinearAveragePool"}
 
 
@@ -176,7 +182,6 @@ _OWN: dict[str, Formula] = {
 
 
 def _plain(attribute: onnx.AttributeProto) -> Any:
-    kind = onnx.AttributeProto.AttributeType.Name(attribute.type)
-    if kind in ("INT", "FLOAT", "STRING"):
-        return getattr(attribute, kind[0].lower())
-    return list(attribute.ints) if kind == "INTS" else None
+    if attribute.type in _SINGLE:
+        return getattr(attribute, _SINGLE[attribute.type])
+    return list(attribute.ints) if attribute.type == onnx.AttributeProto.INTS else None

@@ -30,7 +30,12 @@ class Value:
     num_bytes: int = 0
 
     def text(self) -> str:
-        return self.dtype + ("[?]" if self.shape is None else f"[{'x'.join(map(str, self.shape))}]")
+        return _text_of(self.dtype, self.shape)
+
+
+@lru_cache(4096)
+def _text_of(dtype: str, shape: tuple[int, ...] | None) -> str:
+    return dtype + ("[?]" if shape is None else f"[{'x'.join(map(str, shape))}]")
 
 
 UNKNOWN = Value()
@@ -88,12 +93,18 @@ def graph_values(
 
 
 def value_of(value: onnx.ValueInfoProto) -> Value:
-    kind = value.type.WhichOneof("value")
-    if kind == "tensor_type":
-        tensor = value.type.tensor_type
+    return _value_of_type(value.type.SerializeToString(deterministic=True))
+
+
+# A network has few types of values, and many values of each.
+@lru_cache(4096)
+def _value_of_type(serialized: bytes) -> Value:
+    type_proto = onnx.TypeProto.FromString(serialized)
+    if type_proto.WhichOneof("value") == "tensor_type":
+        tensor = type_proto.tensor_type
         shape = _shape(tensor.shape) if tensor.HasField("shape") else None
         return dense_value(shape, tensor.elem_type)
-    return Value(None, _type_text(value.type))
+    return Value(None, _type_text(type_proto))
 
 
 def tensor_value(tensor: onnx.TensorProto) -> Value:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 Path = tuple[str, ...]
 
@@ -46,8 +47,13 @@ def node_path(name: str) -> Path | None:
 
     "/layer1/layer1.0/conv1/Conv" gives ("layer1", "0", "conv1"), "Conv_12" nothing.
     """
+    return _folder_path(name.rstrip("/").rpartition("/")[0])
+
+
+@lru_cache(4096)
+def _folder_path(folder: str) -> Path | None:
     parts: list[str] = []
-    for part in [part for part in name.split("/") if part][:-1]:
+    for part in [part for part in folder.split("/") if part]:
         # PyTorch repeats the parent's name inside a list of modules: layer1/layer1.0.
         if parts and part.startswith(f"{parts[-1]}."):
             part = part[len(parts[-1]) + 1 :]

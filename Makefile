@@ -65,6 +65,7 @@ pictures: $(VENV)/ready-to-test $(VENV)/compiled browser
 
 $(VENV)/ready-to-run: requirements.txt
 	@$(call make_venv,$(VENV))
+	@echo "Installing Python packages (some GB with PyTorch; some minutes, once)"
 	$(VENV)/bin/python $(PIP) install -r requirements.txt
 	@touch $@
 

@@ -37,9 +37,10 @@ Object.assign(Canvas.prototype, {
       (clientHeight - 2 * margin) / height,
     );
     const scale = Math.max(whole, 0.01);
+    // From the top, for the lower part of the stage may be below the edge of the screen.
     const position = {
       x: (extent.left + extent.right) / 2 + rail / 2 / scale,
-      y: (extent.top + extent.bottom) / 2,
+      y: extent.top + (clientHeight / 2 - margin) / scale,
     };
     return { scale, position };
   },

@@ -5,7 +5,7 @@ import time
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui import choices, guide, jobs, messages, projects, tasks, units, words
+from pages.ui import choices, guide, jobs, messages, patience, projects, tasks, units, words
 from pages.ui.studio import Studio, studio
 
 HEARTBEAT_S = 2.0
@@ -30,6 +30,7 @@ def show(page: str) -> None:
     nothing to show; those on which another model or machine is chosen see to it themselves.
     """
     now = studio()
+    patience.wait(now.project)
     mine = choices.renew_claim(now.project)
     for text in tasks.collect(now) if mine else ():
         choices.say("info", text)

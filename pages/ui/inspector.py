@@ -1,10 +1,11 @@
 """The side panel about the selected ops: what they are, and why they are where they are."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import units, words
+from pages.ui import phases, units, words
 from pages.ui.studio import Studio
 from pages.ui.why import Move, Why, why
 
@@ -51,7 +52,10 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
         common = sorted(kinds.items(), key=lambda k: (-k[1], k[0]))[:4]
         st.text(", ".join(f"{n} {kind}" for kind, n in common))
     flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
-    st.caption(f"{units.count(flops)}FLOP, weights {units.num_bytes(weights)}")
+    said = [f"{units.count(flops)}FLOP", f"weights {units.num_bytes(weights)}"]
+    if phases.training_of(graph) is not None:
+        said += [f"{n} {phase}" for phase, n in Counter(op.phase for op in chosen).items()]
+    st.caption(", ".join(said))
 
 
 def _times(now: Studio, answer: Why) -> None:

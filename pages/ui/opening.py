@@ -1,15 +1,18 @@
 """Open a model: a bundled sample, an uploaded file, or a file on this computer by its path."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, units, words
+from pages.ui import cached, choices, commands, loading, phases, units, words
+from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
 from placement.core.graph import Graph, Tensor
+from placement.core.model import Model
 from placement.loaders import SymbolicDim
 
 NOTHING = "Choose…"
@@ -20,15 +23,14 @@ def show(now: Studio) -> None:
     locked = not choices.may_write()
     st.subheader("Open a model")
     names = [NOTHING, *(s["name"] for s in cached.samples())]
-    is_sample = now.settings.model_kind == "sample" and now.settings.model in names
-    drawn = now.settings.model if is_sample else NOTHING
+    key, drawn = _sample_menu(now.project)
     st.selectbox(
         "Sample",
         names,
         index=names.index(drawn),
-        key=f"sample-{now.project.id}-{now.settings.model}",
+        key=key,
         on_change=_open_sample,
-        args=(f"sample-{now.project.id}-{now.settings.model}", drawn),
+        args=(key, drawn),
         disabled=locked,
         help="Networks that come with the onnx package or are built in code, with seeded random"
         " weights; a name with :training is one training step.",
@@ -53,6 +55,20 @@ def show(now: Studio) -> None:
         placeholder="/home/me/model.onnx",
         help="For large models, and those with weights in files beside them.",
     )
+
+
+def _sample_menu(opened: Project) -> tuple[str, str]:
+    """Key of the menu of samples, and what it shows."""
+    settings = opened.settings
+    known = settings.model_kind == "sample" and settings.model in {
+        s["name"] for s in cached.samples()
+    }
+    return f"sample-{opened.id}-{settings.model}", settings.model if known else NOTHING
+
+
+def show_sample_again(opened: Project) -> None:
+    """Set the menu of samples to the model that is open; from a callback only."""
+    choices.put(*_sample_menu(opened))
 
 
 def suffixes() -> list[str]:
@@ -113,9 +129,19 @@ def _open_upload(now: Studio, upload: Any) -> None:
     incoming = now.project.folder / "incoming" / name
     if _opens(str(incoming), {}):
         now.project.keep_upload(upload.name, upload.getvalue())
+        _moved(cached.model(str(incoming), ()), now.project.folder / "model" / name)
         _switch("file", name)
     incoming.unlink(missing_ok=True)
     st.rerun()
+
+
+def _moved(opened: Model, path: Path) -> None:
+    """Say that a model is at another path now, so that it need not be read again there."""
+    executable: Any = opened.executable
+    if hasattr(executable, "path"):
+        executable = replace(executable, path=path)
+    key = cached.model_key(str(path), ())
+    loading.hand_over(key, replace(opened, executable=executable))
 
 
 def _set_dim(name: str, key: str, drawn: int) -> None:
@@ -143,6 +169,8 @@ def _switch(kind: str, model: str) -> None:
     if not choices.renew_claim(project):
         return
     name = before.name
+    kept = {"model_kind": before.model_kind, "model": before.model}
+    choices.keep("model-before", {**kept, "dims": dict(before.dims), "name": name})
     if not before.touched or name == Path(before.model).stem:
         name = Path(model).stem
     project.change(model_kind=kind, model=model, dims={}, name=name)
@@ -197,6 +225,7 @@ def summary(now: Studio) -> None:
             kinds_table(graph)
             for note in now.model.notes:
                 st.text(note)
+    phases.show(graph)
 
 
 def _ends(word: str, tensors: tuple[Tensor, ...]) -> None:

@@ -207,6 +207,8 @@ def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
     if not is_better(best, case):
         if case.broken:
             return "No other placement of this project is allowed there either."
+        if len(cases) == 2:
+            return "The other placement would not be better there than this one."
         return f"None of the {len(cases) - 1} other placements would be better there than this one."
     reach = f"**{words.plain(best.name)}** would be best: {units.seconds(best.after_s, unit)}"
     if case.broken:

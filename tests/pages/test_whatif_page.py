@@ -82,7 +82,7 @@ def test_another_placement_that_would_be_better_there_is_named():
     assert "**single** would be best" in texts(app)
     checked(button(app, "Show single instead").click().run())
     assert now_of(project).named.name == "single"
-    assert "would be better there than this one" in texts(app)
+    assert "would not be better there than this one" in texts(app)
 
 
 def test_a_workload_has_the_page_in_its_own_unit(tmp_path):
@@ -104,10 +104,10 @@ def case(name, before_s, after_s, broken=()):
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        ([case("b", 1.0, 1.9999)], "None of the 1 other placements would be better there"),
+        ([case("b", 1.0, 1.9999)], "The other placement would not be better there than this one."),
         ([case("b", 1.0, 1.5)], "**b** would be best: 1.5 s, 25.0% shorter than this one there."),
-        ([case("b", 1.0, 2.5)], "would be better there than this one"),
-        ([case("b", 1.0, 1.0, ["too big"])], "would be better there than this one"),
+        ([case("b", 1.0, 2.5)] * 2, "None of the 2 other placements would be better there"),
+        ([case("b", 1.0, 1.0, ["too big"])], "would not be better there than this one"),
     ],
 )
 def test_the_verdict_on_the_other_placements(others, said):

@@ -7,12 +7,13 @@ from pages.ui.canvas.scopes import scope_tree
 from pages.ui.canvas.visible import BUDGET, visible_set
 from placement.core.graph import Graph
 
-FIRST_SIGHT = 60
+# So many cards are large enough to read when all of them are in sight.
+FIRST_SIGHT = 36
 FIRST_SIGHT_LEAST = 10
 
 
 def default_expanded(graph: Graph) -> frozenset[str]:
-    """Open groups level by level while at most about sixty nodes show; small models fully.
+    """Open groups level by level while few enough nodes show to be read; small models fully.
 
     Where a whole level is too much and little shows yet, its first groups open singly. Constants
     stay tucked away.

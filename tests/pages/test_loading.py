@@ -1,0 +1,112 @@
+"""Models that take long to open: the page says so, and opening them can be called off."""
+
+import threading
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import loading, patience, projects
+from placement import pipeline as pl
+from tests.pages.test_pages import APP, checked, texts
+from tests.pages.test_standing import own_home
+
+__all__ = ["own_home"]
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Opening squeezenet waits until the gate is set."""
+    opened, load = threading.Event(), pl.load
+
+    def slow(source, **kwargs):
+        if source == "onnx-squeezenet":
+            assert opened.wait(PATIENCE_S)
+        return load(source, **kwargs)
+
+    monkeypatch.setattr(loading.pl, "load", slow)
+    yield opened
+    opened.set()
+
+
+def key(name):
+    # The stamp tells each test's key from that of models that are open already.
+    return name, (), f"test {time.monotonic_ns()}"
+
+
+def test_who_waits_gets_the_model_and_who_comes_later_joins(gate):
+    wanted = key("onnx-squeezenet")
+    first = loading.start(wanted)
+    assert loading.start(wanted) is first and not first.done.is_set()
+    gate.set()
+    assert len(loading.take(wanted).graph.ops) == 66
+    assert wanted not in loading._under_way
+
+
+def test_what_nobody_waits_for_any_more_is_forgotten_once_it_is_there(gate):
+    wanted = key("onnx-squeezenet")
+    first = loading.start(wanted)
+    loading.forget(wanted)
+    gate.set()
+    assert first.done.wait(PATIENCE_S) and first.result().graph.ops
+    until(lambda: wanted not in loading._under_way)
+
+
+def test_whoever_wants_it_again_before_it_is_there_gets_it(gate):
+    wanted = key("onnx-squeezenet")
+    first = loading.start(wanted)
+    loading.forget(wanted)
+    assert loading.start(wanted) is first
+    gate.set()
+    assert loading.take(wanted) is first.result()
+
+
+def test_what_is_wrong_with_a_model_is_said_where_somebody_waits():
+    wanted = key("no-such-sample")
+    loading.start(wanted)
+    with pytest.raises(ValueError, match="neither a file nor a bundled sample"):
+        loading.take(wanted)
+    assert wanted not in loading._under_way
+
+
+def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
+    monkeypatch.setattr(patience, "QUICK_S", 0.05)
+    monkeypatch.setattr(patience.cached, "is_open", lambda key: key[0] != "onnx-squeezenet")
+    project = projects.create()
+    project.change(model="onnx-alexnet", machine="null-2", touched=False)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["project"] = project.id
+    checked(app.run())
+    app.selectbox(key=f"sample-{project.id}-onnx-alexnet").set_value("onnx-squeezenet")
+    threading.Timer(1.5, gate.set).start()
+    checked(app.run())
+    assert projects.find(project.id).settings.model == "onnx-squeezenet"
+    assert "onnx-squeezenet (66 ops)" in texts(app)
+    assert not any(b.label == "Cancel" for b in app.button)
+
+
+def test_calling_it_off_brings_back_the_model_of_before(monkeypatch):
+    project = projects.create()
+    project.change(model="onnx-squeezenet", machine="null-2")
+    kept = {"model-before": {"model_kind": "sample", "model": "onnx-alexnet", "dims": {}}}
+    said, shown = kept, []
+    monkeypatch.setattr(patience.choices, "project", lambda: project)
+    monkeypatch.setattr(patience.choices, "renew_claim", lambda opened: True)
+    monkeypatch.setattr(patience.choices, "kept", said.get)
+    monkeypatch.setattr(patience.choices, "keep", said.__setitem__)
+    monkeypatch.setattr(patience.choices, "show_project", shown.append)
+    put = {}
+    monkeypatch.setattr(patience.choices, "put", put.__setitem__)
+    patience._cancel(key("onnx-squeezenet"))
+    assert projects.find(project.id).settings.model == "onnx-alexnet" and not shown
+    assert list(put.values()) == ["onnx-alexnet"]
+    patience._cancel(key("onnx-alexnet"))
+    assert shown and shown[0].id != project.id
+
+
+def until(condition):
+    end_s = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)

@@ -58,7 +58,7 @@ def why_none() -> str:
     """Why PyTorch has no accelerator here, as the rest of a sentence."""
     if _is_cpu_build():
         return "the installed PyTorch is built for the CPU alone, pytorch.org has others"
-    return "PyTorch finds none of that name on this computer"
+    return "PyTorch finds no such device on this computer"
 
 
 def _possible() -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import torch
 
 from placement.core.machine import Device
-from profiling.backends._torch_streams import HOST, Place, copied, place_of, queue_between
+from profiling.backends._torch_queues import Place
+from profiling.backends._torch_streams import HOST, copied, place_of, queue_between
 from profiling.measure import measure
 
 

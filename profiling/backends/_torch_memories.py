@@ -7,7 +7,7 @@ on a device waits for that copy alone. The state stays where it is read, also fr
 """
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,12 +18,14 @@ from placement.loaders._torch_program import TorchProgram
 from placement.loaders._torch_source import Where, functions
 from profiling.backends._torch_instead import ELSEWHERE, ON_HOST
 from profiling.backends._torch_moves import HOST, Move, moves_of
+from profiling.backends._torch_queues import Mark, Place
 from profiling.backends._torch_run import as_array, named_outputs, planned_peak_bytes, use_threads
 from profiling.backends._torch_streams import HOST as HOST_PLACE
-from profiling.backends._torch_streams import Mark, Place, copied, place_of, queue_between
+from profiling.backends._torch_streams import copied, place_of, queue_between, settled
 from profiling.backends.base import DeviceTimes, Program
 
 Stretch = tuple[Mark, Mark]
+Copy = Callable[[Any, Place, Place], Any]
 
 
 class SpreadTorch(Program):
@@ -103,14 +105,14 @@ class SpreadTorch(Program):
         if last is not None:
             self._end(segment, last)
 
-    def _send(self, move: Move, made: Mark | None = None) -> None:
+    def _send(self, move: Move, made: Mark | None = None, copy_of: Copy = copied) -> None:
         """Queue a copy behind the work that makes the value."""
         src, dst = self._places[move.src], self._places[move.dst]
         queue, slot = queue_between(src, dst), self._shared[move.value]
         come_from, go_to = self._tables[move.src], self._tables[move.dst]
 
         def carry() -> None:
-            go_to[slot] = copied(come_from[slot], src, dst)
+            go_to[slot] = copy_of(come_from[slot], src, dst)
 
         if made is not None:
             queue.after(made)
@@ -158,7 +160,7 @@ class SpreadTorch(Program):
         for other in self._moves.readers.get(name, ()):
             if other != memory:
                 move = Move(name, memory, other)
-                self._send(move)
+                self._send(move, copy_of=settled)
                 self._marks.pop(move)[1].wait()
 
     def outputs(self) -> dict[str, Any]:

@@ -8,77 +8,12 @@ the only kind that moves while both go on computing.
 
 import functools
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-Work = Callable[[], None]
-
-
-class Mark(ABC):
-    """A point in a queue."""
-
-    @abstractmethod
-    def wait(self) -> None:
-        """Let the calling thread sleep until all work before the mark is over."""
-
-    @property
-    @abstractmethod
-    def time_s(self) -> float:
-        """When that was, on the clock of `time.perf_counter`; asked once it is over."""
-
-
-class Queue(ABC):
-    """Work done in the order it comes."""
-
-    @abstractmethod
-    def call(self, work: Work) -> None:
-        """Do the work after what is in the queue; it may be under way when this returns."""
-
-    @abstractmethod
-    def mark(self) -> Mark:
-        """A mark behind what is in the queue."""
-
-    @abstractmethod
-    def after(self, mark: Mark) -> None:
-        """Let what comes wait for a mark, of this queue or another."""
-
-
-class Place(ABC):
-    """A memory: `compute` works in it, `inbound` fills it, `outbound` copies from it to the host.
-
-    `take` and `give` are work of those queues, and may be under way when they return.
-    """
-
-    device: torch.device
-    compute: Queue
-    inbound: Queue
-    outbound: Queue
-
-    @abstractmethod
-    def take(self, value: torch.Tensor) -> torch.Tensor:
-        """A copy in this memory of a value in host memory, or in another of the same kind."""
-
-    @abstractmethod
-    def give(self, value: torch.Tensor) -> torch.Tensor:
-        """A copy in host memory of a value in this one."""
-
-    def stage(self, value: torch.Tensor) -> torch.Tensor:
-        """A host value to `take` often, made ready for it."""
-        return value
-
-    def watch_memory(self) -> int | None:
-        """Bytes in use now, where the peak is watched from; None where nobody counts."""
-        return None
-
-    def peak_bytes(self) -> int:
-        """The most bytes in use since then."""
-        return 0
-
-    def synchronise_clock(self) -> None:  # noqa: B027 - most follow the host's
-        """Compare this device's clock with the host's; called while it is idle."""
+from profiling.backends._torch_queues import Mark, Place, Queue, Work
 
 
 class _Passed(Mark):
@@ -145,6 +80,8 @@ class Streams(Place):
     def __init__(self, name: str) -> None:
         self.device = torch.device(name)
         torch.empty(0, device=self.device)  # starts the driver
+        # Convolutions in full float32, like all else, or outputs could not be told from wrong ones.
+        torch.backends.cudnn.allow_tf32 = False
         self.module: Any = torch.get_device_module(self.device)
         self._anchor: Any = None
         self._anchor_s = 0.0
@@ -154,8 +91,7 @@ class Streams(Place):
     def take(self, value: torch.Tensor) -> torch.Tensor:
         # From another GPU this is a copy between the two; the streams of both wait for each other.
         # Pinned memory that is let go stays untouched until the copy is over: its allocator knows.
-        staged = self.stage(value) if value.device.type == "cpu" else value
-        return staged.to(self.device, non_blocking=True)
+        return value.to(self.device, non_blocking=True)
 
     def give(self, value: torch.Tensor) -> torch.Tensor:
         pinned = torch.empty_like(value, device="cpu", pin_memory=True)
@@ -241,13 +177,22 @@ def place_of(provider: str, name: str) -> Place:
 
 def copied(value: Any, src: Place, dst: Place) -> Any:
     """A value of one place in another, as work of the queue that joins them."""
+    if isinstance(value, list | tuple):
+        return [copied(each, src, dst) for each in value]
     if not isinstance(value, torch.Tensor) or src is dst:
         return value
     if dst is HOST:
         return src.give(value)
-    if src is HOST or src.device.type == dst.device.type:
+    if src is HOST:
+        return dst.take(dst.stage(value))
+    if src.device.type == dst.device.type:
         return dst.take(value)
     return dst.take(value.cpu())
+
+
+def settled(value: Any, src: Place, dst: Place) -> Any:
+    """The same between steps, when nothing else goes on: pinned memory is scarce."""
+    return dst.take(value) if src is HOST and dst is not HOST else copied(value, src, dst)
 
 
 def queue_between(src: Place, dst: Place) -> Queue:

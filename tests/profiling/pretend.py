@@ -13,8 +13,8 @@ import torch
 from placement.core.machine import Device, Machine
 from placement.loaders._torch_source import Where, functions
 from profiling.backends._torch_instead import ELSEWHERE
+from profiling.backends._torch_queues import Mark, Place, Queue
 from profiling.backends._torch_run import use_threads
-from profiling.backends._torch_streams import Mark, Place, Queue
 from profiling.devices import nominal_links
 
 TIMEOUT_S = 60.0

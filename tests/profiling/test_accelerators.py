@@ -107,7 +107,7 @@ def test_a_device_of_a_file_keeps_the_memory_that_the_file_states(monkeypatch):
 
 @pytest.mark.parametrize(
     ("cpu_build", "reason"),
-    [(True, "built for the CPU alone"), (False, "PyTorch finds none of that name")],
+    [(True, "built for the CPU alone"), (False, "PyTorch finds no such device")],
 )
 def test_why_an_accelerator_is_missing(cpu_build, reason, monkeypatch):
     monkeypatch.setattr(backend, "accelerators", lambda: ())

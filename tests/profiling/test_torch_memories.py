@@ -99,8 +99,8 @@ def test_whoever_leaves_out_a_copy_is_found_out(pretended, monkeypatch):
     assert len(moves) > 5
     for left_out in moves[:: len(moves) // 4]:
 
-        def without(self, move, made=None, left_out=left_out):
-            send(self, move, made)
+        def without(self, move, *rest, left_out=left_out, **more):
+            send(self, move, *rest, **more)
             if move == left_out:
                 slot = self._shared[move.value]
                 self._marks[move][1].wait()

@@ -1,0 +1,48 @@
+"""The table of CPU and GPU together: all its rows on a pretended accelerator, one sentence without."""
+
+from dataclasses import replace
+
+from benchmarks import gpu
+from placement import pipeline
+from profiling import links, ops
+from profiling.backends import _torch_links, _torch_memories
+from profiling.backends import torch as backend
+from profiling.devices import local_machine
+from tests.profiling.pretend import Pretend, with_pretended
+
+
+def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "accelerators", lambda: ())
+    monkeypatch.setattr("sys.argv", ["gpu"])
+    gpu.main()
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1 and "no accelerator is at hand" in said
+
+
+def test_every_row_runs_where_it_was_asked_to(monkeypatch):
+    places = {}
+    for module in (_torch_links, _torch_memories):
+        monkeypatch.setattr(module, "place_of", lambda _, name: places.setdefault(name, Pretend()))
+    pretended = with_pretended(local_machine(1), 1).devices[-1]
+    monkeypatch.setattr(
+        backend, "accelerators", lambda: (replace(pretended, memory_bytes=1 << 34),)
+    )
+    monkeypatch.setattr(links, "SIZES", (1024, 65536))
+    monkeypatch.setattr(ops, "BUDGET_S", 0.0)
+    monkeypatch.setattr(gpu, "CAPPED", "alexnet")
+    load = pipeline.load
+    monkeypatch.setattr(pipeline, "load", lambda name: load(name, {"size": 67}))
+    monkeypatch.setattr(pipeline, "profile", ops.profile)
+    rows = list(gpu.rows_of("alexnet", 2))
+    assert [row["placement"] for row in rows] == [
+        "cpu:0 only",
+        "pretend:0 only",
+        "auto",
+        "pretend:0 only, less memory",
+        "auto, less memory",
+    ]
+    ran = [row for row in rows if "refused" not in row]
+    assert all(row["outputs_equal"] and row["ms"] > 0 for row in ran)
+    assert rows[1]["requested"] == {"pretend:0": "pretend"}
+    assert "memory" in rows[3]["refused"] and places["pretend:0"].given
+    assert len(list(gpu.table(rows))) == 2 + len(rows)

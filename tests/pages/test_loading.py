@@ -4,11 +4,12 @@ import threading
 import time
 
 import pytest
+from onnx import TensorProto, helper
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import loading, patience, projects
+from pages.ui import cached, loading, patience, projects
 from placement import pipeline as pl
-from tests.pages.test_pages import APP, checked, texts
+from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.pages.test_standing import own_home
 
 __all__ = ["own_home"]
@@ -103,6 +104,32 @@ def test_calling_it_off_brings_back_the_model_of_before(monkeypatch):
     assert list(put.values()) == ["onnx-alexnet"]
     patience._cancel(key("onnx-alexnet"))
     assert shown and shown[0].id != project.id
+
+
+def three_ops() -> bytes:
+    nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"], f"relu{i}") for i in range(3)]
+    ends = [helper.make_tensor_value_info(v, TensorProto.FLOAT, [4]) for v in ("v0", "v3")]
+    graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return model.SerializeToString()
+
+
+def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
+    calls, load = [], pl.load
+    monkeypatch.setattr(loading.pl, "load", lambda s, **k: calls.append(s) or load(s, **k))
+    project = projects.create()
+    project.change(model="onnx-alexnet", machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["project"] = project.id
+    checked(app.run())
+    calls.clear()
+    given = ("own.onnx", three_ops(), "application/octet-stream")
+    checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
+    assert "own (3 ops)" in texts(app)
+    assert len(calls) == 1
+    opened = cached.model(project.source, ())
+    assert len(calls) == 1 and opened.executable.path == project.folder / "model" / "own.onnx"
+    assert len(opened.executable.model_proto().graph.node) == 3
 
 
 def until(condition):

@@ -1,5 +1,6 @@
 """A project as one file: comes back as it was, and a hostile one is refused in one sentence."""
 
+import dataclasses
 import io
 import json
 import re
@@ -9,7 +10,7 @@ import zipfile
 
 import pytest
 
-from pages.ui import project_file, projects
+from pages.ui import imported, project_file, projects
 from pages.ui.atomic import read_json, write_json
 from pages.ui.edits import MAX_STEPS, Edit, History
 from pages.ui.project_file import NOTE, pack, unpack
@@ -339,3 +340,15 @@ def test_a_history_that_is_not_understood_is_left_out():
     path = shelf_of(project).folder / "manual.history"
     write_json(path, {"done": [{"label": "x", "changes": [1]}], "undone": []})
     assert shelf_of(unpack(pack(project), any_model)).history("manual") == History()
+
+
+def test_placements_for_another_computer_are_told_of():
+    project = worked_on()
+    assert imported.unseen(project, MACHINE) == "", "its machine is in the project"
+    project.change(machine="local")
+    (project.folder / "machines" / "box.json").unlink()
+    here = dataclasses.replace(MACHINE, name="local")
+    said = imported.unseen(project, here)
+    assert said.startswith("2 placements in it are for devices of the computer that it comes from")
+    assert "(cpu:0, cpu:1)" in said
+    assert imported.unseen(project, MACHINE) == "", "this computer has the same devices"

@@ -128,6 +128,16 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
     assert row.measured.edited is False and row.notes == ("by hand, from heft",)
 
 
+def test_a_run_of_another_computer_is_shown_but_measures_nothing_here():
+    now = opened()
+    placed(now, "heft")
+    job_id = finished_run(now.project)
+    jobs.note(now.project.folder, job_id, imported=True)
+    again_now = again(now.project)
+    assert [job.id for job in runs.here(again_now)] == [job_id]
+    assert row_of(again_now, "heft").measured is None
+
+
 def test_runs_for_another_goal_or_machine_are_not_shown():
     now = opened()
     placed(now, "heft")

@@ -47,7 +47,12 @@ class DeviceMap:
     def note(self, export: Export) -> str:
         """What a map of modules leaves out of this placement, in a sentence or two."""
         found = _modules(export)
+        machine = export.problem.machine
+        used = dict.fromkeys(export.placement.device_of.values())
+        lanes = [name for name in used if machine.device(name).on_host]
         said = []
+        if len(lanes) > 1:
+            said.append("The library accelerate knows one CPU, so all lanes of it are one device.")
         if found.split:
             said.append(
                 f"A device map cannot divide the work of one module: {_listed(found.split)}"
@@ -56,14 +61,14 @@ class DeviceMap:
         runs_on = _runs_on(found.entries)
         if runs_on != found.entries:
             said.append(
-                "accelerate keeps the weights of modules on the CPU there but computes them on an"
-                " accelerator."
+                "The library accelerate keeps the weights of modules placed on the CPU there, but"
+                " computes these modules on an accelerator."
             )
         mixing = found.mixing(runs_on)
         if mixing:
             said.append(
-                f"{_listed(mixing)} would get tensors from two devices at once, which accelerate"
-                " does not bring together; place each as a whole."
+                f"{_listed(mixing)} would get tensors from two devices at once, which the library"
+                " accelerate does not bring together; place each as a whole."
             )
         return " ".join(said)
 
@@ -77,7 +82,8 @@ def _modules(export: Export) -> "ModuleMap":
     from placement.exporters._torch_model import program_of, torch_device
 
     machine = export.problem.machine
-    word_of = {device.name: torch_device(machine, device) for device in machine.devices}
+    used = dict.fromkeys(export.placement.device_of.values())
+    word_of = {name: torch_device(machine, machine.device(name)) for name in used}
     device_of = {op: word_of[device] for op, device in export.placement.device_of.items()}
     return ModuleMap(program_of(export.model), device_of)
 

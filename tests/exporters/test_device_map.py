@@ -116,7 +116,7 @@ def test_modules_are_named_at_the_highest_level(tmp_path):
     assert note(exporter("device-map"), export) == ""
     cpu = by_scope(model, {"last": "cuda:1"})
     assert map_of(cpu, tmp_path) == {"": "cpu", "twice": "cpu", "last": 1}
-    assert "computes them on an accelerator" in note(exporter("device-map"), cpu)
+    assert "computes these modules on an accelerator" in note(exporter("device-map"), cpu)
 
 
 def test_what_modules_cannot_say_is_said(tmp_path):
@@ -150,6 +150,7 @@ def test_the_library_places_the_parameters_so(tmp_path):
     export = placed(pl.from_torch(module, x), 1)
     found = map_of(export, tmp_path)
     assert set(found.values()) == {"cpu"}
+    assert note(exporter("device-map"), export).startswith("The library accelerate knows one CPU")
     dispatched = accelerate.dispatch_model(module, found, force_hooks=True)
     assert torch.equal(dispatched(x), expected)
 

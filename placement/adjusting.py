@@ -18,7 +18,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers import placer_class
 from placement.placers._account import in_words
-from placement.placers._base import Placer, Progress, quiet
+from placement.placers._base import Progress, quiet
 from placement.placers._candidates import final_s
 from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
@@ -198,7 +198,7 @@ def _candidates(
     def in_time(progress: Progress) -> bool:
         return spent_s() < policy.time_limit_s
 
-    placed = _placed(problem, placer_class(policy.placer)(), in_time)
+    placed = _placed(problem, policy, in_time)
     if placed is not None:
         yield tried(policy.placer, placed)
     left_s = policy.time_limit_s - spent_s()
@@ -218,10 +218,14 @@ def alone(problem: Problem) -> Iterator[tuple[str, Placement]]:
 
 
 def _placed(
-    problem: Problem, placer: Placer, in_time: Callable[[Progress], bool]
+    problem: Problem, policy: Policy, in_time: Callable[[Progress], bool]
 ) -> Placement | None:
-    """What a placer finds; none where it finds nothing that fits."""
+    """What the placer finds; none where nothing fits, or where the graph is too large for it to be
+    quick, because training waits."""
+    kind = placer_class(policy.placer)
+    if 0 < kind.quick_up_to < len(problem.kernels.ops):
+        return None
     try:
-        return placer.place(problem, in_time)
+        return kind(time_limit_s=policy.time_limit_s).place(problem, in_time)
     except ValueError:
         return None

@@ -159,7 +159,7 @@ class _Run:
     def look(self, number: int) -> None:
         """Between two steps, `number` the next: probe now and then, and see to what has changed."""
         assert self.monitor is not None
-        if number < self.monitor.watch.probes or number % self._probe_every == 0:
+        if number <= self.monitor.watch.probes or number % self._probe_every == 0:
             self._probe()
         if not self.monitor.suspects:
             return

@@ -80,8 +80,11 @@ def show(now: Studio) -> None:
     job = _job(now, str(facts.get("job") or ""))
     curve = None if job is None else curve_of(job.events)
     if job is not None and curve is not None:
-        with st.expander("How the search went"):
-            _chart(curve, job, f"curve-{job.id}")
+        # Drawn once somebody looks: the browser fetches more for a chart than for all the rest.
+        box = st.expander("How the search went", key="search-open", on_change="rerun")
+        if box.open:
+            with box:
+                _chart(curve, job, f"curve-{job.id}")
 
 
 def _held(facts: Mapping[str, Any]) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, loading, phases, units, words
+from pages.ui import cached, choices, commands, kinds, loading, phases, units, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
-from placement.core.graph import Graph, Tensor
+from placement.core.graph import Tensor
 from placement.core.model import Model
 from placement.loaders import SymbolicDim
 
@@ -177,30 +177,6 @@ def _switch(kind: str, model: str) -> None:
     choices.select(())
 
 
-def kinds_table(graph: Graph) -> None:
-    """How many ops of each kind there are and what they weigh."""
-    rows: dict[str, list[float]] = {}
-    for op in graph.ops:
-        row = rows.setdefault(op.kind, [0, 0.0, 0])
-        row[0] += 1
-        row[1] += op.flops
-        row[2] += op.param_bytes
-    total = sum(r[1] for r in rows.values()) or 1.0
-    st.dataframe(
-        [
-            {
-                "Kind": kind,
-                "Ops": int(row[0]),
-                "Share of arithmetic": units.percent(row[1] / total),
-                "Weights": units.num_bytes(row[2]),
-            }
-            for kind, row in sorted(rows.items(), key=lambda r: (-r[1][1], -r[1][0], r[0]))
-        ],
-        hide_index=True,
-        width=520,
-    )
-
-
 def summary(now: Studio) -> None:
     """The model in numbers, in one row."""
     graph = now.model.graph
@@ -221,10 +197,7 @@ def summary(now: Studio) -> None:
             st.caption("This file has a graph with its times, and nothing to execute.")
     with cells[4]:
         dimension_fields(now)
-        with st.popover("Kinds of ops", width="stretch"):
-            kinds_table(graph)
-            for note in now.model.notes:
-                st.text(note)
+        kinds.show(graph, now.model.notes)
     phases.show(graph)
 
 

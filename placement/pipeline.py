@@ -148,7 +148,7 @@ def machine_for(model: Model, machine: Machine) -> Machine:
     """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
     if model.executable is None or model.executable.format != "torch":
         return machine
-    from profiling.devices import for_runtime
+    from profiling.runtimes import for_runtime
 
     return for_runtime(machine, "torch")
 

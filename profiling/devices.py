@@ -2,7 +2,7 @@
 
 The CPU is one device or is split into lanes with cores of their own. Every other execution provider
 of the installed onnxruntime is a device too, or for PyTorch models every accelerator that PyTorch
-can use (`for_runtime`). Arithmetic and memory speeds are nominal (they serve
+can use (`profiling.runtimes`). Arithmetic and memory speeds are nominal (they serve
 estimates only), and so are the links until `profiling.links` has measured them.
 """
 
@@ -67,40 +67,6 @@ def load_machine(spec: str) -> Machine:
             " or a JSON file."
         )
     return _resolved(_read(path))
-
-
-def for_runtime(machine: Machine, runtime: str) -> Machine:
-    """The machine as another runtime sees it: the same CPU lanes, and that runtime's own others.
-
-    A machine that is emulated, or has nothing of the kind, stays as it is.
-    """
-    if machine.emulated or all(d.runtime == runtime for d in machine.devices):
-        return machine
-    from profiling import backends
-
-    backend = backends.usable(runtime)
-    lanes = tuple(
-        replace(d, runtime=runtime, provider=CPU_PROVIDERS[runtime])
-        for d in machine.devices
-        if _is_cpu(d)
-    )
-    local = machine.name == "local"
-    others = tuple(d for d in backend.devices() if not d.on_host) if local else ()
-    known = {d.name: d for d in backend.devices()}
-    kept = () if local else tuple(_same(d, known) for d in machine.devices if not _is_cpu(d))
-    devices = (*lanes, *others, *kept)
-    if not lanes:
-        return machine
-    links = nominal_links(devices) if others or local else machine.links
-    return replace(machine, devices=devices, links=links, libraries=backend.libraries())
-
-
-def _same(device: Device, known: dict[str, Device]) -> Device:
-    """A device as the other runtime has it, with the memory that was stated, if it has it."""
-    if device.name not in known:
-        return device
-    other = known[device.name]
-    return replace(other, memory_bytes=device.memory_bytes or other.memory_bytes)
 
 
 def presets() -> dict[str, str]:
@@ -205,7 +171,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 
 def _resolved(machine: Machine) -> Machine:
     """The machine with this computer's cores for the CPU devices that name none."""
-    open_ones = [d for d in machine.devices if _is_cpu(d) and not d.core_ids and not d.label]
+    open_ones = [d for d in machine.devices if is_cpu(d) and not d.core_ids and not d.label]
     if not open_ones:
         return machine
     taken = {core for d in machine.devices for core in d.core_ids}
@@ -242,7 +208,7 @@ def _why_missing(device: Device, here: dict[str, Device], cores: tuple[int, ...]
     missing = backends.get(device.runtime).missing()
     if missing:
         return missing
-    if _is_cpu(device):
+    if is_cpu(device):
         return _why_other_cpu(device, cores)
     if device.runtime != "onnxruntime":
         here = {d.name: d for d in backends.get(device.runtime).devices()}
@@ -266,10 +232,11 @@ def _why_other_cpu(device: Device, cores: tuple[int, ...]) -> str:
 
 
 def _wants_providers(machine: Machine) -> bool:
-    return any(d.runtime == "onnxruntime" and not _is_cpu(d) for d in machine.devices)
+    return any(d.runtime == "onnxruntime" and not is_cpu(d) for d in machine.devices)
 
 
-def _is_cpu(device: Device) -> bool:
+def is_cpu(device: Device) -> bool:
+    """Whether a device is the CPU itself, or a lane of it, in its runtime's own words."""
     return device.provider == CPU_PROVIDERS.get(device.runtime, "no CPU")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from placement.core.machine import Machine
+from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from placement.loaders._torch_program import TorchProgram
 from placement.loaders._torch_source import Where, functions
@@ -64,6 +64,7 @@ class SpreadTorch(Program):
         self._before = {i: place.watch_memory() for i, place in enumerate(self._places)}
         self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule)
         self.actual_devices = self._actual = {d.name: d.provider for d in self._devices}
+        self._looked_at: set[str] = set()
         self._handed_out = {name for _, name in program.outputs}
         self._marks: dict[Move, Stretch] = {}
         self._spans: dict[int, Stretch] = {}
@@ -127,10 +128,19 @@ class SpreadTorch(Program):
         before = self._before[memory]
         if before is not None:
             self._peak_bytes[name] = self._places[memory].peak_bytes() - before
-        self._actual[name] = self._seen(name, memory)
+        if name not in self._looked_at:
+            self._looked_at.add(name)
+            self._look_at(self._devices[segment], memory)
+
+    def _look_at(self, device: Device, memory: int) -> None:
+        """Note where the values that a device has made really are."""
+        found = self._seen(device.name, memory)
+        self._actual[device.name] = found
+        if found != device.provider:
+            said = f"{device.name} was to compute by {device.provider}, its values are on {found}"
+            self.fallbacks = (*self.fallbacks, said)
 
     def _seen(self, device: str, memory: int) -> str:
-        """Where the values that a device has made really are."""
         segments = enumerate(self._schedule.segments)
         made = {k for _, s in segments if s.device == device for k in s.kernels}
         values = [

@@ -9,7 +9,8 @@ from placement.core.machine import Device, Machine, machine_to_text
 from profiling import accelerators, links
 from profiling.backends import _torch_links
 from profiling.backends import torch as backend
-from profiling.devices import for_runtime, local_machine, missing_devices, nominal_links
+from profiling.devices import local_machine, missing_devices, nominal_links
+from profiling.runtimes import for_runtime
 from tests.profiling.pretend import Pretend
 
 # As much of the library as the probe asks; the second of its GPUs does not work.

@@ -1,48 +1,21 @@
-// Timelines one above the other on one time axis: zoom, hover, click.
+// Timelines one above the other on one time axis.
 //
-// Drawn as SVG from bars that Python has made; all text is set as text, whatever a model file says.
-// What is zoomed into stays while Python sends other bars or another selection.
+// Drawn as SVG from bars that Python has made. What is zoomed into stays while Python sends other
+// bars or another selection.
 
-const SVG = "http://www.w3.org/2000/svg";
 const ROW = 24, BAR = 17, TITLE = 24, AXIS = 30, GAP = 10, RIGHT = 14;
-const LEAST_PX = 2, NEAR_PX = [0, 2, -2, 4, -4], CLICK_PX = 4, MOST_ZOOM = 1e5, STEP = 1.5;
+const LEAST_PX = 2, MOST_ZOOM = 1e5;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
-
-function node(name, attributes = {}, text = "") {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  if (text) made.textContent = text;
-  return made;
-}
-
-function html(name, className, text = "") {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
-
-// A unit in which the numbers of a range are easy to read.
-function unitOf(range) {
-  if (range >= 2) return [1, "s"];
-  return range >= 2e-3 ? [1e-3, "ms"] : [1e-6, "µs"];
-}
-
-function tickStep(range, most) {
-  const rough = range / Math.max(1, most), power = 10 ** Math.floor(Math.log10(rough));
-  return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= rough);
-}
 
 class Gantt {
   constructor(parent) {
     this.root = parent.querySelector(".gantt");
     this.frame = this.root.querySelector(".frame");
-    this.tip = this.root.querySelector(".tip");
     this.from = 0;
     this.to = 1;
     this.width = 0;
     this.outbox = new Outbox();
-    this.listen();
+    this.pointer = new Pointer(this);
     this.watcher = new ResizeObserver(() => {
       if (this.frame.clientWidth !== this.width) this.draw();
     });
@@ -232,130 +205,6 @@ class Gantt {
     }
     const name = `${unit} since ${this.data.began} began`;
     grid.append(node("text", { x: this.left + this.plot / 2, y: bottom + 26, class: "unit" }, name));
-  }
-
-  listen() {
-    const { root, frame } = this;
-    const verbs = {
-      in: () => this.zoom(1 / STEP), out: () => this.zoom(STEP), whole: () => this.look(0, this.end),
-      left: () => this.pan(-0.25), right: () => this.pan(0.25),
-    };
-    const keys = { "+": "in", "=": "in", "-": "out", 0: "whole", ArrowLeft: "left", ArrowRight: "right" };
-    for (const button of root.querySelectorAll("[data-do]")) {
-      button.addEventListener("click", () => verbs[button.dataset.do]());
-    }
-    root.addEventListener("keydown", (event) => {
-      // Streamlit has shortcuts of its own for plain letters.
-      event.stopPropagation();
-      const verb = event.ctrlKey || event.metaKey ? "" : keys[event.key];
-      if (!verb) return;
-      event.preventDefault();
-      verbs[verb]();
-    });
-    frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    frame.addEventListener("pointerdown", (event) => this.press(event));
-    frame.addEventListener("pointermove", (event) => this.move(event));
-    frame.addEventListener("pointerup", (event) => this.release(event));
-    frame.addEventListener("pointercancel", () => this.drop());
-    frame.addEventListener("pointerleave", () => (this.tip.hidden = true));
-    frame.addEventListener("dblclick", () => this.look(0, this.end));
-  }
-
-  at(event) {
-    return event.clientX - this.frame.getBoundingClientRect().left;
-  }
-
-  // The bar under the pointer, or close beside it: a short one is hard to hit.
-  under(event) {
-    const tree = this.root.getRootNode();
-    const found = NEAR_PX.map((by) => tree.elementFromPoint(event.clientX + by, event.clientY));
-    return found.find((element) => element?.dataset?.bar !== undefined) ?? event.target;
-  }
-
-  wheel(event) {
-    const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.seconds(this.at(event)));
-    } else if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      event.preventDefault();
-      this.pan(Math.sign(sideways) * 0.1);
-    }
-  }
-
-  press(event) {
-    if (event.button !== 0 || !this.svg) return;
-    this.pressed = { x: this.at(event), target: this.under(event) };
-  }
-
-  move(event) {
-    if (!this.pressed) return this.hover(event);
-    const x = this.at(event), { x: start } = this.pressed;
-    if (Math.abs(x - start) < CLICK_PX) return;
-    this.tip.hidden = true;
-    if (!this.band) {
-      frameCapture(this.frame, event.pointerId);
-      this.band = node("rect", { class: "band", y: 0, height: this.svg.getAttribute("height") });
-      this.svg.append(this.band);
-    }
-    const [a, b] = this.between(start, x);
-    this.band.setAttribute("x", a);
-    this.band.setAttribute("width", b - a);
-  }
-
-  between(a, b) {
-    const inside = (x) => Math.min(Math.max(x, this.left), this.left + this.plot);
-    return [inside(Math.min(a, b)), inside(Math.max(a, b))];
-  }
-
-  release(event) {
-    const { pressed, band } = this;
-    this.drop();
-    if (!pressed) return;
-    if (band) {
-      const [a, b] = this.between(pressed.x, this.at(event));
-      if (b - a >= CLICK_PX) this.look(this.seconds(a), this.seconds(b));
-    } else if (pressed.target.dataset?.bar !== undefined && this.data.pickable) {
-      this.root.focus({ preventScroll: true });
-      const { panel, bar } = pressed.target.dataset;
-      const add = event.ctrlKey || event.metaKey || event.shiftKey;
-      const { key, version } = this.data.panels[panel];
-      this.outbox.push({ kind: "pick", panel: key, version, bar: Number(bar), add });
-    }
-  }
-
-  drop() {
-    this.pressed = null;
-    this.band?.remove();
-    this.band = null;
-  }
-
-  hover(event) {
-    const { dataset } = this.under(event);
-    if (dataset?.start === undefined) {
-      this.tip.hidden = true;
-      return;
-    }
-    const took = dataset.end - dataset.start, [scale, unit] = unitOf(took);
-    const [since, of] = unitOf(this.end);
-    const when = `${(took / scale).toPrecision(3)} ${unit}, from ${(dataset.start / since).toPrecision(4)} ${of} on`;
-    const bar = dataset.bar === undefined ? null : this.data.panels[dataset.panel].bars[dataset.bar];
-    const lines = bar ? [bar.tip[0], when, ...bar.tip.slice(1)] : [dataset.tip, when];
-    this.tip.replaceChildren(...lines.map((line, i) => html("div", i ? "line" : "line first", line)));
-    this.tip.hidden = false;
-    const box = this.root.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
-    const left = x + 16 + this.tip.offsetWidth > box.width ? x - this.tip.offsetWidth - 12 : x + 16;
-    this.tip.style.left = `${Math.max(4, left)}px`;
-    this.tip.style.top = `${Math.min(y + 14, Math.max(4, box.height - this.tip.offsetHeight - 4))}px`;
-  }
-}
-
-function frameCapture(frame, pointer) {
-  try {
-    frame.setPointerCapture(pointer);
-  } catch {
-    // The pointer is gone already.
   }
 }
 

@@ -17,6 +17,7 @@ from pages.ui.gantt import Bar, Panel
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "timeline"
 OUTBOX = ASSETS.parent / "canvas" / "outbox.js"
+SCRIPTS = (OUTBOX, *(ASSETS / f"{name}.js" for name in ("elements", "pointer", "gantt")))
 ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything again."
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
 LEGEND = (
@@ -104,5 +105,5 @@ def _bar(told: Mapping[str, Any], panels: Sequence[Panel]) -> Bar | None:
 @cache
 def _component() -> Callable[..., Any]:
     parts = {kind: (ASSETS / f"gantt.{kind}").read_text("utf-8") for kind in ("html", "css")}
-    parts["js"] = OUTBOX.read_text("utf-8") + (ASSETS / "gantt.js").read_text("utf-8")
+    parts["js"] = "\n".join(path.read_text("utf-8") for path in SCRIPTS)
     return st.components.v2.component("placement_gantt", **parts)

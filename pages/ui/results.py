@@ -132,6 +132,11 @@ def _baselines(result: Mapping[str, Any]) -> None:
         config=charts.CONFIG,
     )
     st.markdown(verdict(result))
+    name_misfits(result)
+
+
+def name_misfits(result: Mapping[str, Any]) -> None:
+    """Say which devices cannot hold the whole model."""
     missing = [d for d, s in result["baseline_s"].items() if s is None]
     if missing:
         st.caption(words.plain(f"Does not fit alone on: {', '.join(missing)}"))

@@ -162,9 +162,7 @@ def _baselines(result: Mapping[str, Any]) -> None:
         config=charts.CONFIG,
     )
     st.markdown(verdict(result))
-    missing = [d for d, s in result["baseline_s"].items() if s is None]
-    if missing:
-        st.caption(words.plain(f"Does not fit alone on: {', '.join(missing)}"))
+    results.name_misfits(result)
 
 
 def verdict(result: Mapping[str, Any]) -> str:

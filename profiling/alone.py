@@ -35,11 +35,20 @@ def baseline_s(
 ) -> float | None:
     """Median seconds of the unplaced model on one device, or with None on all cores of the CPU.
 
-    None where the device's memory cannot hold the weights.
+    None where the device's memory cannot hold the weights, or is too small when it comes to it.
     """
     limit = None if device is None else device.memory_bytes
     if limit is not None and compiled.kernels.param_bytes > limit:
         return None
+    try:
+        return _median_s(compiled, device, feeds, timeout_s)
+    except MemoryError:
+        return None
+
+
+def _median_s(
+    compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
+) -> float:
     program = compiled.unplaced(device, feeds)
     lanes = _alone(program, device)
     try:
@@ -59,7 +68,7 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
     except TimeoutError as error:
         program.stop()
         raise RuntimeError(str(error)) from None
-    except (ValueError, AssertionError):
+    except (ValueError, AssertionError, MemoryError):
         raise
     except Exception as error:  # runtimes raise kinds of their own
         text = " ".join(str(error).split())[:300]

@@ -58,13 +58,7 @@ class TorchCompiled(Compiled):
         """Lanes of the CPU share one memory; everything else has one each."""
         if all(self.machine.device(s.device).on_host for s in schedule.segments):
             return PlacedTorch(self.program, schedule, self.machine, feeds)
-        try:
-            return SpreadTorch(self.program, schedule, self.machine, feeds, prompt=prompt)
-        except torch.OutOfMemoryError:
-            raise ValueError(
-                "The weights placed on an accelerator do not fit into its free memory; place less"
-                " on it, or end other programs that use it."
-            ) from None
+        return SpreadTorch(self.program, schedule, self.machine, feeds, prompt=prompt)
 
 
 def _is_random(node: Node) -> bool:

@@ -7,7 +7,8 @@ on a device waits for that copy alone. The state stays where it is read, also fr
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -70,7 +71,8 @@ class SpreadTorch(Program):
         self._spans: dict[int, Stretch] = {}
         self._tables: list[list[Any]] = [[None] * len(self._shared) for _ in self._places]
         self._at = dict.fromkeys(program.state, HOST)
-        self.take_state(program.state)
+        with _told_in_words():
+            self.take_state(program.state)
         self.feed(0)
 
     def beside(self) -> "SpreadTorch":
@@ -86,6 +88,10 @@ class SpreadTorch(Program):
             self._tables[HOST][self._shared[name]] = self._feeds[number][label]
 
     def run(self, segment: int) -> None:
+        with _told_in_words():
+            self._queue(segment)
+
+    def _queue(self, segment: int) -> None:
         place, moves = self._places[self._memory_of[segment]], self._moves
         if place is HOST_PLACE:
             use_threads(self._devices[segment].cores)
@@ -231,6 +237,18 @@ class SpreadTorch(Program):
 
     def close(self) -> None:
         self._tables, self._feeds, self._marks, self._spans = [], [], {}, {}
+
+
+@contextmanager
+def _told_in_words() -> Iterator[None]:
+    """MemoryError where an accelerator has too little for what is placed on it."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise MemoryError(
+            "What is placed on an accelerator does not fit into its free memory; place less on it,"
+            " or end other programs that use it."
+        ) from None
 
 
 def _times(stretch: Stretch, earliest_s: float) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from torch import nn
 import placement as pl
 from placement.core.machine import Machine
 from profiling import backends, links, ops
+from profiling.alone import baseline_s
 from profiling.backends import _torch_instead, _torch_links, _torch_memories
 from profiling.devices import local_machine
 from profiling.execute import execute
@@ -188,6 +189,22 @@ def test_the_unplaced_model_on_an_accelerator(pretended):
     expected = trained(compiled.unplaced(machine.devices[0], feeds), 1)
     assert not differences(trained(there, 1), expected)
     assert pretended["pretend:0"].given > 0
+
+
+def test_an_accelerator_that_is_too_small_says_so(pretended, monkeypatch):
+    model = network("inference")
+    machine = with_pretended(lanes(model), 1)
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+
+    def full(self, value):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(Pretend, "take", full)
+    with pytest.raises(MemoryError, match="does not fit into its free memory"):
+        compiled.unplaced(machine.devices[-1], feeds)
+    assert baseline_s(compiled, machine.devices[-1], feeds, 60.0) is None
+    assert baseline_s(compiled, machine.devices[0], feeds, 60.0) > 0
 
 
 class Maker(nn.Module):

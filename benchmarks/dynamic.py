@@ -222,7 +222,7 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="bert-base:training")
+    parser.add_argument("--model", default="bert_base:training")
     parser.add_argument("--dim", action="append", default=None, metavar="KEY=N")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--calm-steps", type=int, default=500)

@@ -21,6 +21,7 @@ from placement.adjusting import Slowdown
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from profiling.drift import Drift
 from profiling.lanes import Step
 from profiling.readings import Reader, Reading
 
@@ -46,19 +47,6 @@ class Watch:
     pause: int = 40
     glance: int = 3
     probes: int = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Drift:
-    """Devices whose speed has changed: `factor` (D,) on their seconds since the last drift."""
-
-    factor: Floats
-    by_probe: tuple[bool, ...]
-
-    @property
-    def size(self) -> float:
-        """The largest change, up or down: 0.7 for twice or half as long."""
-        return float(np.abs(np.log(self.factor)).max())
 
 
 # Up to so much of a settled placement's time, against the profile, is put down to the placement.
@@ -185,7 +173,10 @@ class Monitor:
     def _settle(self) -> None:
         """What is usual for the placement: what its devices take, against the factors in use."""
         ratio = _median([r.ratio for r in self._settling])
-        expected = self._by_segments * self._probed(self.watch.probes)
+        probed = self._probed(self.watch.probes)
+        # What probes show counts here already, though it is no drift yet; but not their noise.
+        in_use = np.where(self._outside(probed / self._by_probes), probed, self._by_probes)
+        expected = self._by_segments * in_use
         usual = np.clip(ratio / expected, *USUAL)
         self._usual = np.where(np.isnan(usual), 1.0, usual)
         self.contention = self._contention(self._settling, expected)
@@ -239,17 +230,6 @@ class Monitor:
         """Devices of one kind are as fast as each other when nothing disturbs them."""
         found = self._problem.machine.devices[device]
         return (found.provider, found.runtime) if found.on_host else found.name
-
-
-def in_words(problem: Problem, drift: Drift) -> str:
-    """A drift in a sentence for people."""
-    said = []
-    for device, factor in zip(problem.machine.devices, drift.factor.tolist(), strict=True):
-        if factor > 1.0:
-            said.append(f"{device.name} takes {factor:.1f} times as long as before")
-        elif factor < 1.0:
-            said.append(f"{device.name} is {1 / factor:.1f} times as fast as before")
-    return " and ".join(said)
 
 
 def _median(rows: Sequence[Floats]) -> Floats:

@@ -12,7 +12,7 @@ import time
 from placement.core.machine import Device, Machine
 from profiling.lanes import Clock, Lane, Lanes
 
-PIECE_S = 0.010
+PIECE_S = 0.012
 TIMEOUT_S = 30.0
 _BLOCK = bytes(256 * 1024)
 

@@ -18,12 +18,13 @@ from placement.core.schedule import Schedule
 from placement.events import Emit, never, silent
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
+from profiling.drift import Drift, in_words
 from profiling.lanes import Clock
-from profiling.monitor import Drift, Monitor, Watch, in_words
+from profiling.monitor import Monitor, Watch
 from profiling.training_sites import Site
 
 # Probes may take this share of the time, and come no more often than every so many steps.
-PROBE_SHARE = 0.01
+PROBE_SHARE = 0.02
 PROBE_EVERY = 5
 
 

@@ -16,7 +16,8 @@ from placement.placers import placer_class
 from placement.placers._candidates import final_s
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
-from profiling.monitor import Monitor, Watch, in_words
+from profiling.drift import in_words
+from profiling.monitor import Monitor, Watch
 from profiling.training import Adjust, train
 from profiling.training_sites import VirtualSite
 

@@ -9,40 +9,11 @@ import sys
 import pytest
 
 from placement import comparing
+from tests.command import answer, call, canonical, refused
 from tests.instances import canonical_file
 from tests.pages.problems import diamond
 
-
-def call(*arguments, home=None):
-    return subprocess.run(
-        [sys.executable, "-m", "placement", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-
-def answer(*arguments, status=0):
-    done = call(*arguments, "--json")
-    assert done.returncode == status, done.stderr
-    return json.loads(done.stdout)
-
-
-def refused(*arguments):
-    """The one line on standard error of a call that exits 2."""
-    done = call(*arguments)
-    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stderr
-
-
-@pytest.fixture
-def canonical(tmp_path):
-    path = tmp_path / "canonical.json"
-    path.write_text(json.dumps(canonical_file()))
-    return path
+assert canonical
 
 
 def test_placers_have_all_keys():
@@ -177,11 +148,6 @@ def test_compare_and_what_if_leave_pinned_ops_where_they_are(canonical, tmp_path
     assert answer(*asked)["ops_per_device"]["P2"] >= 1
 
 
-def test_compare_refuses_a_placer_that_is_for_something_else(canonical):
-    for names, word in (("heft,nobody", "nobody"), ("heft,linear_dp", "linear_dp")):
-        assert word in refused("compare", canonical, "--placers", names)
-
-
 def test_what_if_predicts_a_machine_that_is_not_there(canonical, tmp_path):
     """On P1 alone all ten tasks take 127 s; at half the speed twice as long."""
     out = tmp_path / "p.json"
@@ -210,121 +176,6 @@ def test_a_null_machine_runs_on_a_virtual_clock(tmp_path):
     assert ran["emulated"] is True
     assert ran["step_s"]["median"] == pytest.approx(ran["predicted_s"])
     assert ran["error"] == pytest.approx(0.0, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("inspect", "no-such-model"), "no-such-model"),
-        (("inspect", "onnx-resnet51"), "onnx-resnet50"),
-        (("inspect", "README.md"), "README.md"),
-        (("nonsense",), "nonsense"),
-        (("place", "onnx-squeezenet", "--placer", "magic", "--analytic"), "heft"),
-        (("place", "onnx-squeezenet", "--analytic", "--set", "x=1"), "no setting 'x'"),
-        (("place", "onnx-squeezenet", "--analytic", "--pin", "nope"), "OP=DEVICE"),
-        (("place", "onnx-squeezenet", "--analytic", "--pin", "nope=cpu:0"), "'nope'"),
-        (("place", "onnx-squeezenet", "--machine", "mars"), "mars"),
-        (("inspect", "onnx-squeezenet", "--dim", "batch=x"), "batch=x"),
-        (("inspect", "onnx-squeezenet", "--dim", "batch=2"), "batch"),
-        (("simulate", "onnx-squeezenet", "--analytic", "--placement", "gone.json"), "gone.json"),
-        (("run", "onnx-squeezenet", "--placer", "heft", "--machine", "nvlink-8gpu"), "not on this"),
-        (("machine", "--lanes", "999"), "999"),
-    ],
-)
-def test_bad_input_gets_one_line(arguments, words):
-    assert words in refused(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--machine", "pcie-4gpu"), "its own machine"),
-        (("--lanes", "2"), "its own machine"),
-        (("--time-limit", "nan"), "time limit"),
-        (("--time-limit", "-3"), "time limit"),
-        (("--seed", "-5"), "seed"),
-    ],
-)
-def test_options_that_would_do_nothing_are_refused(canonical, arguments, words):
-    assert words in refused("place", canonical, *arguments)
-
-
-HUGE = 10**400
-
-
-def op(**fields):
-    return {"ops": [{"name": "a", "times_s": [1, 1, 1], **fields}], "tensors": []}
-
-
-def tensor(**fields):
-    return {"tensors": [{"producer": "n1", "consumers": ["n2"], "bytes": 1, **fields}]}
-
-
-def link(**fields):
-    return {"links": [{"src": "P1", "dst": "P2", "latency_s": 0, "bytes_per_s": 1, **fields}]}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (op(times_s=[HUGE, 1, 1]), "time of op 'a'"),
-        (op(memory_bytes=HUGE), "memory_bytes of op 'a'"),
-        (tensor(bytes=HUGE), "bytes of tensor 0"),
-        (tensor(consumers=[["n2"]]), "Tensor 0 names op ['n2']"),
-        (tensor(producer={}), "Tensor 0 names op {}"),
-        ({"devices": [{"name": f"P{i}", "memory_bytes": HUGE} for i in (1, 2, 3)]}, "memory_bytes"),
-        (link(latency_s=HUGE), "latency_s of link 0"),
-        (link(bytes_per_s=1e-320), "Link 'P1' to 'P2' has bytes_per_s 1e-320"),
-    ],
-)
-def test_absurd_numbers_in_a_problem_file_get_one_line(canonical, change, words):
-    canonical.write_text(json.dumps({**canonical_file(), **change}))
-    assert words in refused("place", canonical)
-
-
-@pytest.mark.parametrize("field", ["memory_bytes", "flops_per_s", "memory_bytes_per_s"])
-def test_absurd_numbers_in_a_machine_file_get_one_line(tmp_path, field):
-    path = tmp_path / "m.json"
-    path.write_text(json.dumps({"name": "m", "devices": [{"name": "d", field: HUGE}]}))
-    assert f"Device 'd' has {field}" in refused("place", "onnx-squeezenet", "--machine", path)
-
-
-def test_a_profile_of_something_else_is_refused(tmp_path):
-    import placement as pl
-    from placement.core.profile import Profile
-
-    model, machine = pl.load("onnx-squeezenet"), pl.machine("null-2")
-    graph = model.graph
-    profile = Profile(
-        graph=graph.fingerprint,
-        machine=machine,
-        kernels=graph,
-        sources=(("zzz",),) * len(graph.ops),
-        compute_s=((1.0, 1.0),) * len(graph.ops),
-        spread=((0.0, 0.0),) * len(graph.ops),
-        call_s=(0.0, 0.0),
-        step_s=(None, None),
-    )
-    path = tmp_path / "p.json"
-    path.write_text(json.dumps(profile.to_json()))
-    arguments = ("place", "onnx-squeezenet", "--machine", "null-2", "--profile", path)
-    assert "'zzz'" in refused(*arguments)
-    content = {**profile.to_json(), "graph": "other"}
-    path.write_text(json.dumps(content))
-    assert "another graph" in refused(*arguments)
-
-
-def test_export_refuses_a_placement_of_another_graph(canonical, tmp_path):
-    other = tmp_path / "p.json"
-    other.write_text(json.dumps({"graph": "feed", "device_of": {"n1": "P1"}}))
-    out = tmp_path / "out.json"
-    arguments = ("--placement", other, "--format", "networkx", "--out", out)
-    assert "another graph" in refused("export", canonical, *arguments)
-    assert not out.exists()
-
-
-def test_the_canonical_example_cannot_run_live(canonical):
-    assert "executable" in refused("run", canonical, "--placer", "heft")
 
 
 def test_a_placement_from_before_measuring_is_refused_or_mended(tmp_path):
@@ -361,26 +212,6 @@ def test_only_some_ops_move_and_pins_come_from_a_file(canonical, tmp_path):
     # A pin says more than where an op happens to be.
     others = {f"n{i}": "P1" for i in (3, *range(5, 11))}
     assert placed == {"n1": "P2", "n2": "P3", "n4": "P2", **others}
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--keep", "{here}/base.json"), "belong together"),
-        (("--pins", "{here}/move.json"), "not of the form"),
-        (("--pins", "{here}/gone.json"), "no file"),
-        (("--pin=nowhere=P1", "--mend"), "'nowhere' is pinned but not in"),
-        (("--keep", "{here}/base.json", "--move", "{here}/base.json"), "not a JSON list"),
-        (("--keep", "{here}/odd.json", "--move", "{here}/move.json"), "no device 'P9'"),
-    ],
-)
-def test_what_cannot_be_held_is_said_in_one_line(canonical, tmp_path, options, said):
-    names = {f"n{i}": "P1" for i in range(1, 11)}
-    (tmp_path / "base.json").write_text(json.dumps({"device_of": names}))
-    (tmp_path / "odd.json").write_text(json.dumps({"device_of": {**names, "n3": "P9"}}))
-    (tmp_path / "move.json").write_text(json.dumps(["n1"]))
-    given = [option.format(here=tmp_path) for option in options]
-    assert said in refused("place", canonical, *given)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to be handled")

@@ -18,7 +18,7 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
 from placement.core.violations import sequential_peak_bytes
 from placement.engine._fast_loads import find_loads
-from placement.engine._fast_moves import try_group, try_move
+from placement.engine._fast_moves import try_group
 from placement.engine.evaluator import Evaluator, values_s
 from placement.engine.run_state import STRIDE
 from placement.order import by_priority
@@ -117,8 +117,6 @@ def test_a_move_tried_or_kept_is_worth_what_a_new_run_says(problem, seed):
         moved[units] = dest
         expected = pytest.approx(fully_s(problem, moved, order), abs=CLOSE)
         assert own.after_move_s(units, dest) == expected
-        if units.size == 1:
-            assert try_move(own.flat, own.state, int(units[0]), dest, np.inf) == expected
         if rng.random() < 0.4:
             assert try_group(own.flat, own.state, units, dest, np.inf, True) == expected
             devices = moved

@@ -97,23 +97,13 @@ def checkpoint_before(flat: Flat, state: RunState, touched: Ints) -> int:
 
 
 @jit
-def try_move(flat: Flat, state: RunState, unit: int, dest: int, limit_s: float) -> float:
-    """Seconds of the step with one unit moved, infinite once above the limit; nothing is kept."""
-    source = state.device[flat.kernels_of_unit[flat.kernel_ptr[unit]]]
-    touched = np.full(flat.call_s.size, state.order.size)
-    relocate(flat, state, unit, dest, touched)
-    value_s = run(flat, state, checkpoint_before(flat, state, touched), bool(False), limit_s)
-    relocate(flat, state, unit, source, touched)
-    return value_s
-
-
-@jit
 def try_group(
     flat: Flat, state: RunState, units: Ints, dest: int, limit_s: float, keep: bool
 ) -> float:
-    """The same for several units at once; `keep` makes a step within the limit the new base.
+    """Seconds of the step with some units moved, infinite once above the limit.
 
-    Units whose device may not be `dest` stay where they are.
+    With `keep` a step within the limit becomes the new base, otherwise nothing is kept. Units whose
+    device may not be `dest` stay where they are.
     """
     touched = np.full(flat.call_s.size, state.order.size)
     sources = np.empty(units.size, dtype=np.int64)

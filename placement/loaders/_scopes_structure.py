@@ -64,7 +64,7 @@ def _blocks(nodes: Sequence[_Node]) -> list[range]:
         in_region = not waists[i]
     bounds = [*dict.fromkeys(starts), len(nodes)]
     ranges = [range(a, b) for a, b in pairwise(bounds)]
-    return [part for block in ranges for part in _cut(block, nodes, waists)]
+    return [part for block in ranges for part in _cut(block, nodes)]
 
 
 def _start_of(i: int, low: int, nodes: Sequence[_Node], waists: Sequence[bool]) -> int:
@@ -98,7 +98,7 @@ def _waists(nodes: Sequence[_Node]) -> list[bool]:
     return waists
 
 
-def _cut(block: range, nodes: Sequence[_Node], waists: Sequence[bool]) -> list[range]:
+def _cut(block: range, nodes: Sequence[_Node]) -> list[range]:
     """The block, or where it is long and has no waist inside, runs of it."""
     if len(block) <= MAX_RUN or len(block) * 4 < len(nodes):
         return [block]

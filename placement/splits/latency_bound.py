@@ -131,7 +131,7 @@ class _Regions:
                 new = self._whole(before & after & ~closure) & ~closure
             if size > self.limit or work == np.inf:
                 return
-            outside = self._outside(path, i, j, closure, before, after)
+            outside = self._outside(path, i, j, before, after)
             if not outside & closure:
                 yield j + 1, work + self._crossing_s(closure, outside)
 
@@ -144,9 +144,7 @@ class _Regions:
             nodes &= ~unit
         return whole
 
-    def _outside(
-        self, path: list[int], i: int, j: int, closure: int, before: int, after: int
-    ) -> int:
+    def _outside(self, path: list[int], i: int, j: int, before: int, after: int) -> int:
         """Nodes that are surely not in a call that meets the path from its i-th to its j-th node.
 
         What is before a node outside that the call waits for is outside, and so on.

@@ -25,7 +25,7 @@ class TorchStep:
 
     name: str = "torch-step"
     title: str = "PyTorch module"
-    summary: str = "the placed model or training step as Python code that needs only torch"
+    summary: str = "the placed model or training step as Python code that needs torch and numpy"
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:

@@ -8,11 +8,12 @@ import zipfile
 
 import pytest
 
-from pages.ui import imported_runs, jobs, project_file, runs
+from pages.ui import imported_runs, jobs, project_file, results, runs
 from pages.ui.atomic import write_json
 from pages.ui.project_file import pack, unpack
 from placement.__main__ import main
 from tests.pages.problems import MACHINE, diamond, everywhere
+from tests.pages.test_pages import checked, finished_run, opened, texts
 from tests.pages.test_project_file import any_model, own_shelf, worked_on, zipped
 
 RUN = ("run", "onnx-squeezenet", "--machine", "null-2", "--placer", "single", "--steps", "3")
@@ -187,3 +188,10 @@ def test_a_hostile_run_is_one_sentence(name):
 def test_runs_lie_nowhere_else(name):
     with pytest.raises(ValueError, match="no part of a project"):
         imported(good(), name)
+
+
+@pytest.mark.parametrize("page", ["run", "timeline"])
+def test_pages_show_an_imported_run_and_say_so(page):
+    app, project = opened(page)
+    jobs.note(project.folder, finished_run(project), imported=True)
+    assert results.IMPORTED in texts(checked(app.run()))

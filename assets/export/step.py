@@ -17,6 +17,7 @@ In a program:
 """
 
 import argparse
+import atexit
 import importlib.util
 import json
 import os
@@ -59,10 +60,13 @@ class PlacedStep:
         }
         self._go = [_taken() for _ in lanes]
         self._done = [_taken() for _ in lanes]
-        for number, lane in enumerate(lanes):
-            threading.Thread(
-                target=self._work, args=(number, lane), name=lane["name"], daemon=True
-            ).start()
+        self._threads = [
+            threading.Thread(target=self._work, args=row, name=row[1]["name"], daemon=True)
+            for row in enumerate(lanes)
+        ]
+        for thread in self._threads:
+            thread.start()
+        atexit.register(self.close)
 
     def __enter__(self) -> "PlacedStep":
         return self
@@ -114,6 +118,13 @@ class PlacedStep:
         return {row["name"]: _seeded(row, rng) for row in self.about["inputs"]}
 
     def close(self) -> None:
+        """End the threads and wait for them: the process must not end while one still runs."""
+        self._stop()
+        for thread in self._threads:
+            thread.join()
+        atexit.unregister(self.close)
+
+    def _stop(self) -> None:
         self._over = True
         for lock in (*self._go, *self._there.values()):
             with suppress(RuntimeError):  # it was free already
@@ -148,7 +159,7 @@ class PlacedStep:
                         self._once(tasks)
                 except BaseException as error:  # handed to the thread that asked for the step
                     self._error = self._error or error
-                    self.close()
+                    self._stop()
             with suppress(RuntimeError):  # nobody waits for this step any more
                 self._done[number].release()
             if self._over:

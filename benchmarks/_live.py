@@ -26,7 +26,7 @@ def opened(
         for name, schedule in schedules.items():
             program = compiled.open(schedule, feeds)
             stack.callback(program.close)
-            lanes = lanes_of(problem, schedule, lower(problem, schedule))
+            lanes = lanes_of(problem, lower(problem, schedule))
             steps[name] = _stepper(stack, lanes, len(schedule.segments), program)
         yield steps
 

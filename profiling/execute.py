@@ -87,7 +87,7 @@ def execute(
     expected = expected_outputs(compiled, host, feeds, timeout_s)
     tasks = lower(problem, schedule)
     program = compiled.open(schedule, feeds)
-    lanes = Lanes(lanes_of(problem, schedule, tasks), len(schedule.segments), program.run)
+    lanes = Lanes(lanes_of(problem, tasks), len(schedule.segments), program.run)
     try:
         rows = _steps(schedule, lanes, program, steps, warmup, emit, timeout_s)
         comparison = None if compiled.random_ops else _compared(expected, program)
@@ -137,7 +137,7 @@ def compiled_for(problem: Problem, model: Model) -> Compiled:
     return compiled
 
 
-def lanes_of(problem: Problem, schedule: Schedule, tasks: Tasks) -> tuple[Lane, ...]:
+def lanes_of(problem: Problem, tasks: Tasks) -> tuple[Lane, ...]:
     """One lane per device that has segments, each awaiting what the simulation awaits."""
     found = []
     for device, segments in zip(problem.machine.devices, tasks.lanes, strict=True):

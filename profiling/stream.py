@@ -103,7 +103,7 @@ def stream(
         raise
     tolerance = made.programs[0].tolerance
     outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
-    lanes = lanes_of(problem, made.schedule, lower(problem, made.schedule))
+    lanes = lanes_of(problem, lower(problem, made.schedule))
     flow = Flow(made, lanes, outputs, warmup, samples, emit, stop, timeout_s)
     try:
         flow.run()

@@ -65,7 +65,7 @@ class LiveSite:
             program.take_state(self._program.state())
         self._release()
         tasks = lower(self._problem, schedule)
-        lanes = lanes_of(self._problem, schedule, tasks)
+        lanes = lanes_of(self._problem, tasks)
         self._program = program
         self._lanes = Lanes(lanes, len(schedule.segments), program.run)
 

@@ -25,6 +25,7 @@ HEAVY = {
     "scipy",
     "streamlit",
     "torch",
+    "transformers",
 }
 # The longest prefix decides.
 ROWS = {

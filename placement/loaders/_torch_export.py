@@ -38,8 +38,11 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
         elif spec.kind in MUTATIONS:
             by_label = {label: node for node, label in labels.items()}
             updates.append((by_label[str(spec.target)], node_name))
-    for node in graph.nodes:
+    for node in list(graph.nodes):
         node.meta["scope"] = scope_of(node)
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            # It makes nothing, and sizes and types are fixed here.
+            graph.erase_node(node)
     held = {n: t.detach() for n, t in state.items()}
     return TorchProgram(name, graph, tuple(inputs), held, labels, tuple(outputs), tuple(updates))
 

@@ -17,11 +17,11 @@ from torch._functorch._aot_autograd.logging_utils import setup_stacktrace_preser
 from torch.fx import traceback as notes
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from placement.loaders._torch_functional import BATCH_NORM, functional
 from placement.loaders._torch_optimisers import Optimiser
 from placement.loaders._torch_program import Node, TorchProgram
 
 ATEN = torch.ops.aten
-PASSING = (ATEN.detach.default, ATEN.alias.default)
 
 
 def training_program(
@@ -53,7 +53,7 @@ def training_program(
         return value.detach(), [state[k] for k in held], list(grads)
 
     arguments = (params, held, list(inputs), list(targets))
-    graph = _without_side_effects(_traced(module, step, arguments), arguments)
+    graph = functional(_traced(module, step, arguments), arguments)
     return _program(graph, module, params, held, inputs, targets, optimiser, name)
 
 
@@ -91,9 +91,7 @@ def _traced(module: nn.Module, step: Callable[..., Any], arguments: Any) -> fx.G
 def _batch_norm(x, weight, bias, mean, var, training, momentum, eps):  # type: ignore[no-untyped-def]
     """The op whose schema says that it writes the running mean and variance."""
     if training and mean is not None:
-        return ATEN._native_batch_norm_legit.default(
-            x, weight, bias, mean, var, training, momentum, eps
-        )
+        return BATCH_NORM(x, weight, bias, mean, var, training, momentum, eps)
     return NotImplemented
 
 
@@ -112,31 +110,14 @@ def _noting_scopes(module: nn.Module) -> Iterator[None]:
 
     handles = []
     for path, inner in module.named_modules():
-        handles.append(inner.register_forward_pre_hook(lambda m, a, path=path: enter(path)))
+        noting = inner.register_forward_pre_hook(lambda m, a, path=path: enter(path), prepend=True)
+        handles.append(noting)
         handles.append(inner.register_forward_hook(lambda m, a, o: leave()))
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
-
-
-def _without_side_effects(traced: fx.GraphModule, arguments: Any) -> fx.Graph:
-    def again(*flat: Any) -> Any:
-        with notes.preserve_node_meta():
-            return fx.Interpreter(traced).run(*flat)
-
-    pure = torch.func.functionalize(again, remove="mutations")
-    graph: fx.Graph = make_fx(pure, tracing_mode="fake")(*arguments).graph
-    for node in reversed(list(graph.nodes)):
-        if node.target is ATEN.copy_.default and not node.users:
-            graph.erase_node(node)
-    for node in list(graph.nodes):
-        if node.target in PASSING:
-            node.replace_all_uses_with(node.args[0])
-            graph.erase_node(node)
-    graph.eliminate_dead_code()
-    return graph
 
 
 def _program(

@@ -14,6 +14,8 @@ from placement.loaders import Sample, SymbolicDim
 # needs no model to be built), and where it is from.
 _NETWORKS = (
     ("alexnet", 20, 85, "Krizhevsky 2014"),
+    ("bert_base", 389, 2055, "Devlin et al. 2019"),
+    ("gpt2", 533, 1686, "Radford et al. 2019"),
     ("inception_v3", 313, 1088, "Szegedy et al. 2016"),
     ("nmt", 317, 6087, "after Wu et al. 2016"),
     ("resnet50", 175, 578, "He et al. 2016"),

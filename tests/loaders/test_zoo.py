@@ -1,5 +1,7 @@
 """The networks of the zoo: parameters as published, ops as listed, sizes that can be set."""
 
+import socket
+
 import pytest
 import torch
 
@@ -8,15 +10,21 @@ from placement import loaders
 from placement.loaders import _torch_samples
 
 # Parameters with 1 000 classes. AlexNet, VGG-16, ResNet-50: the model pages of torchvision;
-# Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696.
+# Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696. BERT-base and GPT-2
+# small: the weights that were published with them, as transformers counts them.
 PUBLISHED = {
     "alexnet": 61_100_840,
     "vgg16": 138_357_544,
     "resnet50": 25_557_032,
     "inception_v3": 27_161_264 - 3_326_696,
+    # The network, and its heads: a layer before the words (whose table is shared) with their
+    # biases, and whether a sentence follows.
+    "bert_base": 109_482_240 + 768 * 769 + 2 * 768 + 30_522 + 2 * 769,
+    "gpt2": 124_439_808,
     # Two LSTM layers of 650 with two biases each, words in and out: Zaremba et al., medium.
     "rnnlm": 10_000 * 650 + 2 * (2 * 4 * 650 * 650 + 2 * 4 * 650) + 650 * 10_000 + 10_000,
 }
+TINY = {"batch": 1, "length": 4, "depth": 1, "width": 64}
 NETWORKS = sorted({sample.name.partition(":")[0] for sample in loaders.samples()} & set(PUBLISHED))
 
 
@@ -27,7 +35,8 @@ def test_every_network_with_a_published_number_is_there():
 @pytest.mark.parametrize("name", NETWORKS)
 def test_parameters_are_the_published_number(name):
     network = _torch_samples._network(name)
-    module, *_ = network.build(network.SIZES)
+    with torch.device("meta"):
+        module, *_ = network.build(network.SIZES)
     assert sum(p.numel() for p in module.parameters()) == PUBLISHED[name]
 
 
@@ -38,6 +47,53 @@ def test_the_list_tells_the_number_of_ops(name):
     assert len(model.graph.ops) == listed[name]
     weights = {v for k, v in model.executable.labels.items() if k in model.executable.state}
     assert len(weights) == len(model.executable.state)
+
+
+@pytest.mark.parametrize("name", ["bert_base", "bert_base:training", "gpt2", "gpt2:training"])
+def test_each_layer_adds_the_same_ops(name):
+    """So that the listed number can be checked without the large network."""
+    one, two = (len(pl.load(name, {**TINY, "depth": n}).graph.ops) for n in (1, 2))
+    listed = {sample.name: sample.num_ops for sample in loaders.samples()}
+    assert listed[name] == one + 11 * (two - one)
+
+
+@pytest.mark.parametrize("name", ["bert_base", "gpt2"])
+def test_nothing_is_asked_of_the_network(name, monkeypatch):
+    def refused(*arguments):
+        raise AssertionError(f"asked for {arguments}")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refused)
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    graph = pl.load(name, TINY).graph
+    assert [t.name for t in graph.inputs] == ["input_ids"]
+    assert {op.kind for op in graph.ops} >= {"softmax", "matmul"}
+    assert not any("attention" in op.kind for op in graph.ops)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({"length": 2000}, "Size 'length' is 2000; use 1 to"),
+        ({"width": 100}, "Size 'width' is 100; use a multiple of 64"),
+    ],
+)
+@pytest.mark.parametrize("name", ["bert_base", "gpt2:training"])
+def test_sizes_that_the_tables_do_not_have(name, sizes, said):
+    with pytest.raises(ValueError, match=said):
+        pl.load(name, sizes)
+
+
+def test_a_layer_of_bert_is_scopes_in_both_phases():
+    graph = pl.load("bert_base:training", {**TINY, "depth": 2}).graph
+    for phase in ("forward", "backward", "update"):
+        scopes = {op.scope for op in graph.ops if op.phase == phase}
+        assert {
+            "bert/encoder/layer/1/attention/self/query",
+            "bert/encoder/layer/1/attention/output/LayerNorm",
+            "bert/encoder/layer/1/intermediate/dense",
+            "bert/embeddings/word_embeddings",
+            "cls/seq_relationship",
+        } <= scopes, phase
 
 
 def test_sizes_can_be_set_and_wrong_ones_are_refused():

@@ -19,6 +19,8 @@ from tests.profiling.test_torch import lanes, schedules
 # recurrent networks, which are unrolled.
 SMALL = {
     "alexnet": {"size": 67},
+    "bert_base": {"batch": 2, "length": 8, "depth": 2, "width": 64},
+    "gpt2": {"batch": 2, "length": 8, "depth": 2, "width": 64},
     "inception_v3": {"size": 75, "batch": 2},
     "nmt": {"batch": 2, "length": 3, "depth": 2, "width": 32},
     "resnet50": {"size": 32, "batch": 2},

@@ -1,0 +1,70 @@
+"""Every network of the zoo, trained for three steps: the graph is a plain loop of PyTorch."""
+
+import pytest
+import torch
+from torch import fx
+
+from placement.loaders import _torch_samples
+from placement.loaders._torch_module import model_of
+from tests.profiling.test_torch import OPTIMISERS
+from tests.profiling.test_torch_zoo import NETWORKS, SMALL, small
+
+STEPS = 3
+TRAINING = ":training"
+
+
+@pytest.mark.parametrize("optimizer", OPTIMISERS)
+@pytest.mark.parametrize("name", [name.removesuffix(TRAINING) for name in NETWORKS])
+def test_the_graph_is_a_plain_loop(name, optimizer):
+    """Losses, and but for Adam, whose division lets rounding grow where a gradient should be zero
+    (a bias before a normalisation), parameters and buffers. No network here has dropout."""
+    module, inputs, targets, loss = built(name)
+    if optimizer == "sgd":
+        model = small(name + TRAINING)
+    else:
+        how = {"loss": loss, "targets": targets, "optimizer": optimizer}
+        model = model_of(module, inputs, training=True, **how)
+    found, state = captured_steps(model.executable, (*inputs, *targets))
+    wanted = plain_steps(module.train(), inputs, targets, loss, optimizer)
+    assert found == pytest.approx(wanted, rel=1e-4)
+    assert found[0] != found[-1]
+    if optimizer != "adam":
+        for label, value in (*module.named_parameters(), *module.named_buffers()):
+            assert torch.allclose(state[label], value, rtol=1e-4, atol=1e-6), label
+
+
+def built(name):
+    """The module with the weights that the sample has."""
+    network = _torch_samples._network(name)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return network.build({**network.SIZES, **SMALL[name]})
+
+
+def plain_steps(module, inputs, targets, loss, optimizer):
+    step, losses = OPTIMISERS[optimizer](module.parameters()), []
+    for _ in range(STEPS):
+        step.zero_grad()
+        value = loss(module(*inputs), *targets)
+        value.backward()
+        step.step()
+        losses.append(value.item())
+    return losses
+
+
+def captured_steps(program, given):
+    """Losses, and by label the state after the last step."""
+    graph, made = fx.Graph(), {}
+    graph.graph_copy(program.graph, made)
+    ends = [program.outputs[0][1], *(node for _, node in program.updates)]
+    graph.output(tuple(made[program.nodes[name]] for name in ends))
+    module = fx.GraphModule({}, graph)
+    state, losses = dict(program.state), []
+    for _ in range(STEPS):
+        values = {**state, **dict(zip(program.inputs, given, strict=True))}
+        with torch.no_grad():
+            places = (n.name for n in graph.nodes if n.op == "placeholder")
+            value, *new = module(*(values[name] for name in places))
+        state |= dict(zip((held for held, _ in program.updates), new, strict=True))
+        losses.append(value.item())
+    return losses, {program.labels[name]: value for name, value in state.items()}

@@ -89,7 +89,8 @@ def load(input: str, dims: Mapping[str, int] | None = None) -> Model:
     dims = dict(dims or {})
     for source in _defined("SAMPLES"):
         if any(sample.name == input for sample in source.samples()):
-            model: Model = source.load_sample(input, dims)
+            with _uncollected():
+                model: Model = source.load_sample(input, dims)
             return model
     path = _existing(input)
     with _uncollected():

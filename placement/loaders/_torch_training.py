@@ -1,8 +1,8 @@
 """A training step as one functional aten graph: loss, gradients, and one update per parameter.
 
-The step is traced twice: once with gradients, which notes for each op the module it belongs to, its
-phase and the forward op it was derived from; and once more without side effects. Ops that train a
-parameter (its first reader, the op that makes its gradient, its update) are one colocation group.
+The step is traced with gradients, which notes for each op the module it belongs to, its phase and
+the forward op it was derived from, and then freed of side effects. Ops that train a parameter (its
+first reader, the op that makes its gradient, its update) are one colocation group.
 """
 
 import inspect

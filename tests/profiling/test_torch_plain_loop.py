@@ -13,8 +13,17 @@ STEPS = 3
 TRAINING = ":training"
 
 
-@pytest.mark.parametrize("optimizer", OPTIMISERS)
-@pytest.mark.parametrize("name", [name.removesuffix(TRAINING) for name in NETWORKS])
+# Batches of two leave next to nothing but signs behind a normalisation by batches, and Adam's steps
+# then differ from rounding alone; `test_torch.py` has Adam behind one with a larger batch.
+CASES = [
+    (name.removesuffix(TRAINING), optimizer)
+    for name in NETWORKS
+    for optimizer in OPTIMISERS
+    if optimizer != "adam" or not name.startswith(("inception_v3", "resnet50"))
+]
+
+
+@pytest.mark.parametrize(("name", "optimizer"), CASES)
 def test_the_graph_is_a_plain_loop(name, optimizer):
     """Losses and, but for Adam, parameters and buffers. No network of the zoo has dropout.
 

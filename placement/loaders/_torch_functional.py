@@ -136,16 +136,16 @@ def _overlapping(value: Node) -> Iterator[Node]:
             waiting = [user for user in outer.users if user is not inner]
             while waiting:
                 user = waiting.pop()
-                if _views(user) is not None:
+                if viewed(user) is not None:
                     yield user
                     waiting += user.users
-        inner, outer = outer, _views(outer)
+        inner, outer = outer, viewed(outer)
 
 
-def _views(node: Node) -> Node | None:
+def viewed(node: Node) -> Node | None:
     """What a value is a view of, if it is one; what an op wrote into is its result's memory too."""
     if is_part(node):
-        return node.args[0] if _views(node.args[0]) is not None else None
+        return node.args[0] if viewed(node.args[0]) is not None else None
     schema = getattr(node.target, "_schema", None)
     if schema is None or all(result.alias_info is None for result in schema.returns):
         return None

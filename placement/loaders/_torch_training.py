@@ -18,6 +18,7 @@ from torch.fx import traceback as notes
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from placement.loaders._torch_functional import BATCH_NORM, functional
+from placement.loaders._torch_groups import join_groups
 from placement.loaders._torch_optimisers import Optimiser
 from placement.loaders._torch_program import Node, TorchProgram
 
@@ -147,7 +148,7 @@ def _program(
     ]
     _take_notes(graph)
     updates += _add_updates(graph, optimiser, places, grads, params, state, labels)
-    _join_groups(graph, places[: len(params)], labels)
+    join_groups(places[: len(params)], labels)
     given = tuple(p.name for p in places[num_state:])
     labels[loss.name] = "loss"
     return TorchProgram(name, graph, given, state, labels, (("loss", loss.name),), tuple(updates))
@@ -163,27 +164,6 @@ def _take_notes(graph: fx.Graph) -> None:
         node.meta["scope"] = note.get("scope", "")
         node.meta["phase"] = note.get("phase", "forward")
         node.meta["mate"] = now.get(note.get("mate") or "none", "")
-
-
-def _join_groups(graph: fx.Graph, places: Sequence[Node], labels: Mapping[str, str]) -> None:
-    """One group for what trains a parameter, and one for all of those that share an op."""
-    group_of: dict[Node, Node] = {}
-
-    def root(node: Node) -> Node:
-        while node in group_of and group_of[node] is not node:
-            node = group_of[node]
-        return node
-
-    for place in places:
-        users = [user for user in place.users if user.meta.get("phase") == "forward"][:1]
-        updates = [user for user in place.users if user.meta.get("phase") == "update"]
-        grads = [update.args[1] for update in updates]
-        makers = [g.args[0] if g.target is getitem else g for g in grads]
-        for node in (*users, *makers, *updates):
-            group_of.setdefault(node, node)
-            group_of[root(node)] = root(place)
-    for node in list(group_of):
-        node.meta["group"] = f"train {labels[root(node).name]}"
 
 
 def _add_updates(

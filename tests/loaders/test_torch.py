@@ -377,8 +377,16 @@ def test_a_parameter_its_gradient_and_its_update_are_one_group(trained):
     group = {op.name: op.colocation_group for op in graph.ops}
     assert group["convolution"] is not None
     assert group["convolution"] == group["convolution_backward"] == group["update_adam"]
-    forward_linear = next(op.name for op in graph.ops if op.kind == "addmm")
-    assert group[forward_linear] != group["convolution"]
+    assert group["addmm"] != group["convolution"]
+    program = trained.executable
+    name = {label: held for held, label in program.labels.items()}
+    for label in ("0.conv.weight", "2.weight", "2.bias"):
+        place = program.nodes[name[label]]
+        update = next(user for user in place.users if user.name.startswith("update"))
+        # Views of a weight and of its gradient are passed over: what computes is in the group.
+        assert group[update.name] == group["addmm" if label.startswith("2") else "convolution"]
+    products = [op.name for op in graph.ops if op.kind == "mm" and op.phase == "backward"]
+    assert [group[name] for name in products].count(group["addmm"]) == 1
 
 
 def test_optimiser_state_counts_in_memory(trained):

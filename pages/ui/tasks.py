@@ -226,7 +226,9 @@ def trained_in_short(result: Mapping[str, Any]) -> str:
     """What a training run has shown, in a few words."""
     losses, moves = result["losses"], len(result["moves"])
     said = [f"{result['steps']} steps of {units.seconds(result['step_s']['median'])}"]
-    said += [f"loss {losses['first']:.4g} to {losses['last']:.4g}"] if losses else []
+    said += (
+        [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
+    )
     said += [f"{moves} move{'' if moves == 1 else 's'}"] if result["adjusted"] else []
     return ", ".join(said)
 

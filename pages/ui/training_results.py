@@ -63,8 +63,8 @@ def _numbers(result: Mapping[str, Any]) -> None:
     )
     cells[2].metric(
         "Loss",
-        f"{losses['last']:.4g}" if losses else "not computed",
-        f"{losses['first']:.4g} at the start" if losses else "",
+        units.loss(losses["last"]) if losses else "not computed",
+        f"{units.loss(losses['first'])} at the start" if losses else "",
         delta_color="off",
         delta_arrow="off",
     )

@@ -24,6 +24,11 @@ def percent(value: float, signed: bool = False) -> str:
     return f"{value:{'+' if signed else ''}.1%}"
 
 
+def loss(value: float | None) -> str:
+    """A loss in short; JSON has nothing for one that is no number any more."""
+    return "no number" if value is None else f"{value:.4g}"
+
+
 def age(seconds_ago: float) -> str:
     """How long ago, in the largest unit that fits."""
     for scale, name in ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute")):

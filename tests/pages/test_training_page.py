@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, projects, studio, tasks, training, training_charts
+from pages.ui import jobs, projects, runs, studio, tasks, training, training_charts
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -160,6 +160,16 @@ def test_the_end_of_training_is_told(monkeypatch):
     now = studio.Studio(project, project.settings)
     told = "Training finished: 100 steps of 30 ms, loss 6.9 to 4.2, 1 move."
     assert tasks.collect(now) == [told]
+
+
+def test_a_loss_that_is_no_number_any_more_is_told():
+    project = wanting_to_train(project_with())
+    finished(project, losses={"first": 6.9, "last": None}, all_losses=[6.9, None])
+    app = run_page(project)
+    shown = {m.label: (m.value, m.delta) for m in app.metric}
+    assert shown["Loss"] == ("no number", "6.9 at the start")
+    (job,) = runs.finished(project, "train")
+    assert "loss 6.9 to no number" in tasks.trained_in_short(job.result)
 
 
 def test_throughput_is_no_goal_for_training():

@@ -206,9 +206,10 @@ def _write(archive: Archive, draft: Project) -> None:
 def _write_run(
     draft: Project, name: str, content: Mapping[str, Any], known: Iterable[Machine]
 ) -> None:
-    """A run as the job that it was, which has ended."""
+    """A run as the job that it was, which has ended; none is newer than what is run from now on."""
     imported_runs.check(content, *imported.ops_and_devices(draft.folder / "placements", known))
-    folder = draft.folder / "jobs" / Path(name).stem
+    number, _, rest = Path(name).stem.partition("-")
+    folder = draft.folder / "jobs" / f"{min(int(number), time.time_ns()):020d}-{rest}"
     write_json(folder / records.RECORD, imported_runs.record_of(content))
     write_text(folder / "events.jsonl", json.dumps(content["result"]) + "\n")
 

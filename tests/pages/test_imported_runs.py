@@ -174,6 +174,13 @@ def test_the_run_that_the_hostile_ones_are_made_of_is_a_good_one():
     assert MACHINE.index.keys() == {"cpu:0", "cpu:1"}
 
 
+@pytest.mark.parametrize("number", ["9", "9" * 20])
+def test_an_imported_run_never_hides_one_that_is_started_later(number):
+    project = imported(good(), f"runs/{number}-ffff.json")
+    later = ran(project)
+    assert jobs.latest(project.folder, "run").id == later
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_run_is_one_sentence(name):
     changes, said = HOSTILE[name]

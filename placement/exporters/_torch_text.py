@@ -16,10 +16,12 @@ from torch import fx
 
 from placement.core.schedule import Schedule
 from placement.exporters._torch_layout import Layout
+from placement.exporters._torch_model import CPU
 from placement.loaders import _torch_optimisers as optimisers
 from placement.loaders._torch_program import Node, TorchProgram
 from placement.loaders._torch_source import lines
 
+ATEN = torch.ops.aten
 LIBRARIES = ("aten", "prims")
 HEAD = '''"""The segments of a placed model, one function each; step.py runs them.
 
@@ -40,6 +42,18 @@ def unwritable(program: TorchProgram) -> str:
             return (
                 f"The model calls {str(target)[:80]!r}, which is not part of PyTorch itself, so a"
                 " file that needs nothing else cannot call it; use an operator of PyTorch."
+            )
+    return ""
+
+
+def held_by_cpu(program: TorchProgram, on_cpu: Mapping[str, bool]) -> str:
+    """Why ops cannot be on other devices than the CPU, empty if all can; `on_cpu` by op."""
+    for node in program.kernels:
+        packet = getattr(getattr(node.target, "overloadpacket", None), "__name__", "")
+        if not on_cpu.get(node.name, True) and "_for_cpu" in packet:
+            return (
+                f"Op {node.name!r} calls {packet!r}, which PyTorch has for the CPU alone: the step"
+                " was traced there; place it on a CPU, or write attention as plain matrix products."
             )
     return ""
 
@@ -120,7 +134,10 @@ class _Literals:
     segment: int
 
     def function(self, node: Node) -> str:
-        return self.names.of(node.target)
+        # What another device makes may lie in memory in another order than where this was traced.
+        elsewhere = any(device != CPU for device in self.layout.device_of)
+        is_view = node.target is ATEN.view.default
+        return self.names.of(ATEN.reshape.default if is_view and elsewhere else node.target)
 
     def constant(self, value: Any) -> str:
         return literal(value, self.layout.device_of[self.segment])

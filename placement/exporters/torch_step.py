@@ -34,10 +34,16 @@ class TorchStep:
         reason = not_torch(export.model)
         if reason:
             return reason
-        from placement.exporters._torch_text import unwritable
+        from placement.exporters._torch_text import held_by_cpu, unwritable
 
-        refused = refused_device(export.problem.machine, export.placement)
-        return refused or unwritable(program_of(export.model))
+        machine, device_of = export.problem.machine, export.placement.device_of
+        program = program_of(export.model)
+        reason = refused_device(machine, export.placement) or unwritable(program)
+        if reason:
+            return reason
+        return held_by_cpu(
+            program, {op: machine.device(name).on_host for op, name in device_of.items()}
+        )
 
     def export(self, export: Export, path: Path) -> None:
         import numpy as np

@@ -150,6 +150,33 @@ def test_on_gpus_values_are_sent_and_made_there(tmp_path):
     assert "torch.device('cuda" in text, "what an op makes from nothing is made where it runs"
 
 
+def test_a_view_of_what_a_gpu_makes_may_copy(tmp_path):
+    model = training("attending")
+    for machine, word in ((None, "view"), (with_gpus(), "reshape")):
+        folder = tmp_path / word
+        write(exporter("torch-step"), placed(model, 1, machine), folder)
+        found = set(
+            re.findall(r"ops\.aten\.(view|reshape)\.", (folder / "segments.py").read_text())
+        )
+        assert found == {word}
+
+
+def test_an_op_of_the_cpu_alone_is_refused_elsewhere():
+    class Fused(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.query = nn.Linear(8, 8)
+
+        def forward(self, x):
+            attention = nn.functional.scaled_dot_product_attention
+            return attention(self.query(x), x, x).square().mean()
+
+    model = pl.from_torch(Fused(), torch.randn(2, 2, 5, 8), training=True)
+    found = exporter("torch-step")
+    assert found.missing(placed(model, 1)) == ""
+    assert "for the CPU alone" in found.missing(placed(model, 1, with_gpus()))
+
+
 def test_names_never_become_code(tmp_path):
     """Modules with the worst names there are: they stand in the JSON file alone."""
     worst = "\"\"\"\nabort()\n'''"

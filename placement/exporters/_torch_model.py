@@ -38,21 +38,33 @@ def program_of(model: Model) -> TorchProgram:
 def torch_device(machine: Machine, device: Device) -> str:
     """The device as torch calls it: "cpu" for every lane of the CPU, "cuda:1", "mps".
 
-    A GPU that no runtime of this computer has (of a machine that is emulated) is the CUDA device of
-    its place among the machine's GPUs.
+    GPUs that are called otherwise (of a machine that is emulated) get the numbers that no name has,
+    in order: those of their provider's devices, else of CUDA's.
     """
     if device.on_host:
         return CPU
-    for word in (device.name, device.provider):
-        if _DEVICE.fullmatch(word):
-            return word
-    if device.kind == "gpu":
-        gpus = [d.name for d in machine.devices if d.kind == "gpu"]
-        return f"cuda:{gpus.index(device.name)}"
+    if _DEVICE.fullmatch(device.name):
+        return device.name
+    kind = _unnumbered(device)
+    if kind == "mps":
+        return kind
+    if kind:
+        others = [d.name for d in machine.devices if _unnumbered(d) == kind]
+        words = (f"{kind}:{number}" for number in range(2 * len(machine.devices)))
+        free = [word for word in words if word not in machine.index]
+        return free[others.index(device.name)]
     raise ValueError(
         f"PyTorch has no word for the device {device.name!r} ({device.kind}); place its ops on a"
         " CPU or a GPU."
     )
+
+
+def _unnumbered(device: Device) -> str:
+    """What kind of device one is whose name does not say it; empty for those that torch lacks."""
+    if device.on_host or _DEVICE.fullmatch(device.name):
+        return ""
+    provider = device.provider if _DEVICE.fullmatch(device.provider) else ""
+    return provider.partition(":")[0] or ("cuda" if device.kind == "gpu" else "")
 
 
 def refused_device(machine: Machine, placement: Placement) -> str:

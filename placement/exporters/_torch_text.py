@@ -163,7 +163,7 @@ class _Literals:
             return f"v[{sent}] = v[{slot}].to({device})"
         if isinstance(value, list | tuple):
             return f"v[{sent}] = [each.to({device}) for each in v[{slot}]]"
-        return f"v[{slot}]"
+        return f"v[{sent}] = v[{slot}]"
 
 
 def literal(value: Any, device: str) -> str:

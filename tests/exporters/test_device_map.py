@@ -12,8 +12,10 @@ from torch import nn
 
 import placement as pl
 from placement import loaders
+from placement.core.machine import Device, Machine
 from placement.core.placement import Placement
 from placement.exporters import Export, exporter, note
+from placement.exporters._torch_model import torch_device
 from placement.loaders import _torch_samples
 from tests.exporters.exports import written
 from tests.exporters.torch_models import Attending, Scaled, placed, training, with_gpus
@@ -45,6 +47,14 @@ def by_scope(model, device_of, default="cpu:0"):
         names[op.name] = found[-1] if found else default
     problem = pl.make_problem(model, machine)
     return Export(model, problem, Placement(model.graph.fingerprint, "gpus", names))
+
+
+def test_every_gpu_is_another_one_whatever_it_is_called():
+    gpus = [Device(n, "gpu", provider=p) for n, p in (("cuda:1", ""), ("a", "cuda"), ("b", "cuda"))]
+    gpus += [Device("c", "gpu"), Device("d", "gpu", provider="xpu")]
+    machine = Machine("mixed", (Device("cpu:0"), *gpus), ())
+    words = [torch_device(machine, device) for device in machine.devices]
+    assert words == ["cpu", "cuda:1", "cuda:0", "cuda:2", "cuda:3", "xpu:0"]
 
 
 def map_of(export, folder):

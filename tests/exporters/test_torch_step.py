@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from torch import nn
 
 import placement as pl
 from placement.exporters import _torch_layout, exporter, write
-from placement.exporters._torch_text import literal
+from placement.exporters._torch_text import _Literals, literal
 from profiling import backends
 from tests.exporters.bundles import script, unpacked
 from tests.exporters.exports import export_of, hostile_model
@@ -159,6 +160,12 @@ def test_a_view_of_what_a_gpu_makes_may_copy(tmp_path):
             re.findall(r"ops\.aten\.(view|reshape)\.", (folder / "segments.py").read_text())
         )
         assert found == {word}
+
+
+def test_a_number_that_another_device_reads_is_there_for_all_its_segments():
+    program = SimpleNamespace(nodes={"size": SimpleNamespace(meta={"val": 3})})
+    layout = SimpleNamespace(read=lambda name, segment: (1, 4), device_of=("cuda:0",))
+    assert _Literals(None, program, layout, 0).read("size") == "v[4] = v[1]"
 
 
 def test_an_op_of_the_cpu_alone_is_refused_elsewhere():

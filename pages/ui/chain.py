@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, gantt, redraw, timelines, units, words
+from pages.ui import cached, choices, gantt, redraw, spans, timelines, units, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
+from placement.core.graph import Graph
+from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.critical import critical_path, shares
 from placement.levers import Lever
@@ -44,13 +46,13 @@ def _paths(now: Studio, run: Measured | None) -> None:
     cells = st.columns(2 if run is not None else 1)
     with cells[0]:
         schedule = now.simulated.schedule
-        _path(now, "Predicted", now.simulated.critical_path, gantt.ops_of(now.problem, schedule))
+        _path(now, "Predicted", now.simulated.critical_path, spans.ops_of(now.problem, schedule))
     if run is not None:
         with cells[1]:
             _path(now, run.verb, measured, timelines.ops_of(now, run))
 
 
-def _path(now: Studio, title: str, path: Sequence[Span], of: gantt.OpsOf) -> None:
+def _path(now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf) -> None:
     """The shares of one path, and its links in order; a row selects its ops in the picture."""
     st.markdown(f"**{title}:** {in_words(path, now.problem.unit)}")
     shown = path[:MOST_ROWS]
@@ -61,7 +63,7 @@ def _path(now: Studio, title: str, path: Sequence[Span], of: gantt.OpsOf) -> Non
             {
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": gantt.shown(s.device),
-                "Name": gantt.name_of(s, of(s)),
+                "Name": spans.name_of(s, of(s), now.problem.graph),
                 "Ops": len(of(s)) if s.kind == "compute" else None,
                 "Takes": units.seconds(s.duration_s, now.problem.unit),
             }
@@ -118,33 +120,39 @@ def _levers(now: Studio) -> None:
     what = "time per sample" if now.settings.objective == "throughput" else "step"
     st.subheader(f"What would shorten the {what}", help=SHORTER)
     found = cached.levers(now.problem, now.placement)
-    of = gantt.ops_of(now.problem, now.simulated.schedule)
-    lines = [
-        f"- {sentence(lever, of, what, now.simulated.value, now.problem.unit)}" for lever in found
-    ]
+    of = spans.ops_of(now.problem, now.simulated.schedule)
+    lines = [f"- {sentence(lever, of, what, now.simulated.value, now.problem)}" for lever in found]
     st.markdown("\n".join(lines) or NO_LEVER)
     st.caption("Predicted, each as if it were the only change.")
 
 
-def sentence(lever: Lever, of: gantt.OpsOf, what: str, value_s: float, unit: str = "s") -> str:
+def sentence(lever: Lever, of: spans.OpsOf, what: str, value_s: float, problem: Problem) -> str:
     """One lever in plain words with its number."""
     name, where = words.plain(lever.name, 60), words.plain(lever.where.replace("->", " to "))
     condition = {
-        "segment": f"If {_work(lever, of)} on {where} computed in half the time",
-        "tensor": f"If the tensor {name} from {where} were half as large",
+        "segment": f"If {_work(lever, of, problem.graph)} on {where} computed in half the time",
+        "tensor": f"If {_tensor(lever, of, problem.graph)} from {where} were half as large",
         "device": f"If {name} were twice as fast",
         "link": f"If the link {words.plain(lever.name.replace('->', ' to '))} were twice as fast",
     }[lever.kind]
     share = f" ({units.percent(lever.saves_s / value_s)})" if value_s else ""
-    return (
-        f"{condition}, the {what} would be **{units.seconds(lever.saves_s, unit)} shorter**{share}."
-    )
+    saved = units.seconds(lever.saves_s, problem.unit)
+    return f"{condition}, the {what} would be **{saved} shorter**{share}."
 
 
-def _work(lever: Lever, of: gantt.OpsOf) -> str:
+def _work(lever: Lever, of: spans.OpsOf, graph: Graph) -> str:
     ops = of(Span("compute", lever.name, lever.where, 0.0, 0.0))
-    named = words.plain(ops[0] if ops else lever.name, 60)
+    block = words.plain(spans.block_of(graph, ops), 60)
+    if block and len(ops) > 1:
+        return f"the segment of {len(ops)} ops in {block}"
+    named = block or words.plain(ops[0] if ops else lever.name, 60)
     return f"the segment of {len(ops)} ops that begins with {named}" if len(ops) > 1 else named
+
+
+def _tensor(lever: Lever, of: spans.OpsOf, graph: Graph) -> str:
+    span = Span("transfer", lever.name, lever.where, 0.0, 0.0)
+    named = spans.name_of(span, of(span), graph)
+    return words.plain(f"the {named}" if named != lever.name else f"the tensor {named}", 80)
 
 
 def _accuracy(run: Measured) -> None:

@@ -11,6 +11,7 @@ from pages.ui import (
     gantt,
     gantt_component,
     redraw,
+    spans,
     standing,
     units,
     words,
@@ -180,7 +181,8 @@ def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list
             f"{alone}{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
             simulated.timeline,
             colours,
-            of=gantt.ops_of(posed, simulated.schedule),
+            of=spans.ops_of(posed, simulated.schedule),
+            graph=posed.graph,
             path=simulated.critical_path,
             most=MOST_BARS // len(parts),
         )

@@ -1,6 +1,6 @@
 """Timelines as rows and bars for the eye: what is drawn, what a bar stands for; no Streamlit."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -8,8 +8,8 @@ from typing import Any
 
 from pages.ui import units
 from pages.ui.canvas.wording import shortened
-from placement.core.problem import Problem
-from placement.core.schedule import Schedule
+from pages.ui.spans import OpsOf, name_of, nothing
+from placement.core.graph import Graph
 from placement.core.timeline import Span, Timeline
 from placement.idle import idle_s
 
@@ -18,10 +18,7 @@ DARK, LIGHT = "#14181f", "#ffffff"
 KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
 # More bars than this are more than a screen has room for: short neighbours are drawn as one.
 MOST_BARS = 1500
-LONGEST_NAME, MOST_NAMES = 60, 3
-
-# Source ops that a span stands for.
-OpsOf = Callable[[Span], tuple[str, ...]]
+MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -113,35 +110,6 @@ def shown(row: str) -> str:
     return row.replace("->", " → ")
 
 
-def nothing(span: Span) -> tuple[str, ...]:
-    """The `OpsOf` of a timeline whose graph is not the one on the screen."""
-    return ()
-
-
-def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:
-    """Source ops by span: those of a segment; of a transfer its maker's and its readers' there."""
-    kernels, graph = problem.kernels, problem.graph
-    members = {segment.kernels[0]: segment.kernels for segment in schedule.segments}
-    device_of = {kernel: s.device for s in schedule.segments for kernel in s.kernels}
-    tensors = {tensor.name: tensor for tensor in kernels.tensors}
-
-    def found(span: Span) -> tuple[str, ...]:
-        if span.kind == "compute":
-            names: Iterable[str] = members.get(span.name, (span.name,))
-        else:
-            tensor, there = tensors.get(span.name), span.device.partition("->")[2]
-            if tensor is None:
-                return ()
-            readers = [c for c in tensor.consumers if device_of.get(c) == there]
-            names = [*([tensor.producer] if tensor.producer else []), *readers]
-        at = sorted(
-            {i for n in names if n in kernels.index for i in problem.sources[kernels.index[n]]}
-        )
-        return tuple(graph.ops[i].name for i in at)
-
-    return found
-
-
 def panel(
     key: str,
     title: str,
@@ -150,6 +118,7 @@ def panel(
     colours: Mapping[str, str],
     *,
     of: OpsOf = nothing,
+    graph: Graph | None = None,
     path: Sequence[Span] = (),
     against: Timeline | None = None,
     verb: str = "Measured",
@@ -157,6 +126,7 @@ def panel(
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
 
+    With the `graph` of the ops, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
     how it errs against what was measured, or was emulated, as `verb` says.
     """
@@ -171,7 +141,7 @@ def panel(
     on_path = {_id(s) for s in path}
     predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
     bars = [
-        _bar(s, number[s.device], rows, of(s), _id(s) in on_path, predicted.get(_id(s)), verb)
+        _bar(s, number[s.device], rows, of, graph, _id(s) in on_path, predicted.get(_id(s)), verb)
         for s in timeline.spans
     ]
     return Panel(
@@ -190,21 +160,17 @@ def _bar(
     span: Span,
     row: int,
     rows: Sequence[Row],
-    ops: tuple[str, ...],
+    of: OpsOf,
+    graph: Graph | None,
     on_path: bool,
     predicted_s: float | None,
     verb: str,
 ) -> Bar:
     """A bar that stands for one span."""
-    tip = _tip(span, ops, on_path, predicted_s, verb)
-    return Bar(
-        row, span.start_s, span.end_s, rows[row].colour, name_of(span, ops), tip, ops, on_path
-    )
-
-
-def name_of(span: Span, ops: Sequence[str]) -> str:
-    """What people know a span by: a segment by its first op, a transfer by its tensor."""
-    return shortened(ops[0] if ops and span.kind == "compute" else span.name, LONGEST_NAME)
+    ops = of(span)
+    name = name_of(span, ops, graph)
+    tip = _tip(span, name, ops, on_path, predicted_s, verb)
+    return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, on_path)
 
 
 def thinned(bars: Sequence[Bar], most: int = MOST_BARS) -> list[Bar]:
@@ -267,10 +233,10 @@ def _busy(busy_s: float, step_s: float) -> str:
 
 
 def _tip(
-    span: Span, ops: Sequence[str], on_path: bool, predicted_s: float | None, verb: str
+    span: Span, name: str, ops: Sequence[str], on_path: bool, predicted_s: float | None, verb: str
 ) -> tuple[str, ...]:
     """What hovering tells, line by line; the browser adds when."""
-    lines = [shortened(name_of(span, ops), 120), f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
+    lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
     if span.kind == "transfer" and span.num_bytes:
         lines.append(units.num_bytes(span.num_bytes))
     if span.kind == "compute" and len(ops) > 1:

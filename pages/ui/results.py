@@ -5,9 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, runs, tasks, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, runs, spans, tasks, units, words
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
+from placement.core.graph import Graph
 from placement.core.timeline import Span, timeline_from_json
 from placement.critical import critical_path
 from placement.mend import mended
@@ -26,10 +27,11 @@ def show(now: Studio, job: jobs.Job) -> None:
     badges(now, job, result, steps)
     _numbers(result)
     _baselines(result)
-    _timelines(result, job.id)
+    graph, of = runs.sources(now, job)
+    _timelines(result, job.id, graph, of)
     path, checks = st.columns(2)
     with path:
-        _critical(result)
+        _critical(result, graph, of)
     with checks:
         devices(result)
 
@@ -166,7 +168,7 @@ def verdict(result: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _timelines(result: Mapping[str, Any], of: str) -> None:
+def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: spans.OpsOf) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
@@ -179,6 +181,8 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
             predicted,
             colours,
             path=critical_path(predicted),
+            of=of,
+            graph=graph,
         ),
         gantt.panel(
             "measured",
@@ -189,9 +193,11 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
             path=critical_path(measured),
             against=predicted,
             verb=verb(result),
+            of=of,
+            graph=graph,
         ),
     ]
-    gantt_component.draw(panels, key="run-gantt", of=of)
+    gantt_component.draw(panels, key="run-gantt", of=about)
     link_to_timeline()
     st.subheader("All steps")
     chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
@@ -216,7 +222,7 @@ def _spans(rows: Sequence[Mapping[str, Any]]) -> list[Span]:
     return [Span(r["kind"], r["name"], r["device"], r["start_s"], r["end_s"]) for r in rows]
 
 
-def _critical(result: Mapping[str, Any]) -> None:
+def _critical(result: Mapping[str, Any], graph: Graph | None, of: spans.OpsOf) -> None:
     st.subheader("Critical path", help=words.CRITICAL)
     rows = _spans(result["critical_path"])
     total = sum(s.duration_s for s in rows) or 1.0
@@ -231,7 +237,7 @@ def _critical(result: Mapping[str, Any]) -> None:
             {
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
-                "Name": s.name,
+                "Name": spans.name_of(s, of(s), graph),
                 "Takes (ms)": round(s.duration_s * 1e3, 3),
             }
             for s in rows[:MOST_ROWS]

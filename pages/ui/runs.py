@@ -3,10 +3,12 @@
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui import jobs, tasks
+from pages.ui import jobs, spans, tasks
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
+from placement.core.graph import Graph
 from placement.core.placement import Placement, placement_from_json
+from placement.core.schedule import schedule_from_json
 
 MOST = 50
 
@@ -31,6 +33,18 @@ def here(now: Studio) -> tuple[jobs.Job, ...]:
 def is_of_this(now: Studio, job: jobs.Job) -> bool:
     """Whether a run was of the model and machine that are open."""
     return bool(job.about.get("shelf") == now.shelf.folder.name)
+
+
+def sources(now: Studio, job: jobs.Job) -> tuple[Graph | None, spans.OpsOf]:
+    """The graph that is open and the source ops of the run's spans; none of another model's.
+
+    Runs of earlier versions did not write down who ran what.
+    """
+    if not is_of_this(now, job):
+        return None, spans.nothing
+    told = (job.result or {}).get("schedule")
+    schedule = now.simulated.schedule if told is None else schedule_from_json(told)
+    return now.problem.graph, spans.ops_of(now.problem, schedule)
 
 
 def is_imported(job: jobs.Job) -> bool:

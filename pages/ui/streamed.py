@@ -5,8 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, results, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, results, runs, spans, units, words
 from pages.ui.studio import Studio
+from placement.core.graph import Graph
 from placement.core.timeline import timeline_from_json
 from placement.critical import critical_path
 
@@ -26,7 +27,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     _between(result)
     if result["baseline_s"]:
         _baselines(result)
-    _timelines(result, job.id)
+    _timelines(result, job.id, *runs.sources(now, job))
     results.devices(result, "sample")
 
 
@@ -191,7 +192,7 @@ def verdict(result: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _timelines(result: Mapping[str, Any], of: str) -> None:
+def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: spans.OpsOf) -> None:
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
     colours = results.colours_of(result)
@@ -209,9 +210,19 @@ def _timelines(result: Mapping[str, Any], of: str) -> None:
             units.seconds(predicted.step_s),
             predicted,
             colours,
+            of=of,
+            graph=graph,
             path=critical_path(predicted),
         ),
-        gantt.panel("measured", label, units.seconds(measured.step_s), measured, colours),
+        gantt.panel(
+            "measured",
+            label,
+            units.seconds(measured.step_s),
+            measured,
+            colours,
+            of=of,
+            graph=graph,
+        ),
     ]
-    gantt_component.draw(panels, key="run-gantt", of=of, began="the first of these samples")
+    gantt_component.draw(panels, key="run-gantt", of=about, began="the first of these samples")
     results.link_to_timeline()

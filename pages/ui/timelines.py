@@ -16,6 +16,7 @@ from pages.ui import (
     results,
     running,
     runs,
+    spans,
     studio,
     tasks,
     units,
@@ -24,7 +25,6 @@ from pages.ui import (
 from pages.ui.canvas import device_colour
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
-from placement.core.schedule import schedule_from_json
 from placement.core.timeline import Timeline, timeline_from_json
 from placement.critical import critical_path
 
@@ -105,7 +105,8 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
         f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
         predicted.timeline,
         colours_of(now),
-        of=gantt.ops_of(now.problem, predicted.schedule),
+        of=spans.ops_of(now.problem, predicted.schedule),
+        graph=now.problem.graph,
         path=predicted.critical_path,
     )
 
@@ -124,6 +125,7 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
         timeline,
         colours_of(now),
         of=ops_of(now, run),
+        graph=now.problem.graph,
         # Samples of a pipeline wait for each other in ways that their spans do not tell.
         path=() if run.streams else critical_path(timeline),
         against=run.predicted,
@@ -131,11 +133,9 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
     )
 
 
-def ops_of(now: Studio, run: Measured) -> gantt.OpsOf:
-    """Source ops of the run's spans; runs of earlier versions did not write down who ran what."""
-    told = run.result.get("schedule")
-    schedule = now.simulated.schedule if told is None else schedule_from_json(told)
-    return gantt.ops_of(now.problem, schedule)
+def ops_of(now: Studio, run: Measured) -> spans.OpsOf:
+    """Source ops of the run's spans."""
+    return runs.sources(now, run.job)[1]
 
 
 def _on_pick() -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import gantt, microbatching
+from pages.ui import gantt, microbatching, spans
+from placement.core.graph import Graph, Op, Tensor
 from placement.core.timeline import Span, Timeline
 from placement.critical import critical_path
 from placement.microbatches import SCHEDULES, Stage, microbatched
@@ -24,7 +25,7 @@ def drawn(most=gantt.MOST_BARS, **others):
         "",
         predicted.timeline,
         COLOURS,
-        of=gantt.ops_of(problem, predicted.schedule),
+        of=spans.ops_of(problem, predicted.schedule),
         path=predicted.critical_path,
         most=most,
     )
@@ -137,3 +138,35 @@ def test_micro_batches_are_numbered_bars_in_the_colours_of_their_direction(sched
     wanted = [(row, c, str(n)) for row in (0, 1) for c in (forward, backward) for n in (1, 2, 3)]
     assert seen == sorted([*wanted, (0, update, ""), (1, update, "")])
     assert panel.end_s == found.step_s
+
+
+def counted():
+    """Ops with only numbers for names, in blocks, as small models are often exported."""
+    scopes = ("conv1", "conv1", "mixed/1x1", "mixed/3x3", "")
+    ops = [Op(f"n{i}", "Conv", scope) for i, scope in enumerate(scopes)]
+    read = Tensor("image", None, ("n0",), 8)
+    made = [Tensor(f"r{i}", f"n{i}", (f"n{i + 1}",), 8) for i in range(4)]
+    return Graph("counted", (*ops, Op("conv_of_stem", "Conv", "stem")), (read, *made))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "ops", "told"),
+    [
+        ("compute", "r0_nchwc", ["n0"], "conv1 Conv"),
+        ("compute", "r0_nchwc", ["n0", "n1"], "conv1"),
+        ("compute", "r2_nchwc", ["n2", "n3"], "mixed"),
+        ("compute", "r0_nchwc", ["n0", "n1", "n2", "n3"], "conv1 … mixed"),
+        ("compute", "r4_nchwc", ["n4"], "n4"),
+        ("compute", "r5_nchwc", ["conv_of_stem"], "conv_of_stem"),
+        ("compute", "r5_nchwc", [], "r5_nchwc"),
+        ("transfer", "r0_nchwc", ["n0", "n1"], "output of conv1 Conv"),
+        ("transfer", "image", ["n0"], "image"),
+    ],
+)
+def test_where_ops_have_only_numbers_for_names_their_block_is_told(kind, name, ops, told):
+    span = Span(kind, name, "cpu:0", 0.0, 1.0, 0)
+    assert spans.name_of(span, ops, counted()) == told
+    panel = gantt.panel(
+        "p", "", "", Timeline((span,), 1.0, "predicted"), COLOURS, of=lambda _: ops, graph=counted()
+    )
+    assert panel.bars[0].text == panel.bars[0].tip[0] == told

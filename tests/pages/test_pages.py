@@ -347,6 +347,14 @@ def test_a_finished_run_is_told_in_full():
     assert "Does not fit alone on: cpu:1" in shown
 
 
+def test_a_finished_run_tells_the_blocks_of_its_critical_path():
+    app, project = opened("run")
+    finished_run(project)
+    checked(app.run())
+    table = next(d.value for d in app.dataframe if "Takes (ms)" in d.value)
+    assert "conv1" in table["Name"][0], table["Name"]
+
+
 def test_a_run_of_a_placement_edited_since_says_so():
     app, project = opened("run")
     now = studio.Studio(project, project.settings)

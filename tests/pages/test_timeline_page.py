@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import chain, choices, gantt, gantt_component, memories, studio, timelines
+from pages.ui import chain, choices, gantt, gantt_component, memories, spans, studio, timelines
 from placement.core.timeline import Span
 from placement.levers import Lever
 from placement.memory import MemoryCurve, memory_over_time
@@ -107,9 +107,9 @@ def test_training_graphs_show_both_schedules(tmp_path):
 
 def test_a_lever_reads_as_a_sentence():
     problem = diamond()
-    of = gantt.ops_of(problem, predicted(problem).schedule)
+    of = spans.ops_of(problem, predicted(problem).schedule)
     told = [
-        chain.sentence(lever, of, "step", 0.010)
+        chain.sentence(lever, of, "step", 0.010, problem)
         for lever in (
             Lever("segment", "a", "cpu:0", 0.001),
             Lever("tensor", "ra", "cpu:0->cpu:1", 0.002),
@@ -173,7 +173,7 @@ def clicks(monkeypatch):
 
 def drawn_panel(problem, **devices):
     simulated = simulate(problem, everywhere(problem, **devices))
-    of = gantt.ops_of(problem, simulated.schedule)
+    of = spans.ops_of(problem, simulated.schedule)
     colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
     return gantt.panel("predicted", "", "", simulated.timeline, colours, of=of)
 

@@ -14,6 +14,8 @@ from placement.critical import critical_path
 from placement.mend import mended
 
 MOST_ROWS = 200
+# Steps further apart than this come from work of others on the computer, not from the placement.
+SCATTERED = 1.5
 IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
 
@@ -97,6 +99,20 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
     if result["outputs_match"] is False:
         st.error(DIFFER)
+    scattered = scatter(step)
+    if scattered:
+        st.warning(scattered)
+
+
+def scatter(step_s: Mapping[str, float]) -> str:
+    """A warning where steps differ so much that their median says little; else empty."""
+    if not 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]:
+        return ""
+    return (
+        f"The steps took between {units.seconds(step_s['p5'])} and {units.seconds(step_s['p95'])}:"
+        " something else kept this computer busy meanwhile. Trust none of these times, nor what"
+        " they say of the prediction and of single devices; run again when it is quiet."
+    )
 
 
 def outputs(cell: Any, result: Mapping[str, Any], more: str) -> None:

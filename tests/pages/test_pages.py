@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, messages, owner, projects, studio, tasks
+from pages.ui import jobs, messages, owner, projects, results, studio, tasks
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -345,6 +345,14 @@ def test_a_finished_run_is_told_in_full():
     assert "One device with all cores is faster still: 20 ms" in shown
     assert "50.0% is computing, 10.0% sending between devices and 40.0% waiting" in shown
     assert "Does not fit alone on: cpu:1" in shown
+
+
+def test_steps_that_scatter_make_the_page_doubt_them():
+    app, project = opened("run")
+    finished_run(project, step_s={"median": 0.074, "p5": 0.048, "p95": 0.312})
+    shown = texts(checked(app.run()))
+    assert "took between 48 ms and 312 ms" in shown and "run again when it is quiet" in shown
+    assert results.scatter({"median": 0.03, "p5": 0.029, "p95": 0.033}) == ""
 
 
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():

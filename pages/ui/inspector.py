@@ -1,7 +1,7 @@
 """The side panel about the selected ops: what they are, and why they are where they are."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
@@ -46,16 +46,25 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
         st.text(chosen[0].name)
     else:
         st.markdown(f"**Selected: {len(chosen)} ops**")
-        kinds: dict[str, int] = {}
-        for op in chosen:
-            kinds[op.kind] = kinds.get(op.kind, 0) + 1
-        common = sorted(kinds.items(), key=lambda k: (-k[1], k[0]))[:4]
-        st.text(", ".join(f"{n} {kind}" for kind, n in common))
+        st.text(kinds_of(op.kind for op in chosen))
     flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
-    said = [f"{units.count(flops)}FLOP", f"weights {units.num_bytes(weights)}"]
+    said = [units.flops(flops), f"weights {units.num_bytes(weights)}"]
     if phases.training_of(graph) is not None:
         said += [f"{n} {phase}" for phase, n in Counter(op.phase for op in chosen).items()]
     st.caption(", ".join(said))
+
+
+def kinds_of(kinds: Iterable[str], most: int = 4) -> str:
+    """How many ops there are of each type, the commonest first, and how many types are not named.
+
+    A rest of one type is named too: that takes no more room.
+    """
+    common = sorted(Counter(kinds).items(), key=lambda k: (-k[1], k[0]))
+    shown = common if len(common) <= most + 1 else common[:most]
+    said = ", ".join(f"{n} {kind}" for kind, n in shown)
+    rest = common[len(shown) :]
+    ops = sum(n for _, n in rest)
+    return f"{said}, and {ops} of {len(rest)} other types" if rest else said
 
 
 def _times(now: Studio, answer: Why) -> None:

@@ -186,7 +186,7 @@ def summary(now: Studio) -> None:
     if graph.flops:
         cells[2].metric(
             "Arithmetic",
-            f"{units.count(graph.flops)}FLOP",
+            units.flops(graph.flops),
             help="Per step; a multiplication and an addition count as two.",
         )
     with cells[3]:

@@ -2,7 +2,7 @@
 
 from placement.units import num_bytes, seconds, stated
 
-__all__ = ["age", "count", "num_bytes", "percent", "rate", "seconds", "stated"]
+__all__ = ["age", "count", "flops", "num_bytes", "percent", "rate", "seconds", "stated"]
 
 
 def rate(samples_per_s: float | None) -> str:
@@ -18,6 +18,11 @@ def count(value: float) -> str:
         if abs(value) >= scale:
             return f"{value / scale:.3g}{name}"
     return f"{value:.0f}"
+
+
+def flops(value: float) -> str:
+    """An amount of arithmetic."""
+    return f"{count(value)}{'' if abs(value) >= 1000 else ' '}FLOP"
 
 
 def percent(value: float, signed: bool = False) -> str:

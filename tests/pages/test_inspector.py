@@ -4,6 +4,7 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import inspector, units
 from placement.core.machine import Device, Link, Machine
 from tests.pages import problems
 
@@ -43,3 +44,14 @@ def test_no_cell_of_the_inspector_is_markup(monkeypatch):
     for cell in cells:
         assert not re.search(r"(?<!\\)[*<>&\[\]()!:]", cell), cell
         assert "www." not in cell and "//evil.example" not in cell.replace("\\:\u200b//", "")
+
+
+def test_types_that_are_not_named_are_counted():
+    kinds = ["Conv"] * 3 + ["Add"] * 3 + ["Mul"] * 2 + ["Relu", "Concat"]
+    assert inspector.kinds_of(kinds) == "3 Add, 3 Conv, 2 Mul, 1 Concat, 1 Relu"
+    more = inspector.kinds_of([*kinds, "Split", "Split"])
+    assert more == "3 Add, 3 Conv, 2 Mul, 2 Split, and 2 of 2 other types"
+
+
+def test_amounts_of_arithmetic_have_a_space_before_their_unit():
+    assert [units.flops(n) for n in (24, 134e3)] == ["24 FLOP", "134 kFLOP"]

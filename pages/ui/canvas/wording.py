@@ -2,7 +2,7 @@
 
 import re
 
-from pages.ui.units import count
+from pages.ui.units import flops as flops_of
 from pages.ui.units import num_bytes as byte_count
 from placement.core.graph import Graph, Op, Tensor
 
@@ -23,10 +23,6 @@ def shortened(text: str, most: int) -> str:
 def untagged(text: str) -> str:
     """Text without angle brackets: harmless even where a library takes titles for HTML."""
     return text.replace("<", "‹").replace(">", "›")
-
-
-def flops_text(flops: float) -> str:
-    return f"{count(flops)}{'' if flops >= 1000 else ' '}FLOP"
 
 
 def shape_text(tensor: Tensor) -> str:
@@ -51,7 +47,7 @@ def op_title(op: Op, output: Tensor | None) -> str:
         lines.append(f"out {shape_text(output) or output.dtype}, {byte_count(output.num_bytes)}")
     work = []
     if op.flops:
-        work.append(flops_text(op.flops))
+        work.append(flops_of(op.flops))
     if op.param_bytes:
         work.append(f"weights {byte_count(op.param_bytes)}")
     if work:
@@ -63,7 +59,7 @@ def group_title(path: str, num_ops: int, alike: int, flops: float, param_bytes: 
     lines = [shortened(path, MAX_TITLE), f"{num_ops} ops"]
     if alike > 1:
         lines[-1] += f", one of {alike} alike"
-    lines.append(f"{flops_text(flops)}, weights {byte_count(param_bytes)}")
+    lines.append(f"{flops_of(flops)}, weights {byte_count(param_bytes)}")
     return untagged("\n".join(lines))
 
 

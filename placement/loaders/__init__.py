@@ -47,7 +47,8 @@ class Loader(Protocol):
 
     `accepts` may peek into a file whose suffix fits, because formats share suffixes; it answers
     and never raises. `load` raises ValueError with one sentence for whatever is wrong. A loader of
-    a format with symbolic dimensions has a method `symbolic_dims(path)` as well.
+    a format with symbolic dimensions has a method `symbolic_dims(path)` as well, and one that only
+    explains why it refuses some of its `suffixes` lists those as `refused`.
     """
 
     @property
@@ -149,7 +150,8 @@ def loader_for(path: Path) -> Loader:
     found = loaders()
     fitting = [loader for loader in found if path.suffix.lower() in loader.suffixes]
     if not fitting:
-        known = sorted({suffix for loader in found for suffix in loader.suffixes})
+        refused = {suffix for loader in found for suffix in getattr(loader, "refused", ())}
+        known = sorted({suffix for loader in found for suffix in loader.suffixes} - refused)
         raise ValueError(
             f"{path.name!r} has the ending {path.suffix!r}, which no loader reads;"
             f" use one of {', '.join(known)}."

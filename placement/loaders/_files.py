@@ -28,7 +28,7 @@ def regular_file(path: Path) -> Path:
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{shown} is not a regular file; copy its content into one.")
     if status.st_size == 0:
-        raise ValueError(f"The file {shown} is empty; export or download it again.")
+        raise ValueError(f"The file {path.name[:200]!r} is empty; export or download it again.")
     return path
 
 

@@ -20,6 +20,7 @@ class TorchLoader:
     name: str = "torch"
     summary: str = "a PyTorch program (.pt2, from torch.export.save)"
     suffixes: tuple[str, ...] = (".pt2", *PICKLES)
+    refused: tuple[str, ...] = PICKLES
 
     def accepts(self, path: Path) -> bool:
         return True

@@ -89,3 +89,17 @@ def test_sample_names_are_unique():
     names = [sample.name for sample in samples()]
     assert len(set(names)) == len(names)
     assert all(sample.num_ops > 0 and sample.source for sample in samples())
+
+
+def test_an_unknown_ending_names_only_those_that_are_read(tmp_path):
+    path = tmp_path / "model.h5"
+    path.write_text("x")
+    with pytest.raises(ValueError, match=r"ending '\.h5'.*; use one of \.json, \.onnx, \.pt2\."):
+        load(str(path))
+
+
+def test_an_empty_file_is_told_by_its_name_alone(tmp_path):
+    (tmp_path / "nothing.onnx").touch()
+    with pytest.raises(ValueError) as error:
+        load(str(tmp_path / "nothing.onnx"))
+    assert str(error.value).startswith("The file 'nothing.onnx' is empty;")

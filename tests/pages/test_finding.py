@@ -123,7 +123,9 @@ def test_the_account_and_the_curve_stay_with_the_placement():
     app = opened(project)
     job = found_by_auto(project, progress(0.1, 0.05, 0.02), progress(0.2, 0.03, 0.028))
     app.run()
-    assert f"Found by auto in 5 s: {ACCOUNT}." in captions(app)
+    assert f"Found by auto in 5 s: {ACCOUNT}." in captions(app) and not charts_on(app)
+    app.session_state["search-open"] = True
+    app.run()
     [chart] = charts_on(app)
     assert chart["data"][0]["y"] == pytest.approx([50.0, 30.0, 30.0])
     assert chart["data"][1]["y"] == pytest.approx([20.0, 28.0, 28.0])

@@ -78,7 +78,8 @@ def show(now: Studio) -> None:
     told += _held(facts)
     st.caption(words.plain(f"{found}{told}."), help=words.OPTIMUM if account else None)
     job = _job(now, str(facts.get("job") or ""))
-    curve = None if job is None else curve_of(job.events)
+    # A comparison tells values of several methods, and none of them is the end of one search.
+    curve = None if job is None or job.verb == "compare" else curve_of(job.events)
     if job is not None and curve is not None:
         # Drawn once somebody looks: the browser fetches more for a chart than for all the rest.
         box = st.expander("How the search went", key="search-open", on_change="rerun")

@@ -173,6 +173,22 @@ def test_a_copied_project_without_the_job_shows_the_account_alone():
     assert ACCOUNT in captions(app) and not charts_on(app)
 
 
+def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
+    project = projects.create()
+    project.change(machine="null-2")
+    now = studio.Studio(project, project.settings)
+    folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
+    record = {"verb": "compare", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    write_json(folder / "job.json", {**record, "about": {"collected": True}})
+    events = (progress(0.1, 5.0), progress(0.2, 4.0), {"event": "result", "rows": []})
+    (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
+    facts = {"seconds": 5.0, "account": ACCOUNT, "job": folder.name}
+    now.shelf.add("peft", pipeline.place(now.problem, "single").placement, "peft", facts)
+    app = opened(project)
+    assert "Found by peft in 5 s" in captions(app) and not charts_on(app)
+    assert "fault" not in "".join(e.value for e in app.error)
+
+
 def a_job(*events, **about):
     return jobs.Job(Path(), "place", (), time.time(), about, events, 0, "running", "")
 

@@ -213,11 +213,18 @@ class _Run:
         self._solve_s += found.seconds
         reason = f"{in_words(self._problem, drift)}; {found.reason}"
         if found.moves:
-            self._move(number, now, found, reason)
+            try:
+                self._move(number, now, found, reason)
+            except (ValueError, MemoryError) as error:
+                # What was open still is; training that goes on slowly is better than none.
+                self._stay(number, f"{reason}, but it cannot be opened: {error}", found.seconds)
         else:
-            self._stays.append(Stay(number, reason, found.seconds))
-            self._emit({"event": "stay", "step": number, "reason": reason})
+            self._stay(number, reason, found.seconds)
         self._expected_s = step_time_s(now, self._schedule)
+
+    def _stay(self, number: int, reason: str, seconds: float) -> None:
+        self._stays.append(Stay(number, reason, seconds))
+        self._emit({"event": "stay", "step": number, "reason": reason})
 
     def _move(self, number: int, now: Problem, found: Decision, reason: str) -> None:
         moved = ops_moved(self._placement, found.placement)

@@ -23,7 +23,10 @@ class Site(Protocol):
     """Runs steps of one schedule after another; the state of training lives on through all."""
 
     def open(self, schedule: Schedule) -> None:
-        """Go on with this schedule, from the state that the one before has reached."""
+        """Go on with this schedule, from the state that the one before has reached.
+
+        A ValueError or MemoryError says why it cannot be opened; what was open before still is.
+        """
 
     def step(self) -> Step:
         """One training step; the next one starts from the state that it has made."""
@@ -58,8 +61,7 @@ class LiveSite:
         self._probes = Probes(problem.machine)
 
     def open(self, schedule: Schedule) -> None:
-        if self._program is None:
-            require_memory(self._problem, schedule)
+        require_memory(self._problem, schedule)
         program = self._compiled.open(schedule, self._feeds)
         if self._program is not None:
             program.take_state(self._program.state())

@@ -142,6 +142,24 @@ def test_the_last_steps_do_not_pay_for_a_move():
     assert "does not pay for moving" in found.stays[0].reason
 
 
+def test_a_placement_that_cannot_be_opened_leaves_training_as_it_is():
+    class Full(VirtualSite):
+        opened = 0
+
+        def open(self, schedule):
+            self.opened += 1
+            if self.opened > 1:
+                raise ValueError("no memory is left")
+            super().open(schedule)
+
+    site = Full(problem(), loaded_between)
+    wanted = Adjust(policy=Policy(time_limit_s=60.0, max_moves=500))
+    found = train(problem(), start(), site, steps=STEPS, adjust=wanted)
+    assert len(found.step_s) == STEPS and not found.moves
+    assert "cannot be opened: no memory is left" in found.stays[0].reason
+    assert found.placement == start()
+
+
 def test_training_stops_when_asked():
     heard = []
     site = VirtualSite(problem())

@@ -32,6 +32,10 @@ from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
 
 MOST_COUNTS = 4
+SENT = (
+    "Between devices. Most is sent while the devices compute; what is added to the step is the"
+    " sending and waiting on its critical path."
+)
 
 
 def show(*, numbers: bool = True, height: int = 600) -> None:
@@ -154,10 +158,10 @@ def numbers_of(now: Studio) -> None:
         cells[3].metric(
             "Sent per step",
             units.num_bytes(predicted.transfer_bytes),
-            f"costs {units.seconds(sending, unit)}",
+            f"adds {units.seconds(sending, unit)}",
             delta_color="off",
             delta_arrow="off",
-            help=f"Between devices; the cost is what sending and waiting add. {words.CRITICAL}",
+            help=f"{SENT} {words.CRITICAL}",
         )
     cells[-1].metric(
         "Ops per device",

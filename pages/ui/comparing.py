@@ -17,6 +17,7 @@ from pages.ui import (
     words,
 )
 from pages.ui.canvas import device_colour
+from pages.ui.shelf import HAND
 from pages.ui.standing import Standing
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
@@ -92,7 +93,7 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     ]
     if is_rate:
         rows.append(row("Predicted rate", lambda s: units.rate(_inverse(s.row.value_s))))
-    rows.append(row("No placement beats", lambda s: _bound(s.row, unit)))
+    rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
     if now.model.executable is not None:
         rows.append(row("Measured", lambda s: measured_in_words(s.row)))
     rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
@@ -123,8 +124,8 @@ def _bound(row: Standing, unit: str) -> str:
     if row.bound_s <= 0:
         return "unknown"
     if row.is_best_possible:
-        return f"{units.seconds(row.bound_s, unit)}, so this is the best possible"
-    return f"{units.seconds(row.bound_s, unit)}, this is {units.percent(row.gap or 0.0)} above"
+        return f"≥ {units.seconds(row.bound_s, unit)}, so this is the best possible"
+    return f"≥ {units.seconds(row.bound_s, unit)}, this is {units.percent(row.gap or 0.0)} above"
 
 
 def measured_in_words(row: Standing) -> str:
@@ -138,7 +139,7 @@ def measured_in_words(row: Standing) -> str:
     if measured.emulated:
         said.append("emulated")
     if measured.edited:
-        said.append("edited since")
+        said.append("edited since" if row.made_by == HAND else "placed again since")
     return ", ".join(said)
 
 

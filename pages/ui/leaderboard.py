@@ -17,6 +17,7 @@ from pages.ui import (
     words,
     working,
 )
+from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from pages.ui.studio import Studio, studio
 from placement.core.problem import in_unit
@@ -24,7 +25,7 @@ from placement.core.problem import in_unit
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {
     "Predicted": "Simulated, with the times named above the board and for the goal chosen now.",
-    "At least": f"{words.BOUND} Proven by a method, or by the longest path and the shared work.",
+    "Fastest ≥": f"{words.BOUND} Proven by a method, or by the longest path and the shared work.",
     "Gap": "How far above that bound the placement is; the best possible may be anywhere between.",
     "Proven": "Yes where it is proven that no placement at all is better.",
     "Measured": "From live runs of this placement on this computer, where there are any.",
@@ -38,7 +39,7 @@ QUICK_HELP = (
 MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
 WIDTHS = {
     "Predicted": 82,
-    "At least": 74,
+    "Fastest ≥": 74,
     "Gap": 66,
     "Proven": 62,
     "Measured": 88,
@@ -177,7 +178,7 @@ def _columns(number: str) -> dict[str, Any]:
     column = st.column_config
     formats = {
         "Predicted": number,
-        "At least": number,
+        "Fastest ≥": number,
         "Gap": "percent",
         "Error": "percent",
         "Search": "%.2g s",
@@ -204,19 +205,20 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
     return {
         "Placement": row.name,
         "Predicted": row.value_s / scale_s,
-        "At least": row.bound_s / scale_s if row.bound_s else None,
+        "Fastest ≥": row.bound_s / scale_s if row.bound_s else None,
         "Gap": row.gap,
         "Proven": "yes" if row.is_best_possible else "",
-        "Measured": _measured(measured, scale_s, number) if measured else None,
+        "Measured": _measured(row, measured, scale_s, number) if measured else None,
         "Error": measured.error if measured else None,
         "Search": row.search_s,
         "Open": "shown" if is_shown else "Open",
     }
 
 
-def _measured(measured: Measured, scale_s: float, number: str) -> str:
+def _measured(row: Standing, measured: Measured, scale_s: float, number: str) -> str:
     """The figure, and a word where it is not simply one of this placement on hardware."""
-    doubts = ["emulated"] * measured.emulated + ["edited"] * measured.edited
+    changed = "edited" if row.made_by == HAND else "earlier"
+    doubts = ["emulated"] * measured.emulated + [changed] * measured.edited
     return " ".join([number % (measured.seconds / scale_s), *doubts])
 
 
@@ -226,7 +228,8 @@ def notes_of(row: Standing) -> list[str]:
     if row.broken:
         notes.append(f"not allowed: {row.broken[0].rstrip('.')}")
     if row.measured and row.measured.edited:
-        notes.append("edited since it was measured")
+        what = "edited" if row.made_by == HAND else "placed again by its method"
+        notes.append(f"{what} since it was measured")
     if row.measured and row.measured.emulated:
         notes.append("its run was emulated, not measured")
     return [*notes, *row.notes]

@@ -68,7 +68,8 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
     if tasks.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
-        return "The placement was edited after this run; run again to measure the new one."
+        changed = "edited" if current[name].by_hand else "made anew by its method"
+        return f"The placement was {changed} after this run; run again to measure the new one."
     return ""
 
 

@@ -118,7 +118,7 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     if facts.get("objective", now.settings.objective) != now.settings.objective:
         said.append("found for the other goal")
     if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:
-        said.append("found with other times")
+        said.append("found with other times than those of now; place again for these")
     if not said and "problem" in facts and not is_of(now.problem, facts):
         same = facts["problem"] == now.pinned_problem.fingerprint
         said.append("found with pins" if same else "found with other pins or times")

@@ -3,6 +3,7 @@
 import pytest
 
 from pages.ui import comparing, differing, standing
+from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from placement.core.placement import Placement
 from placement.pipeline import simulate
@@ -60,11 +61,13 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     [
         (None, "not yet"),
         (Measured(0.010, 0.2, False, False), "10 ms, predicted +20.0%"),
-        (Measured(0.010, None, True, True), "10 ms, emulated, edited since"),
+        (Measured(0.010, None, True, True), "10 ms, emulated, placed again since"),
     ],
 )
 def test_what_was_measured_is_told_with_its_doubts(measured, said):
     assert comparing.measured_in_words(row(measured=measured)) == said
+    by_hand = comparing.measured_in_words(row(measured=measured, made_by=HAND))
+    assert by_hand == said.replace("placed again", "edited")
 
 
 def two_sides():

@@ -206,11 +206,12 @@ def test_notes_say_what_figures_do_not():
     )
     assert leaderboard.notes_of(row) == [
         "not allowed: too big",
-        "edited since it was measured",
+        "placed again by its method since it was measured",
         "its run was emulated, not measured",
         "x",
     ]
     assert row.gap == 1.0
+    assert leaderboard.notes_of(replace(row, made_by=HAND))[1] == "edited since it was measured"
 
 
 def test_jobs_of_both_kinds_are_named_on_the_pages():

@@ -76,6 +76,8 @@ def show(now: Studio) -> None:
     found = f"Found by {now.named.made_by} in {units.seconds(facts['seconds'])}"
     told = f": {account}" if account else f", {best}" if best else ""
     told += _held(facts)
+    if account and _is_stale(now, facts):
+        told += "; these figures are of the times of then, which have changed"
     st.caption(words.plain(f"{found}{told}."), help=words.OPTIMUM if account else None)
     job = _job(now, str(facts.get("job") or ""))
     # A comparison tells values of several methods, and none of them is the end of one search.
@@ -86,6 +88,14 @@ def show(now: Studio) -> None:
         if box.open:
             with box:
                 _chart(curve, job, f"curve-{job.id}")
+
+
+def _is_stale(now: Studio, facts: Mapping[str, Any]) -> bool:
+    """Whether the method saw other times than those of now; of one with pins nobody can tell."""
+    if "problem" not in facts or facts.get("num_selected") or facts.get("num_pinned"):
+        return False
+    same_goal = facts.get("objective", now.settings.objective) == now.settings.objective
+    return bool(same_goal and facts["problem"] != now.problem.fingerprint)
 
 
 def _held(facts: Mapping[str, Any]) -> str:

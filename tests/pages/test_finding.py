@@ -173,6 +173,18 @@ def test_a_copied_project_without_the_job_shows_the_account_alone():
     assert ACCOUNT in captions(app) and not charts_on(app)
 
 
+def test_an_account_of_times_that_have_changed_says_so():
+    project = projects.create()
+    project.change(machine="null-2")
+    now = studio.Studio(project, project.settings)
+    placed = pipeline.place(now.problem, "single").placement
+    for name, problem in (("same", now.problem.fingerprint), ("older", "0123456789abcdef")):
+        facts = {"seconds": 5.0, "account": ACCOUNT, "problem": problem}
+        now.shelf.add(name, placed, "auto", facts)
+        shown = captions(opened(project))
+        assert ("of the times of then" in shown) == (name == "older")
+
+
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
     project = projects.create()
     project.change(machine="null-2")

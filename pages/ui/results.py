@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, runs, spans, tasks, units, words
+from pages.ui import charts, gantt, gantt_component, jobs, keeping, runs, spans, units, words
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
@@ -67,7 +67,7 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
     name = str(job.about.get("placement"))
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
-    if tasks.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
+    if keeping.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
         changed = "edited" if current[name].by_hand else "made anew by its method"
         return f"The placement was {changed} after this run; run again to measure the new one."
     return ""

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui import jobs, spans, tasks
+from pages.ui import jobs, keeping, spans, tasks
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
@@ -59,12 +59,12 @@ def made_here(now: Studio) -> tuple[jobs.Job, ...]:
 
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
     """The newest of some runs that was of this very placement."""
-    key = tasks.devices_key(placement)
+    key = keeping.devices_key(placement)
     return next((job for job in found if key_of(job) == key), None)
 
 
 def key_of(job: jobs.Job) -> str:
-    """Which placement a finished run used, in the words of `tasks.devices_key`."""
+    """Which placement a finished run used, in the words of `keeping.devices_key`."""
     return _key_of(job.folder)
 
 
@@ -74,5 +74,5 @@ def _key_of(folder: Path) -> str:
     job = jobs.read(folder.parents[1], folder.name)
     used = (job.result or {}).get("placement")
     if used:
-        return tasks.devices_key(placement_from_json(used))
+        return keeping.devices_key(placement_from_json(used))
     return str(job.about.get("devices_key"))

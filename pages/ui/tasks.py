@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, records, trials, units
+from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
-from placement.core.fingerprint import fingerprint_of
-from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.core.placement import placement_from_json, placement_to_text
 from placement.what_if import Conditions
 
 WORDS = {
@@ -88,7 +87,7 @@ def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
 
 def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     """A copy of the current placement, so that editing on does no harm, and what it is."""
-    key = devices_key(now.placement)
+    key = keeping.devices_key(now.placement)
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
     return path, {
@@ -128,11 +127,6 @@ def start_what_if(
         "time_limit_s": time_limit_s,
     }
     return _start(now, argv, about)
-
-
-def devices_key(placement: Placement) -> str:
-    """Tells whether two placements of one graph put every op on the same device."""
-    return fingerprint_of([sorted(placement.device_of.items()), placement.order])
 
 
 def collect(now: Studio) -> list[str]:
@@ -193,7 +187,9 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         if kept:
             name = kept[0].name
         else:
-            name = shelf.add(name, placed, placer, facts, beside=bool(selected))
+            name = keeping.keep(
+                now.project, shelf, name, placed, placer, facts, beside=bool(selected)
+            )
         now.project.change()
         found = units.stated(job.result["value"], job.result["unit"])
         if job.result.get("cancelled"):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import jobs, units
+from pages.ui import jobs, keeping, units
 from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
 from placement.core.placement import placement_from_json
@@ -27,7 +27,7 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
     rows = job.all("row")
     found = [row for row in rows if row.get("placement")]
     for row in found:
-        _keep(shelf, row, job.id)
+        _keep(project, shelf, row, job.id)
     project.change()
     of = len(job.about["placers"])
     whole = job.status == "done" and not (job.result or {}).get("cancelled")
@@ -42,7 +42,7 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
     return f"Compared {number}: the best is {best['placer']}, predicted {value}.{ended}"
 
 
-def _keep(shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
+def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
     """Add a row under its method's name, unless an earlier result there is as good.
 
     What is there from this very job stays. What the method found for another goal keeps its name;
@@ -58,7 +58,7 @@ def _keep(shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
     if earlier is not None and _is_as_good(earlier.facts, row):
         return
     placed = placement_from_json(row["placement"])
-    shelf.add(name, placed, str(row["placer"]), facts, show=False)
+    keeping.keep(project, shelf, name, placed, str(row["placer"]), facts, show=False)
 
 
 def _is_as_good(facts: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, messages, owner, projects, results, studio, tasks
+from pages.ui import jobs, keeping, messages, owner, projects, results, studio, tasks
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -84,7 +84,7 @@ def finished_run(project, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": tasks.devices_key(now.placement),
+        "devices_key": keeping.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,

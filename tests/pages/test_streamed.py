@@ -13,6 +13,7 @@ from pages.ui import (
     commands,
     gantt_component,
     jobs,
+    keeping,
     projects,
     running,
     streamed,
@@ -122,7 +123,7 @@ def finished(project, told=pipelined, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": tasks.devices_key(now.placement),
+        "devices_key": keeping.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,

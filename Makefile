@@ -23,7 +23,7 @@ make_venv = \
 
 FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
 
-.PHONY: run setup test check tests-browser tests-others webgpu browser pictures clean
+.PHONY: run setup test check tests-browser-and-pages tests-others webgpu browser pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -37,7 +37,7 @@ check: $(VENV)/ready-to-test $(VENV)/compiled browser
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/python -m mypy
 ifeq ($(TESTS),)
-	$(MAKE) -j2 tests-browser tests-others
+	$(MAKE) -j2 tests-browser-and-pages tests-others
 	$(BROWSER_TESTS) --last-failed --last-failed-no-failures none || [ $$? -eq 5 ]
 else
 	$(VENV)/bin/python -m pytest $(TESTS)
@@ -47,11 +47,13 @@ endif
 # pass by itself afterwards; with nothing to repeat pytest answers 5.
 BROWSER_TESTS = $(VENV)/bin/python -m pytest -q -o cache_dir=.pytest_cache/browser tests/browser
 
-tests-browser:
+# Two halves that take about as long.
+tests-browser-and-pages:
 	$(BROWSER_TESTS) || [ $$? -eq 1 ]
+	$(VENV)/bin/python -m pytest -q tests/pages tests/exporters
 
 tests-others:
-	$(VENV)/bin/python -m pytest -q --ignore=tests/browser
+	$(VENV)/bin/python -m pytest -q $(addprefix --ignore=tests/,browser pages exporters)
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser

@@ -42,8 +42,21 @@ def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ..
             f"The shape of {len(unknown)} of {len(tensors)} tensors is not known"
             f" ({unknown[0].name[:80]!r} first)",
         )
+    strange = _unknown_kinds(graph, {f.name for f in model.functions})
+    if strange:
+        notes += (
+            f"No version of ONNX knows the op type {strange[0][:80]!r}"
+            f"{f' and {len(strange) - 1} more' if len(strange) > 1 else ''};"
+            " the model can be placed, but not measured or run",
+        )
     scopes = node_scopes(nodes, read, constants.root, values)
     return Graph(name, _ops(graph, nodes, read, values, constants, scopes), tensors), notes
+
+
+def _unknown_kinds(graph: onnx.GraphProto, functions: set[str]) -> list[str]:
+    """Op types of the standard domain that have no definition, each once, sorted."""
+    standard = {node.op_type for node in graph.node if node.domain in ("", "ai.onnx")}
+    return sorted(kind for kind in standard - functions if not onnx.defs.has(kind))
 
 
 def _ops(

@@ -175,3 +175,16 @@ def test_too_large_a_file_is_refused_before_it_is_read(tmp_path):
 def test_names_that_are_no_text(save):
     data = relu().SerializeToString().replace(b"Relu", b"\xff\xfe\xfd\xfc")
     refused(save(data), "UTF-8")
+
+
+@pytest.mark.parametrize(("kind", "domain", "told"), [
+    ("FooBar", "", True), ("Relu", "", False), ("FooBar", "mine.own", False)
+])  # fmt: skip
+def test_op_types_that_onnx_does_not_know_are_told(save, kind, domain, told):
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [8]) for n in "xy"]
+    node = helper.make_node(kind, ["x"], ["y"], domain=domain)
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine.own", 1)]
+    model = helper.make_model(graph, opset_imports=opsets)
+    notes = load(str(save(model.SerializeToString()))).notes
+    assert any("knows the op type 'FooBar'" in note for note in notes) == told

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import answers, pipeline
-from placement.printing import listener, print_answer
+from placement.printing import lines_of, listener, print_answer
 from placement.reading import (
     dedicate,
     hold,
@@ -43,7 +43,7 @@ def samples(options: Namespace) -> int:
 
 def inspect(options: Namespace) -> int:
     answer = pipeline.inspect(read_model(options))
-    return print_answer(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    return print_answer(options, answer, lines_of(answer))
 
 
 def machine(options: Namespace) -> int:
@@ -54,7 +54,8 @@ def machine(options: Namespace) -> int:
         Path(options.out).write_text(machine_to_text(found))
     answer = answers.of_machine(found)
     lines = [
-        f"{d.name}: {d.label or d.kind}, {d.cores} cores, {d.provider or d.runtime}"
+        f"{d.name}: {d.label or d.kind}, {d.cores} core{'' if d.cores == 1 else 's'},"
+        f" {d.provider or d.runtime}"
         for d in found.devices
     ]
     return print_answer(options, answer, lines)
@@ -83,7 +84,7 @@ def profile(options: Namespace) -> int:
     if options.out:
         Path(options.out).write_text(json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
-    return print_answer(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    return print_answer(options, answer, lines_of(answer))
 
 
 def place(options: Namespace) -> int:
@@ -105,7 +106,7 @@ def place(options: Namespace) -> int:
         answer["cancelled"] = True
     if options.jsonl:
         answer["placement"] = placed.placement.to_json()
-    print_answer(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    print_answer(options, answer, lines_of(answer))
     return _status(stopped, placed.violations)
 
 
@@ -133,7 +134,7 @@ def _status(stopped: bool, failed: object) -> int:
 def simulate(options: Namespace) -> int:
     _, problem = read_problem(options)
     answer = answers.of_prediction(problem, read_whole(options, problem))
-    print_answer(options, answer, (f"{key}: {value}" for key, value in answer.items()))
+    print_answer(options, answer, lines_of(answer))
     return 1 if answer["violations"] else 0
 
 
@@ -179,7 +180,7 @@ def run(options: Namespace) -> int:
         for k, v in answer.items()
         if "timeline" not in k and k not in ("steps_s", "critical_path")
     }
-    print_answer(options, answer, (f"{key}: {value}" for key, value in short.items()))
+    print_answer(options, answer, lines_of(short))
     if stop.asked:
         return TERMINATED
     return 1 if answer["outputs_match"] is False else 0
@@ -213,7 +214,7 @@ def _compared_line(row: Mapping[str, Any]) -> str:
     first = ("placer", "value", "unit", "lower_bound", "gap", "proven_optimal", "seconds")
     last = ("measured_s", "outputs_match", "error", "costs", "violations", "account")
     shown = [key for key in (*first, *last) if row[key] not in (None, "", [])]
-    return " ".join(f"{key}={row[key]}" for key in shown)
+    return ", ".join(lines_of({"unit": row["unit"], **{key: row[key] for key in shown}}))
 
 
 def what_if(options: Namespace) -> int:
@@ -233,7 +234,7 @@ def what_if(options: Namespace) -> int:
     answer |= {"simulated": True, "cancelled": stopped}
     short = {k: v for k, v in answer.items() if k not in ("critical_path", "unchanged")}
     short["unchanged_value"] = answer["unchanged"]["value"]
-    print_answer(options, answer, (f"{key}: {value}" for key, value in short.items()))
+    print_answer(options, answer, lines_of(short))
     return _status(stopped, answer["violations"])
 
 

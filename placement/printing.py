@@ -4,10 +4,13 @@ import json
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement import pipeline
+from placement.units import num_bytes, seconds, stated
+
+MOST_ROWS = 8
 
 
 def listener(options: Namespace) -> pipeline.Emit:
@@ -44,6 +47,42 @@ def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
         for line in lines:
             print(line)
     return 0
+
+
+def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
+    """An answer for a person, a line for each key; `--json` has all digits and whole lists."""
+    unit = str(answer.get("unit", "s"))
+    for key, value in answer.items():
+        if key != "unit":
+            yield f"{key}: {_readable(key, value, unit)}"
+
+
+def _readable(key: str, value: Any, unit: str) -> str:
+    """A value with its unit, which its key tells."""
+    if isinstance(value, Mapping):
+        inner = {k: _readable(key if _has_unit(key) else k, v, unit) for k, v in value.items()}
+        return ", ".join(f"{k} {text}" for k, text in inner.items()) or "none"
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], Mapping) and len(value) > MOST_ROWS:
+            return f"{len(value)} rows, which --json lists"
+        if value and isinstance(value[0], int | float):
+            return str(list(value))
+        return "; ".join(_readable(key, each, unit) for each in value) or "none"
+    if value is None or isinstance(value, bool | str) or not math.isfinite(value):
+        return {None: "unknown", True: "yes", False: "no"}.get(value, str(value))
+    if key in ("value", "lower_bound", "unchanged_value"):
+        return stated(value, unit)
+    if key == "seconds" or (key.endswith("_s") and not key.endswith("_per_s")):
+        return seconds(value)
+    if key.endswith("_bytes"):
+        return num_bytes(value)
+    if key in ("error", "gap"):
+        return f"{value:+.1%}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _has_unit(key: str) -> bool:
+    return key.endswith(("_s", "_bytes"))
 
 
 def finite(answer: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement import pipeline
-from placement.printing import listener, print_answer
+from placement.printing import lines_of, listener, print_answer
 from placement.reading import read_inputs, read_model, read_problem, read_whole
 from placement.stopping import Stop, partly
 from placement.training import has_diverged, require_training
@@ -91,7 +91,7 @@ def of_training(
 
 def _lines(answer: dict[str, Any]) -> list[str]:
     """For a person: the numbers, then a line for each move."""
-    said = [f"{key}: {value}" for key, value in answer.items() if key not in _LONG]
+    said = lines_of({key: value for key, value in answer.items() if key not in _LONG})
     moved = (
         f"before step {move['step']}: {move['ops_moved']} ops moved with"
         f" {move['bytes_moved']} bytes; {move['reason']}"

@@ -19,7 +19,7 @@ class Executable(Protocol):
     def content_hash(self) -> str: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """What a loader returns. `problem` is set by formats that carry their own machine and costs."""
 
@@ -27,3 +27,7 @@ class Model:
     executable: Executable | None = None
     problem: Problem | None = None
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line: a notebook shows this, and all weights would fill pages."""
+        return f"Model({self.graph.name!r}, num_ops={len(self.graph.ops)})"

@@ -28,6 +28,7 @@ PAGES = {
     "compare": "Compare",
     "what-if": "What if",
 }
+MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
 # Their results are taken over by functions of their own, however the job ended.
 TRIALS = {"compare": trials.rows_taken_over, "what-if": trials.answer_taken_over}
 
@@ -229,6 +230,20 @@ def trained_in_short(result: Mapping[str, Any]) -> str:
     return ", ".join(said)
 
 
+def disturbed(project: Path, verb: str) -> str:
+    """A warning where a search and a measurement go on at once; empty where they do not."""
+    against = SEARCHING if verb in MEASURING else MEASURING if verb in SEARCHING else ()
+    for other in against:
+        job = jobs.latest(project, other)
+        if job is not None and job.is_live:
+            return (
+                f"{WORDS[other]} is still going on, and both share the processors: steps that are"
+                " measured while a method searches take longer. If their times matter, run again"
+                " afterwards."
+            )
+    return ""
+
+
 def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     """Start a job unless one of its kind lives, as after the first half of a double click."""
     verb, *rest = argv
@@ -236,6 +251,9 @@ def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     if latest is not None and latest.is_live:
         return latest.id
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
+    disturbing = disturbed(now.project.folder, verb)
+    if disturbing:
+        choices.say("warning", disturbing)
     now.project.change()
     choices.show_run("")
     return job_id

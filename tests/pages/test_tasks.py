@@ -1,12 +1,13 @@
 """Jobs that pages start, and their results: none is lost, none is taken twice."""
 
 import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
-from pages.ui import jobs, pins, projects, studio, tasks, trials
+from pages.ui import jobs, pins, projects, studio, tasks, trials, worker
 from pages.ui.atomic import write_json
 from placement.what_if import Conditions
 
@@ -124,3 +125,21 @@ def test_pins_that_change_after_the_start_do_not_reach_a_job(project, started, v
     path = Path(started[0][started[0].index("--pins") + 1])
     pins.unpin(now(project), ops[:5])
     assert set(json.loads(path.read_text())) == set(ops)
+
+
+@pytest.mark.parametrize(
+    ("going_on", "started_now", "warned"),
+    [
+        ("run", "compare", True),
+        ("train", "place", True),
+        ("place", "run", True),
+        ("place", "compare", False),
+        ("run", "profile", False),
+    ],
+)
+def test_a_search_beside_a_measurement_is_warned_of(project, going_on, started_now, warned):
+    process = {"pid": os.getpid(), "born_at": worker.born_at(os.getpid())}
+    record = {"verb": going_on, "argv": [], "started_at": 0, "about": {}, **process}
+    write_json(project.folder / "jobs" / f"{time.time_ns():020d}-0000" / "job.json", record)
+    said = tasks.disturbed(project.folder, started_now)
+    assert ("share the processors" in said) == warned and bool(said) == warned

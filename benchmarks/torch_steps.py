@@ -62,7 +62,7 @@ def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     with _live.running("both cores", EagerStep(name, dims, None), None) as steps:
         times_s |= _live.turn_by_turn(steps, max(3, rounds // 2), WARMUP)
     medians_s = {key: statistics.median(values) for key, values in times_s.items()}
-    best = min(lanes, key=lambda lane: medians_s[lane])
+    best = min([*lanes, "one lane"], key=lambda key: medians_s[key])
     return {
         "network": name,
         "dims": dims,

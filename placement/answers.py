@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.core.profile import Profile
     from placement.core.timeline import Span
-    from placement.pipeline import Placed, Simulated
+    from placement.placing import Placed
+    from placement.predicting import Simulated
     from profiling.execute import Run
     from profiling.stream import Stream
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from placement import answers, pipeline
 from placement.printing import lines_of, listener, print_answer
 from placement.reading import (
+    chosen,
     dedicate,
     hold,
     read_conditions,
@@ -21,7 +22,7 @@ from placement.reading import (
     read_whole,
     split_pair,
 )
-from placement.stopping import Stop, has_value, partly
+from placement.stopping import TERMINATED, Stop, has_value, partly
 from placement.train_command import train as train
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
 SEARCH_PATIENCE_S = 15.0
-# The exit status of a process that was ended by SIGTERM, also where it still had something to say.
-TERMINATED = 143
 
 
 def samples(options: Namespace) -> int:
@@ -141,12 +140,7 @@ def simulate(options: Namespace) -> int:
 def run(options: Namespace) -> int:
     model, problem = read_problem(options)
     inputs = read_inputs(options.inputs) if options.inputs else None
-    if options.placer:
-        placement = pipeline.place(
-            problem, options.placer, seed=options.seed, emit=listener(options)
-        ).placement
-    else:
-        placement = read_whole(options, problem)
+    placement = chosen(options, problem)
     common = {
         "warmup": options.warmup,
         "seed": options.seed,

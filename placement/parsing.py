@@ -74,15 +74,14 @@ def _simulate(sub: argparse.ArgumentParser) -> None:
     _add_mend(sub)
 
 
-def _run(sub: argparse.ArgumentParser) -> None:
+def _add_live(sub: argparse.ArgumentParser, steps: int) -> None:
+    """What goes on live: a placement or who finds one, how many steps, and on what inputs."""
     _add_problem(sub)
     given = sub.add_mutually_exclusive_group(required=True)
     given.add_argument("--placement", metavar="FILE")
-    given.add_argument("--placer", metavar="NAME")
+    given.add_argument("--placer", metavar="NAME", help="place first, by this method")
     _add_mend(sub)
-    sub.add_argument("--steps", type=int, default=20)
-    sub.add_argument("--warmup", type=int, default=3)
-    sub.add_argument("--depth", type=int, help="samples in flight of a throughput run")
+    sub.add_argument("--steps", type=int, default=steps)
     sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
     sub.add_argument(
@@ -91,13 +90,14 @@ def _run(sub: argparse.ArgumentParser) -> None:
     _add_jsonl(sub)
 
 
+def _run(sub: argparse.ArgumentParser) -> None:
+    _add_live(sub, steps=20)
+    sub.add_argument("--warmup", type=int, default=3)
+    sub.add_argument("--depth", type=int, help="samples in flight of a throughput run")
+
+
 def _train(sub: argparse.ArgumentParser) -> None:
-    _add_problem(sub)
-    given = sub.add_mutually_exclusive_group(required=True)
-    given.add_argument("--placement", metavar="FILE")
-    given.add_argument("--placer", metavar="NAME", help="the placement to begin with")
-    _add_mend(sub)
-    sub.add_argument("--steps", type=int, default=200)
+    _add_live(sub, steps=200)
     sub.add_argument(
         "--adjust",
         action=argparse.BooleanOptionalAction,
@@ -110,12 +110,6 @@ def _train(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--margin", type=float, default=0.05, help="the share of a step that a move must save"
     )
-    sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
-    sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
-    sub.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="S", help="give up on a step after this"
-    )
-    _add_jsonl(sub)
 
 
 def _compare(sub: argparse.ArgumentParser) -> None:

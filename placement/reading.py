@@ -183,6 +183,15 @@ def read_whole(options: Namespace, problem: "Problem") -> "Placement":
     return mended(problem, placement) if options.mend else placement
 
 
+def chosen(options: Namespace, problem: "Problem") -> "Placement":
+    """The placement that `--placer` finds, or that of the file of `--placement`."""
+    if not options.placer:
+        return read_whole(options, problem)
+    return pipeline.place(
+        problem, options.placer, seed=options.seed, emit=listener(options)
+    ).placement
+
+
 def read_json(path: str) -> Any:
     file = Path(path)
     if not file.is_file():

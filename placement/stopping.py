@@ -11,6 +11,9 @@ from typing import Any
 
 from placement.events import Emit
 
+# The exit status of a process that was ended by SIGTERM, also where it still had something to say.
+TERMINATED = 143
+
 # Who waits for the result longer than this gets none: the process ends as it would have at once.
 # Together with the time that takes it stays below what the pages wait before they use force.
 PATIENCE_S = 2.0

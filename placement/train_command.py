@@ -7,8 +7,8 @@ import numpy as np
 
 from placement import pipeline
 from placement.printing import lines_of, listener, print_answer
-from placement.reading import read_inputs, read_model, read_problem, read_whole
-from placement.stopping import Stop, partly
+from placement.reading import chosen, read_inputs, read_model, read_problem
+from placement.stopping import TERMINATED, Stop, partly
 from placement.training import has_diverged, require_training
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from placement.predicting import Simulated
     from profiling.training import Trained
 
-# The exit status of a process that was ended by SIGTERM, also where it still had something to say.
-TERMINATED = 143
 _LONG = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
 
@@ -26,12 +24,7 @@ def train(options: Namespace) -> int:
     require_training(model.graph)
     _, problem = read_problem(options, model=model)
     inputs = read_inputs(options.inputs) if options.inputs else None
-    if options.placer:
-        placement = pipeline.place(
-            problem, options.placer, seed=options.seed, emit=listener(options)
-        ).placement
-    else:
-        placement = read_whole(options, problem)
+    placement = chosen(options, problem)
     stop = Stop()
     with partly(stop, listener(options)) as emit:
         predicted, trained = pipeline.train(

@@ -36,7 +36,7 @@ def show(page: str) -> None:
         choices.say("info", text)
     with st.sidebar:
         _heartbeat()
-        _projects(now)
+        _projects(now, page)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
     with st.container():
         if not mine:
@@ -96,11 +96,14 @@ def _jobs(now: Studio) -> None:
             st.progress(share, text=words.plain(f"{tasks.WORDS.get(job.verb, job.verb)}: {text}"))
 
 
-def _projects(now: Studio) -> None:
-    """A new project, another one, and the way to all of them."""
+def _projects(now: Studio, page: str) -> None:
+    """A new project, another one, and the way to all of them.
+
+    On another page, and for another project, the menu is another one, which is closed.
+    """
     row = st.container(horizontal=True, gap="xsmall")
     row.button("New project", on_click=_new)
-    with row.popover("Projects"):
+    with row.popover("Projects", key=f"projects-{page}-{now.project.id}"):
         _menu(now)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, kinds, loading, phases, units, words
+from pages.ui import cached, choices, commands, kinds, loading, phases, switching, units, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
@@ -110,6 +110,10 @@ def _open_sample(key: str, drawn: str) -> None:
         _switch("sample", str(name))
 
 
+def _switch(kind: str, model: str) -> None:
+    switching.enter(switching.home_of(kind, model), kind, model)
+
+
 def _open_path() -> None:
     path = str(choices.typed("path", "")).strip().strip("'\"")
     if not path:
@@ -125,14 +129,34 @@ def _open_path() -> None:
 
 def _open_upload(now: Studio, upload: Any) -> None:
     """Check the file in a folder of its own first, so that a bad one replaces nothing."""
-    name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
+    content = upload.getvalue()
+    name = now.project.keep_upload(upload.name, content, folder="incoming")
     incoming = now.project.folder / "incoming" / name
     if _opens(str(incoming), {}):
-        now.project.keep_upload(upload.name, upload.getvalue())
-        _moved(cached.model(str(incoming), ()), now.project.folder / "model" / name)
-        _switch("file", name)
+        model = cached.model(str(incoming), ())
+        same = now.project.id if _same_graph(now, model) else ""
+        home = switching.home_of("file", name, lambda p: p.id == same or _has(p, name, content))
+        if not _has(home, name, content):
+            home.keep_upload(upload.name, content)
+        _moved(model, home.folder / "model" / name)
+        switching.enter(home, "file", name)
     incoming.unlink(missing_ok=True)
     st.rerun()
+
+
+def _has(project: Project, name: str, content: bytes) -> bool:
+    """Whether a project holds this very file."""
+    path = project.folder / "model" / name
+    is_as_long = path.is_file() and path.stat().st_size == len(content)
+    return is_as_long and path.read_bytes() == content
+
+
+def _same_graph(now: Studio, model: Model) -> bool:
+    """Whether what was made for the open model fits another one, say with other weights."""
+    try:
+        return now.model.graph.fingerprint == model.graph.fingerprint
+    except ValueError:
+        return False
 
 
 def _moved(opened: Model, path: Path) -> None:
@@ -158,23 +182,6 @@ def _opens(source: str, dims: Mapping[str, int]) -> bool:
         choices.say("error", str(error))
         return False
     return True
-
-
-def _switch(kind: str, model: str) -> None:
-    project = choices.project()
-    before = project.settings
-    # A file may have new content under its old name.
-    if kind != "file" and (kind, model) == (before.model_kind, before.model):
-        return
-    if not choices.renew_claim(project):
-        return
-    name = before.name
-    kept = {"model_kind": before.model_kind, "model": before.model}
-    choices.keep("model-before", {**kept, "dims": dict(before.dims), "name": name})
-    if not before.touched or name == Path(before.model).stem:
-        name = Path(model).stem
-    project.change(model_kind=kind, model=model, dims={}, name=name)
-    choices.select(())
 
 
 def summary(now: Studio) -> None:

@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from pages.ui import cached, choices, loading, opening, projects, words
+from pages.ui import cached, choices, loading, opening, projects, switching, words
 from pages.ui.projects import Project
 
 QUICK_S, LOOK_S = 0.8, 0.5
@@ -43,8 +43,10 @@ def _dims(opened: Project) -> tuple[tuple[str, int], ...]:
 
 
 def _cancel(key: loading.Key) -> None:
-    """Go back to the model of before; where there is none, to a new project."""
+    """Go back to the project or the model of before; where there is none, to a new project."""
     loading.forget(key)
+    if switching.back():
+        return
     opened, before = choices.project(), choices.kept("model-before", {})
     choices.keep("model-before", {})
     if before and choices.renew_claim(opened):

@@ -149,25 +149,35 @@ def live_chart(job: jobs.Job) -> None:
 
 
 def chosen_run(now: Studio) -> jobs.Job | None:
-    """The finished run on the screen: the one picked from the list, else the newest."""
+    """The finished run on the screen: the one picked, else the newest of the model that is open.
+
+    Figures of another model or machine are easily taken for those of this one, so they show only
+    when somebody picks them.
+    """
     done = runs.finished(now.project)
-    if not done:
-        return None
     ids = [job.id for job in done]
-    shown = choices.run_shown()
-    if len(done) > 1:
-        labels = {job.id: label(job) for job in done}
-        key, drawn = f"run-{ids[0]}", shown if shown in ids else ids[0]
-        st.selectbox(
-            "Run",
-            ids,
-            index=ids.index(drawn),
-            key=key,
-            format_func=labels.__getitem__,
-            on_change=_pick,
-            args=(key, drawn),
-        )
-    return next((job for job in done if job.id == shown), done[0])
+    own = [job.id for job in done if runs.is_of_this(now, job)]
+    newest = own[0] if own else None
+    shown = choices.run_shown() if choices.run_shown() in ids else newest
+    if len(done) > 1 or (done and not own):
+        _list(done, shown, newest)
+    return next((job for job in done if job.id == shown), None)
+
+
+def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> None:
+    """The menu of finished runs, for the project and the run that is drawn when none is picked."""
+    ids, labels = [job.id for job in done], {job.id: label(job) for job in done}
+    key = choices.own(f"run-{ids[0]}-{newest}")
+    st.selectbox(
+        "Run",
+        ids,
+        index=None if shown is None else ids.index(shown),
+        key=key,
+        format_func=labels.__getitem__,
+        placeholder="None of what is open now; look at one of another model or machine",
+        on_change=_pick,
+        args=(key, shown),
+    )
 
 
 def label(job: jobs.Job, *, brief: bool = False) -> str:
@@ -180,7 +190,7 @@ def label(job: jobs.Job, *, brief: bool = False) -> str:
     return f"{about.get('placement')}: {measured}, {about.get('model')}, {age}"
 
 
-def _pick(key: str, drawn: str) -> None:
+def _pick(key: str, drawn: str | None) -> None:
     picked = choices.changed(key, drawn)
     if picked is not None:
         choices.show_run(str(picked))

@@ -75,7 +75,7 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     monkeypatch.setattr(patience, "QUICK_S", 0.05)
     monkeypatch.setattr(patience.cached, "is_open", lambda key: key[0] != "onnx-squeezenet")
     project = projects.create()
-    project.change(model="onnx-alexnet", machine="null-2", touched=False)
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
     checked(app.run())
@@ -118,7 +118,7 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     calls, load = [], pl.load
     monkeypatch.setattr(loading.pl, "load", lambda s, **k: calls.append(s) or load(s, **k))
     project = projects.create()
-    project.change(model="onnx-alexnet", machine="null-2")
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
     checked(app.run())

@@ -293,7 +293,8 @@ def test_a_model_that_is_gone_is_told_on_every_page_and_another_can_be_opened(tm
     checked(app.switch_page("pages/model.py").run())
     menu = next(s for s in app.sidebar.selectbox if s.label == "Sample")
     checked(menu.set_value("onnx-squeezenet").run())
-    assert not app.error and project.settings.model == "onnx-squeezenet"
+    assert not app.error and projects.find(open_id(app)).settings.model == "onnx-squeezenet"
+    assert project.settings.model.endswith("gone.onnx")
 
 
 def onnx_with_open_batch(path):
@@ -333,6 +334,20 @@ def test_a_preset_is_chosen_in_one_step():
     assert measure.disabled
 
 
+def test_the_menu_of_projects_is_another_one_on_every_page_and_for_every_project():
+    """A browser keeps a menu open until another one is in its place."""
+
+    def of_menu(app):
+        boxes = app.sidebar.get("popover")
+        return [b.proto.id or b.proto.popover.id for b in boxes]
+
+    app, _ = opened()
+    found = [of_menu(app), of_menu(checked(app.switch_page("pages/place.py").run()))]
+    app.query_params["project"] = projects.create().id
+    found.append(of_menu(checked(app.run())))
+    assert len({str(ids) for ids in found}) == 3, found
+
+
 def test_a_finished_run_is_told_in_full():
     app, project = opened("run")
     assert "No run yet" in texts(app)
@@ -345,6 +360,22 @@ def test_a_finished_run_is_told_in_full():
     assert "One device with all cores is faster still: 20 ms" in shown
     assert "50.0% is computing, 10.0% sending between devices and 40.0% waiting" in shown
     assert "Does not fit alone on: cpu:1" in shown
+
+
+def test_a_run_of_another_model_shows_only_when_somebody_picks_it():
+    app, project = opened("run")
+    other = finished_run(project)
+    project.change(model="onnx-squeezenet")
+    assert "No run yet" in texts(checked(app.run()))
+    assert not any(m.label == "Measured step time" for m in app.metric)
+    assert menu(app, "Run").value is None
+    checked(menu(app, "Run").set_value(other).run())
+    assert metric(app, "Measured step time").value == "30 ms"
+    own = finished_run(project, step_s={"median": 0.010, "p5": 0.009, "p95": 0.011})
+    project.change(model="onnx-squeezenet")
+    assert metric(checked(app.run()), "Measured step time").value == "30 ms"
+    checked(menu(app, "Run").set_value(own).run())
+    assert metric(app, "Measured step time").value == "10 ms"
 
 
 def test_steps_that_scatter_make_the_page_doubt_them():

@@ -1,0 +1,108 @@
+"""A project for each model: what was made for one is neither renamed nor out of sight."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from pages.ui import choices, patience, projects, studio, switching
+from tests.pages.test_pages import checked, open_id, opened, own_home, texts, uploader
+
+__all__ = ["own_home"]
+
+
+def open_sample(app, name):
+    return checked(
+        next(s for s in app.sidebar.selectbox if s.label == "Sample").set_value(name).run()
+    )
+
+
+def edit_by_hand(project):
+    """Move the first op elsewhere; the devices of the placement that this makes."""
+    now = studio.Studio(project, project.settings)
+    name = now.model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
+    studio.edit(now, (name,), target)
+    return dict(studio.Studio(project, project.settings).placement.device_of)
+
+
+def test_another_model_gets_a_project_and_the_first_is_returned_to():
+    app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine")
+    made = edit_by_hand(first)
+    open_sample(checked(app.run()), "onnx-alexnet")
+    second = projects.find(open_id(app))
+    assert second.id != first.id
+    assert (second.settings.name, second.settings.machine) == ("onnx-alexnet", "null-2")
+    assert (first.settings.name, first.settings.model) == ("mine", "onnx-squeezenet")
+    assert "'mine' is kept as it was" in texts(app)
+    assert {p.id for p in projects.recent()} == {first.id, second.id}
+
+    open_sample(app, "onnx-squeezenet")
+    assert open_id(app) == first.id and "Back in the project 'mine'" in texts(app)
+    now = studio.Studio(first, first.settings)
+    assert now.named.by_hand and dict(now.placement.device_of) == made
+    open_sample(app, "onnx-alexnet")
+    assert open_id(app) == second.id
+
+
+def test_a_project_in_which_nothing_was_done_takes_the_model():
+    app, project = opened()
+    open_sample(app, "onnx-squeezenet")
+    assert open_id(app) == project.id and project.settings.name == "onnx-squeezenet"
+    assert "kept as it was" not in texts(app)
+
+
+def own_file(num_ops: int, weight: float) -> tuple[str, bytes, str]:
+    """What a person drops: a chain of sums with a weight, always under the same name."""
+    nodes = [
+        helper.make_node("Add", [f"v{i}", "w"], [f"v{i + 1}"], f"add{i}") for i in range(num_ops)
+    ]
+    last = f"v{num_ops}"
+    ends = [helper.make_tensor_value_info(v, TensorProto.FLOAT, [4]) for v in ("v0", last)]
+    value = numpy_helper.from_array(np.full(4, weight, np.float32), "w")
+    graph = helper.make_graph(nodes, "chain", ends[:1], ends[1:], [value])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return "own.onnx", model.SerializeToString(), "application/octet-stream"
+
+
+def drop(app, given):
+    checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
+    return projects.find(open_id(app))
+
+
+def test_an_uploaded_file_is_found_again_by_its_content():
+    app, first = opened(model="onnx-squeezenet", machine="null-2")
+    own = drop(app, own_file(3, 1.0))
+    assert own.id != first.id and own.settings.name == "own"
+    with_other_weights = drop(app, own_file(3, 2.0))
+    assert with_other_weights.id == own.id
+    other = drop(app, own_file(2, 1.0))
+    assert other.id != own.id and other.settings.name == "own 2"
+    assert drop(app, own_file(3, 2.0)).id == own.id
+    assert "own (3 ops)" in texts(app)
+
+
+def test_a_model_called_off_leads_back_to_the_project_before(monkeypatch):
+    first, made = projects.create(), projects.create()
+    first.change(name="first")
+    made.change(model="onnx-alexnet", name="onnx-alexnet")
+    shown = []
+    monkeypatch.setattr(choices, "project", lambda: made)
+    monkeypatch.setattr(choices, "kept", {switching.BEFORE: first.id}.get)
+    monkeypatch.setattr(choices, "show_project", shown.append)
+    patience._cancel(("onnx-alexnet", (), ""))
+    assert [p.id for p in shown] == [first.id]
+    assert [p.id for p in projects.recent()] == [first.id]
+
+    (made.folder / "placements").mkdir()
+    made.change()
+    patience._cancel(("onnx-alexnet", (), ""))
+    assert {p.id for p in projects.recent()} == {first.id, made.id}
+
+
+@pytest.mark.parametrize(
+    "taken, name", [((), "net"), (("net",), "net 2"), (("net", "net 2"), "net 3")]
+)
+def test_names_of_projects_are_told_apart(taken, name):
+    for one in taken:
+        projects.create().change(name=one)
+    assert switching._free_name("/some/where/net.onnx") == name

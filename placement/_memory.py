@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from placement._tasks import Tasks, Times
+import numpy as np
+
+from placement._tasks import Tasks, Times, kernels_in_order, tensors_that_leave
 from placement.core.problem import Problem
-from placement.core.schedule import Schedule, Segment
+from placement.core.schedule import Schedule
 
 # From when to when a device (index) holds so many bytes.
 Hold = tuple[int, float, float, int]
@@ -30,8 +32,8 @@ def held_over_time(
     What ends at a moment is given back before what begins there is taken.
     """
     weights = [0] * problem.num_devices
-    for s, d in enumerate(tasks.device):
-        weights[d] += segment_param_bytes(problem, schedule.segments[s])
+    for d, num_bytes in zip(tasks.device, param_bytes(problem, schedule), strict=True):
+        weights[d] += num_bytes
     changes: list[dict[float, int]] = [{0.0: 0} for _ in weights]
     if problem.memory_model != "sum":
         for d, start_s, end_s, num_bytes in _holds(problem, schedule, tasks, times):
@@ -54,13 +56,15 @@ def _added_up(first: int, changes: dict[float, int], end_s: float) -> list[tuple
 
 def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> Iterator[Hold]:
     """Everything but weights that a device holds for a while."""
+    inner = inner_peak_bytes(problem, schedule)
     for s, d in enumerate(tasks.device):
-        yield d, times.start_s[s], times.end_s[s], inner_peak_bytes(problem, schedule.segments[s])
+        yield d, times.start_s[s], times.end_s[s], inner[s]
     moves_of: dict[int, list[int]] = {}
     for i, move in enumerate(tasks.transfers):
         moves_of.setdefault(move.tensor, []).append(i)
     segment_of = schedule.segment_of
-    for t, tensor in enumerate(problem.kernels.tensors):
+    for t in tensors_that_leave(problem, schedule):
+        tensor = problem.kernels.tensors[t]
         readers = {segment_of[c] for c in tensor.consumers}
         last_read: dict[int, float] = {}
         for s in readers:
@@ -79,8 +83,6 @@ def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> 
                     yield d, 0.0, end_s, tensor.num_bytes
             continue
         s = segment_of[tensor.producer]
-        if readers <= {s} and not moves and not tensor.is_output:
-            continue
         d = tasks.device[s]
         until = max(
             [times.end_s[s], last_read.get(d, 0.0), *(times.arrived_s[i] for i in moves)]
@@ -89,28 +91,32 @@ def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> 
         yield d, times.start_s[s], until, tensor.num_bytes
 
 
-def segment_param_bytes(problem: Problem, segment: Segment) -> int:
-    """Weights of a segment's kernels."""
-    index = problem.kernels.index
-    return sum(problem.kernels.ops[index[k]].param_bytes for k in segment.kernels)
+def param_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Weights of each segment's kernels."""
+    kernels, segment_of = kernels_in_order(problem, schedule)
+    weights = problem.kernels.arrays.param_bytes[kernels]
+    found = np.bincount(segment_of[kernels], weights, len(schedule.segments))
+    return [int(num_bytes) for num_bytes in found]
 
 
-def inner_peak_bytes(problem: Problem, segment: Segment) -> int:
-    """Most bytes that values inside a segment and its kernels' workspace take at one time."""
-    arrays, index = problem.kernels.arrays, problem.kernels.index
-    position = {index[k]: i for i, k in enumerate(segment.kernels)}
-    frees = [0] * (len(position) + 1)
-    allocs = [0] * (len(position) + 1)
-    for k, i in position.items():
-        for t in arrays.out_tensors[arrays.out_ptr[k] : arrays.out_ptr[k + 1]]:
-            readers = arrays.consumers[arrays.consumer_ptr[t] : arrays.consumer_ptr[t + 1]]
-            if arrays.is_output[t] or any(int(r) not in position for r in readers):
-                continue
-            last = max((position[int(r)] for r in readers), default=i)
-            allocs[i] += int(arrays.tensor_bytes[t])
-            frees[last + 1] += int(arrays.tensor_bytes[t])
-    held = peak = 0
-    for i, k in enumerate(position):
-        held += allocs[i] - frees[i]
-        peak = max(peak, held + int(problem.costs.workspace_bytes[k]))
-    return peak
+def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Most bytes at one time of each segment's workspace and of the values that stay inside it.
+
+    A value is there from the kernel that makes it to its last reader, also one that nobody reads.
+    """
+    arrays = problem.kernels.arrays
+    kernels, segment_of = kernels_in_order(problem, schedule)
+    place = np.empty_like(segment_of)
+    place[kernels] = np.arange(kernels.size)
+    last = place[arrays.producer]
+    read = np.repeat(np.arange(last.size), np.diff(arrays.consumer_ptr))
+    np.maximum.at(last, read, place[arrays.consumers])
+    inside = np.ones(last.size, dtype=np.bool_)
+    inside[tensors_that_leave(problem, schedule)] = False
+    sizes, made = arrays.tensor_bytes[inside], place[arrays.producer[inside]]
+    # All that a segment makes for itself is gone when the next one begins.
+    changes = np.bincount(made, sizes, kernels.size + 1)
+    changes -= np.bincount(last[inside] + 1, sizes, kernels.size + 1)
+    held = np.cumsum(changes)[:-1] + problem.costs.workspace_bytes[kernels]
+    starts = np.searchsorted(segment_of[kernels], np.arange(len(schedule.segments)))
+    return [int(num_bytes) for num_bytes in np.maximum.reduceat(held, starts)]

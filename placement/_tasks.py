@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 
@@ -55,6 +58,27 @@ def host_of(problem: Problem) -> int:
     return next((i for i, d in enumerate(problem.machine.devices) if d.on_host), -1)
 
 
+def kernels_in_order(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
+    """Kernels (indices) as the segments list them one behind the other, and each one's segment."""
+    index, segments = problem.kernels.index, schedule.segments
+    kernels = np.array([index[k] for s in segments for k in s.kernels], dtype=np.int64)
+    segment_of = np.full(len(index), -1, dtype=np.int64)
+    segment_of[kernels] = np.repeat(np.arange(len(segments)), [len(s.kernels) for s in segments])
+    return kernels, segment_of
+
+
+def tensors_that_leave(problem: Problem, schedule: Schedule) -> list[int]:
+    """Tensors (indices) that come from outside, are handed back, or are read in another segment."""
+    arrays = problem.kernels.arrays
+    _, segment_of = kernels_in_order(problem, schedule)
+    maker = np.repeat(arrays.producer, np.diff(arrays.consumer_ptr))
+    read = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
+    leaves = arrays.is_output | (arrays.producer < 0)
+    leaves[read[segment_of[arrays.consumers] != segment_of[maker]]] = True
+    found: list[int] = np.flatnonzero(leaves).tolist()
+    return found
+
+
 def lower(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks of a schedule; a tensor is sent once to each device that reads it elsewhere.
 
@@ -79,7 +103,8 @@ def lower(problem: Problem, schedule: Schedule) -> Tasks:
     sends: list[list[int]] = [[] for _ in device]
     at_start: list[int] = []
     transfers: list[Transfer] = []
-    for t, tensor in enumerate(problem.kernels.tensors):
+    for t in tensors_that_leave(problem, schedule):
+        tensor = problem.kernels.tensors[t]
         producer = -1 if tensor.producer is None else segment_of[tensor.producer]
         src = host if producer < 0 else device[producer]
         readers: dict[int, list[int]] = {}

@@ -4,13 +4,29 @@ import itertools
 
 import pytest
 
-from placement._memory import inner_peak_bytes, segment_param_bytes
 from placement._tasks import lower
 from placement.memory import memory_over_time
 from placement.segments import make_schedule
 from placement.simulate import simulate, times_of
 from tests.instances import random_devices, random_problem
 from tests.workloads import random_workload_problem
+
+
+def inside(problem, segment):
+    """Most bytes of workspace and of values that only this segment touches, kernel by kernel."""
+    kernels, index = problem.kernels, problem.kernels.index
+    place = {name: i for i, name in enumerate(segment.kernels)}
+    spans = []
+    for tensor in kernels.tensors:
+        touched = (tensor.producer, *tensor.consumers)
+        if not tensor.is_output and place.keys() >= set(touched):
+            last = max(place[name] for name in touched)
+            spans.append((place[tensor.producer], last, tensor.num_bytes))
+    most = 0
+    for i, name in enumerate(segment.kernels):
+        there = sum(num_bytes for first, last, num_bytes in spans if first <= i <= last)
+        most = max(most, there + int(problem.costs.workspace_bytes[index[name]]))
+    return most
 
 
 def alive(problem, schedule, device, at_s):
@@ -20,9 +36,10 @@ def alive(problem, schedule, device, at_s):
     total = 0
     for s, segment in enumerate(schedule.segments):
         if tasks.device[s] == device:
-            total += segment_param_bytes(problem, segment)
+            kernels = [problem.kernels.ops[problem.kernels.index[k]] for k in segment.kernels]
+            total += sum(op.param_bytes for op in kernels)
             if times.start_s[s] < at_s < times.end_s[s]:
-                total += inner_peak_bytes(problem, segment)
+                total += inside(problem, segment)
     for t, tensor in enumerate(problem.kernels.tensors):
         made_by = None if tensor.producer is None else schedule.segment_of[tensor.producer]
         reading = {schedule.segment_of[c] for c in tensor.consumers}

@@ -35,6 +35,8 @@ class Placement:
                 f"The placement was made for another graph ({self.graph}, this one is"
                 f" {graph.fingerprint}); place this model anew."
             )
+        if self.device_of.keys() == graph.index.keys():
+            return
         missing = next((op.name for op in graph.ops if op.name not in self.device_of), None)
         if missing is not None:
             raise ValueError(f"The placement gives op {missing!r} no device; add it.")

@@ -4,12 +4,11 @@ import json
 import signal
 import time
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import answers, pipeline
-from placement.printing import lines_of, listener, print_answer
+from placement.printing import lines_of, listener, print_answer, table_of
 from placement.reading import (
     chosen,
     dedicate,
@@ -196,19 +195,9 @@ def compare(options: Namespace) -> int:
             stop=stop,
         )
     answer: Any = {"rows": rows, "cancelled": stop.asked} if options.jsonl else rows
-    print_answer(options, answer, (_compared_line(row) for row in rows))
+    print_answer(options, answer, table_of(rows))
     failed = any(r["violations"] or r["error"] or r["outputs_match"] is False for r in rows)
     return _status(stop.asked, failed)
-
-
-def _compared_line(row: Mapping[str, Any]) -> str:
-    """A row for a person: what decides first, and nothing that is empty."""
-    if row["value"] is None:
-        return f"placer={row['placer']} error={row['error']}"
-    first = ("placer", "value", "unit", "lower_bound", "gap", "proven_optimal", "seconds")
-    last = ("measured_s", "outputs_match", "error", "costs", "violations", "account")
-    shown = [key for key in (*first, *last) if row[key] not in (None, "", [])]
-    return ", ".join(lines_of({"unit": row["unit"], **{key: row[key] for key in shown}}))
 
 
 def what_if(options: Namespace) -> int:

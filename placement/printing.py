@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from placement import pipeline
@@ -55,6 +55,58 @@ def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
     for key, value in answer.items():
         if key != "unit":
             yield f"{key}: {_readable(key, value, unit)}"
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rows of a comparison for a person: aligned columns named as on the Compare page, then notes.
+
+    A column in which no row says anything is left out.
+    """
+    heads = [head for head, _ in COLUMNS]
+    lines = [heads, *([cell(row) for _, cell in COLUMNS] for row in rows)]
+    columns = [_aligned(column) for column in zip(*lines, strict=True) if any(column[1:])]
+    for line in zip(*columns, strict=True):
+        yield "  ".join(line).rstrip()
+    for row in rows:
+        said = [row["error"], *row["violations"], row.get("account", "")]
+        yield from (f"{row['placer']}: {text}" for text in said if text)
+    costs = sorted({row["costs"] for row in rows if row.get("costs")})
+    yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """The texts of a column padded to one width; names stand left, figures right."""
+    texts = [text or "–" for text in column]
+    width = max(map(len, texts))
+    is_name = column[0] == COLUMNS[0][0]
+    return [text.ljust(width) if is_name else text.rjust(width) for text in texts]
+
+
+def _cell(key: str) -> Callable[[Mapping[str, Any]], str]:
+    """How a row's value reads; nothing where it is unknown."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        return "" if row[key] is None else _readable(key, row[key], row["unit"])
+
+    return text
+
+
+MATCHES = {True: "match", False: "differ", None: ""}
+TIMES = {
+    "measured": "measured on this machine",
+    "analytic": "estimated by formula, not measured",
+    "given": "given in the file",
+}
+COLUMNS = (
+    ("Placer", _cell("placer")),
+    ("Predicted", _cell("value")),
+    ("Fastest ≥", _cell("lower_bound")),
+    ("Gap", lambda row: "" if row["gap"] is None else f"{row['gap']:.1%}"),
+    ("Proven", lambda row: "yes" if row["proven_optimal"] else ""),
+    ("Measured", _cell("measured_s")),
+    ("Outputs", lambda row: MATCHES[row["outputs_match"]]),
+    ("Search", _cell("seconds")),
+)
 
 
 def _readable(key: str, value: Any, unit: str) -> str:

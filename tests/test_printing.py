@@ -4,7 +4,7 @@ import pytest
 
 from placement.core.graph import Graph, Op
 from placement.core.model import Model
-from placement.printing import lines_of
+from placement.printing import lines_of, table_of
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,47 @@ def test_a_person_reads_units_and_three_digits(answer, line):
 def test_a_model_shows_itself_in_one_line():
     model = Model(Graph("small", (Op("a", "Conv"),), ()))
     assert repr(model) == "Model('small', num_ops=1)"
+
+
+def compared(placer, value, **changes):
+    """A row of a comparison, as `pipeline.compare` gives it."""
+    row = {
+        "placer": placer,
+        "value": value,
+        "unit": "s",
+        "lower_bound": 0.0312,
+        "gap": 0.25,
+        "proven_optimal": False,
+        "seconds": 0.00125,
+        "costs": "analytic",
+        "violations": [],
+        "measured_s": None,
+        "outputs_match": None,
+        "error": "",
+        "account": "",
+    }
+    return row | changes
+
+
+def test_a_comparison_is_a_table_with_units():
+    failed = {"unit": "s", "placer": "exact", "proven_optimal": False, "violations": []}
+    failed |= dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s"))
+    failed |= {"outputs_match": None, "error": "It does not fit."}
+    best = compared("greedy_fill", 0.0312, gap=0.0, proven_optimal=True, account="single 39 ms")
+    assert list(table_of([compared("heft", 0.039), best, failed])) == [
+        "Placer       Predicted  Fastest ≥    Gap  Proven   Search",
+        "heft             39 ms    31.2 ms  25.0%       –  1.25 ms",
+        "greedy_fill    31.2 ms    31.2 ms   0.0%     yes  1.25 ms",
+        "exact                –          –      –       –        –",
+        "greedy_fill: single 39 ms",
+        "exact: It does not fit.",
+        "times: estimated by formula, not measured",
+    ]
+
+
+def test_a_comparison_that_ran_tells_what_was_measured_and_what_is_not_allowed():
+    row = compared("heft", 0.039, measured_s=0.042, outputs_match=False, violations=["op a: no"])
+    table = list(table_of([row]))
+    assert table[0].split()[-3:] == ["Measured", "Outputs", "Search"]
+    assert table[1].split()[-5:] == ["42", "ms", "differ", "1.25", "ms"]
+    assert table[2] == "heft: op a: no"

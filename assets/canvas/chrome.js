@@ -214,7 +214,7 @@ class Chrome {
   // A notice stays readable although repaints come meanwhile.
   notice(text) {
     clearTimeout(this.noticeTimer);
-    this.status.textContent = text;
+    this.tell(text);
     this.noticeTimer = setTimeout(
       guarded(() => {
         this.noticeTimer = 0;
@@ -231,7 +231,13 @@ class Chrome {
 
   showStatus(text) {
     if (this.noticeTimer) return;
-    if (this.status.textContent !== text) this.status.textContent = text;
+    if (this.status.textContent !== text) this.tell(text);
+  }
+
+  // The line is cut where it is longer than its place; the whole of it stands in its title.
+  tell(text) {
+    this.status.textContent = text;
+    this.status.title = text;
   }
 
   say(text) {

@@ -216,7 +216,8 @@ class _Watch:
         if best is not first:
             moved = num_moved(first.placement, best.placement)
             ops = "op" if moved == 1 else "ops"
-            account += f", search moved {moved} {ops}: {in_words(best.value_s)}"
+            saved = in_words(first.value_s - best.value_s)
+            account += f", search saves {saved} by moving {moved} {ops}: {in_words(best.value_s)}"
         self._tell(account)
 
     def _tell(self, account: str) -> bool:

@@ -304,3 +304,18 @@ def test_a_thousand_nodes_are_drawn_and_edited(opened):
     canvas.page.keyboard.press("Control+a")
     canvas.page.keyboard.press("3")
     assert canvas.held()["devices"] == [2] * 1000
+
+
+def test_the_drawing_stays_where_it_is_when_something_is_selected(opened):
+    canvas = opened()
+    for width in (1280, 700):
+        canvas.page.set_viewport_size({"width": width, "height": 860})
+        canvas.settled()
+        before = canvas.probe()
+        canvas.page.mouse.click(before["stage"]["left"] + 6, before["stage"]["top"] + 6)
+        node = canvas.node("Identity")
+        canvas.click(node)
+        after = canvas.probe()
+        assert after["selection"] == [node["id"]] and after["stage"] == before["stage"]
+        status = canvas.page.locator(".foot .status")
+        assert status.get_attribute("title") == status.inner_text() == after["status"]

@@ -13,7 +13,7 @@ from pages.ui.atomic import write_json
 from placement import pipeline
 
 APP = Path(__file__).parents[2] / "app.py"
-ACCOUNT = "heft 36.7 ms, search moved 14 ops: 30 ms, at most 6 % above the optimum"
+ACCOUNT = "heft 36.7 ms, search saves 6.7 ms by moving 14 ops: 30 ms, at most 6 % above the optimum"
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from placement.placers import names, placer_class
 from placement.placers._account import gap_in_words, in_words, num_moved
 from placement.placers._base import Placer
 from placement.placers._candidates import best_of, final_s
-from placement.placers.auto import quick_placers
+from placement.placers.auto import _Found, _Watch, quick_placers
 from placement.segments import make_schedule
 from profiling.lock import measuring
 from tests.instances import random_devices, random_problem
@@ -60,6 +60,15 @@ def test_the_account_names_what_found_it_and_how_far_the_best_can_be():
     assert bounds == sorted(bounds)
     assert all(bound <= value * (1 + 1e-9) for bound, value in zip(bounds, best, strict=True))
     assert heard[-1]["note"] == found.account
+
+
+def test_the_account_tells_a_gain_that_three_digits_do_not_show():
+    placement = place(random_problem(3, num_ops=6), "single").placement
+    told = []
+    watch = _Watch(lambda progress: told.append(progress.note) or True, 0.03)
+    first = _Found("heft", placement, 0.03892, 0.0)
+    watch.conclude(first, replace(first, name="search", value_s=0.0389))
+    assert "heft 38.9 ms, search saves 20.0 µs by moving 0 ops: 38.9 ms, at most" in told[0]
 
 
 def test_a_report_that_says_stop_gets_the_best_so_far():

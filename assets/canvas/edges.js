@@ -166,7 +166,7 @@ function drawHeaders(ctx, canvas) {
     drawFold(ctx, left + 15, middle, false, theme);
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    ctx.font = `600 12.5px ${theme.font}`;
+    ctx.font = `600 ${titleSize(scale, 12.5, 24)}px ${theme.font}`;
     ctx.fillStyle = theme.text;
     const bar = 44;
     const text = fitted(ctx, box.label, box.x + box.w - left - 56 - bar);

@@ -1,9 +1,20 @@
 // One node: an op as a card, a closed group as a larger card with its device mix as a bar.
 
-const TEXT_SCALE = 0.38;
+// Below this scale a card has no room for a title of TITLE_PX pixels, and is drawn without words.
+const TEXT_SCALE = 0.31;
+const TITLE_PX = 9;
+// Below this one the second line could not be read, and the title has the card to itself.
+const SUB_SCALE = 0.5;
 const fittedTexts = new Map();
 
-// Text cut to a width with an ellipsis; measuring is slow, so results are kept.
+// A title's size in the drawing: seen from afar it grows, as far as its card has room. In steps of
+// a half, because texts are measured anew for each size.
+function titleSize(scale, near, most) {
+  return Math.min(most, Math.max(near, Math.ceil((2 * TITLE_PX) / scale) / 2));
+}
+
+// Text cut to a width with an ellipsis: at its beginning where a number at its end tells it apart.
+// Measuring is slow, so results are kept.
 function fitted(ctx, text, width) {
   const name = `${ctx.font}|${Math.round(width)}|${text}`;
   const known = fittedTexts.get(name);
@@ -12,12 +23,14 @@ function fitted(ctx, text, width) {
   if (ctx.measureText(shown).width > width) {
     let low = 0;
     let high = text.length;
+    const atEnd = /\d$/.test(text);
+    const cut = (n) => (atEnd ? `…${text.slice(text.length - n)}` : `${text.slice(0, n)}…`);
     while (low < high) {
       const half = (low + high + 1) >> 1;
-      if (ctx.measureText(`${text.slice(0, half)}…`).width <= width) low = half;
+      if (ctx.measureText(cut(half)).width <= width) low = half;
       else high = half - 1;
     }
-    shown = low > 0 ? `${text.slice(0, low)}…` : "";
+    shown = low > 0 ? cut(low) : "";
   }
   if (fittedTexts.size > 20000) fittedTexts.clear();
   fittedTexts.set(name, shown);
@@ -111,8 +124,9 @@ function drawBands(ctx, { theme, scale }, bands, x, y, w, h, strength) {
 }
 
 function drawOpFace(ctx, canvas, i, x, y, ink) {
-  const { model, theme } = canvas;
+  const { model, theme, scale } = canvas;
   const node = model.nodes[i];
+  const sub = scale >= SUB_SCALE ? node.sub : "";
   const device = deviceAt(model.colours[i]);
   const edge = edgeWidth(model);
   const left = x + edge + 7;
@@ -121,12 +135,12 @@ function drawOpFace(ctx, canvas, i, x, y, ink) {
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
-  ctx.font = `600 12.5px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.label, room), left, node.y - (node.sub ? 8 : 0));
-  if (!node.sub) return;
+  ctx.font = `600 ${titleSize(scale, 12.5, 29)}px ${theme.font}`;
+  ctx.fillText(fitted(ctx, node.label, room), left, node.y - (sub ? 8 : 0));
+  if (!sub) return;
   ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 10.5px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.sub, room), left, node.y + 9);
+  ctx.fillText(fitted(ctx, sub, room), left, node.y + 9);
 }
 
 // The left edge of an op's card is wider where it alone has the hatch of the device.
@@ -149,21 +163,31 @@ function drawEdgeOfDevice(ctx, { model, theme, scale }, device, x, y, h) {
 }
 
 function drawGroupFace(ctx, canvas, i, x, y, ink) {
-  const { model, theme } = canvas;
+  const { model, theme, scale } = canvas;
   const node = model.nodes[i];
+  const near = scale >= SUB_SCALE;
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
-  ctx.font = `600 13px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.label, node.w - 44), x + 12, y + 15);
-  ctx.fillStyle = alpha(ink, 0.78);
+  ctx.font = `600 ${titleSize(scale, 13, 29)}px ${theme.font}`;
+  const left = x + (near ? 12 : 8);
+  const beside = fitted(ctx, node.label, node.w - 44);
+  // The plus gives way to a title that needs the whole width.
+  const folds = near || beside === node.label;
+  const title = folds ? beside : fitted(ctx, node.label, node.w - 14);
+  ctx.fillText(title, left, y + (near ? 15 : 22));
+  if (folds) drawFold(ctx, x + node.w - 15, y + (near ? 15 : 22), true, theme);
+  if (near) drawSubtitle(ctx, model, i, x, y, alpha(ink, 0.78), theme);
+  drawMix(ctx, canvas, model.mixOf(i), x + 12, y + node.h - 16, node.w - 24, 8);
+}
+
+function drawSubtitle(ctx, model, i, x, y, ink, theme) {
+  const node = model.nodes[i];
+  ctx.fillStyle = ink;
   ctx.font = `400 11px ${theme.font}`;
   const sub = fitted(ctx, node.sub, node.w - 24);
   ctx.fillText(sub, x + 12, y + 32);
   drawSum(ctx, model.sums[i], x + node.w - 12, y + 32, node.w - 36 - ctx.measureText(sub).width);
-  drawFold(ctx, x + node.w - 15, y + 15, true, theme);
-  const top = y + node.h - 16;
-  drawMix(ctx, canvas, model.mixOf(i), x + 12, top, node.w - 24, 8);
 }
 
 // The time of all ops inside, where there is room for it.

@@ -319,3 +319,15 @@ def test_the_drawing_stays_where_it_is_when_something_is_selected(opened):
         assert after["selection"] == [node["id"]] and after["stage"] == before["stage"]
         status = canvas.page.locator(".foot .status")
         assert status.get_attribute("title") == status.inner_text() == after["status"]
+
+
+def test_titles_can_be_read_on_a_small_screen(opened):
+    canvas = opened()
+    canvas.page.mouse.move(600, 400)
+    for _ in range(20):
+        if canvas.probe()["scale"] < 0.45:
+            break
+        canvas.page.mouse.wheel(0, 100)
+        canvas.page.wait_for_timeout(100)
+    far = canvas.probe()
+    assert 0.31 <= far["scale"] < 0.45 and 9 <= far["titlePx"] < 10

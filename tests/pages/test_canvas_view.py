@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pages.ui import canvas
 from pages.ui.canvas.drafts import MAX_MEMBERS
+from pages.ui.canvas.drafts import _run_label as stack_label
 from pages.ui.canvas.viewmodel import OPTIONS, store_payload
 from placement.core.graph import Graph
 from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, stacked, wide
@@ -344,3 +345,45 @@ def test_pure_parts_load_neither_streamlit_nor_pyvis():
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert run.stdout.strip() == "set()"
+
+
+def numbered():
+    """Blocks with numbers for names, as sequences in PyTorch have them."""
+    scopes = ["features/0", "features/1", "head/0/a", "head/0/b", "head/1"]
+    ops = [(f"{s}/{i}", ("Conv", "Relu", "Add")[i], s) for s in scopes for i in range(3)]
+    ops[4:5] = [("extra", "Gemm", "features/1"), *ops[4:5]]
+    return graph_of(ops, [(i, i + 1) for i in range(len(ops) - 1)])
+
+
+def test_blocks_called_by_a_number_carry_the_name_around():
+    groups = canvas.scope_tree(numbered()).groups
+    labels = {group.path: group.label for group in groups[1:]}
+    assert labels["features"] == "features"
+    assert [labels[f"features/{i}"] for i in (0, 1)] == ["features/0", "features/1"]
+    assert (labels["head/0"], labels["head/0/a"], labels["head/1"]) == ("head/0", "a", "head/1")
+
+
+def test_blocks_with_numbers_inside_a_stack_carry_the_name_of_the_scope_around_it():
+    scopes = [f"h/{i}" for i in range(4)]
+    ops = [(f"{s}/{i}", ("Conv", "Relu")[i], s) for s in scopes for i in range(2)]
+    ops += [("other0", "Gemm", "h/end"), ("other1", "Add", "h/end"), ("last", "Add", "")]
+    tree = canvas.scope_tree(graph_of(ops, [(i, i + 1) for i in range(len(ops) - 1)]))
+    [stack] = [g for g in tree.groups if g.stack]
+    assert stack.label == "h/0–3"
+    assert [tree.groups[~m].label for m in stack.members] == [f"h/{i}" for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "label"),
+    [
+        ("inception_4a", "inception_4d", "inception_4a … 4d"),
+        ("double3x3_reduce", "double3x3b", "double3x3_reduce … double3x3b"),
+        ("layer0", "layer11", "layer0–11"),
+        ("0", "3", "0–3"),
+        ("encoder.first.x", "encoder.last.x", "encoder.first.x … last.x"),
+        ("a_b_c", "a_b", "a_b_c … b"),
+        ("a__", "a_", "a__ … a_"),
+    ],
+)
+def test_a_stack_says_once_what_its_first_and_last_name_begin_with(first, last, label):
+    assert stack_label(first, last) == label

@@ -1,11 +1,16 @@
 """Groups of ops while the scope tree is being built: simplified, stacked, and split when large."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from placement.core.graph import Graph
 
+# Where a word of a name ends, behind what parts it from the next.
+_WORD_END = re.compile(r"(?<=[\W_])")
+# A number, or the first and last one of a stack, at the beginning of a block's path.
+_NUMBER = re.compile(r"\d+(?:–\d+)?(?:/|$)")
 MAX_MEMBERS = 400
 LEAST_STACK = 3
 LEAST_CONSTANTS = 4
@@ -122,11 +127,32 @@ def _ops_in(draft: Draft) -> Iterator[int]:
 
 
 def _run_label(first: str, last: str) -> str:
-    """What a stack is called: by the first and last number where only these tell blocks apart."""
+    """What a stack is called: by the first and last number where only these tell blocks apart.
+
+    Of other names the words that both begin with are said once: "inception_4a … 4d".
+    """
     head, other = (text.rstrip("0123456789") for text in (first, last))
-    if head and head == other and len(head) < min(len(first), len(last)):
+    if head == other and len(head) < min(len(first), len(last)):
         return f"{first}–{last[len(head) :]}"
-    return f"{first} … {last}"
+    said, words = _WORD_END.split(first), _WORD_END.split(last)
+    while said[0] == words[0] and said[1:] and any(words[1:]):
+        said, words = said[1:], words[1:]
+    return f"{first} … {''.join(words)}"
+
+
+def name_numbers(draft: Draft, around: str = "") -> None:
+    """Give blocks that are called by a number alone the name of the scope around: "features/0".
+
+    Stacks and ranges were made here; a block inside has the name of the scope around these.
+    """
+    for member in draft.members:
+        if not isinstance(member, Draft):
+            continue
+        made = "–" in member.label or "…" in member.label
+        name = member.label.rpartition("/")[2]
+        if around and _NUMBER.match(member.label):
+            name = member.label = f"{around}/{member.label}"
+        name_numbers(member, around if made else name)
 
 
 def _joined(path: str, label: str) -> str:

@@ -13,6 +13,7 @@ from pages.ui.canvas.drafts import (
     Draft,
     constants_of,
     measure,
+    name_numbers,
     simplify,
     split,
     stack,
@@ -120,6 +121,7 @@ def scope_tree(graph: Graph) -> ScopeTree:
     measure(root, kinds, {})
     stack(root, graph)
     split(root)
+    name_numbers(root)
     measure(root, kinds, {})
     groups: list[ScopeGroup] = []
     _freeze(root, -1, 0, 1, groups)

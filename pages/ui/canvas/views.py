@@ -185,11 +185,11 @@ def _op_node(graph: Graph, index: int, outputs: dict[str, Tensor]) -> ViewNode:
 
 def _group_node(graph: Graph, tree: ScopeTree, index: int) -> ViewNode:
     group = tree.groups[index]
-    label = wording.shortened(group.label, 26)
+    label = wording.shortened(group.label, 28)
     subtitle = f"{group.num_ops} ops"
     if group.stack:
         subtitle = f"×{group.stack} · {subtitle}"
-    width = min(220.0, max(132.0, 7.8 * len(label) + 48))
+    width = min(266.0, max(132.0, 7.8 * len(label) + 48))
     title = _group_title(graph, tree, index)
     numbers = (index, group.num_ops, group.alike, group.stack)
     return ViewNode(group.id, label, subtitle, title, 0, 0, width, 58.0, *numbers)

@@ -29,8 +29,8 @@ def show(page: str) -> None:
     `page` is the name of the page's file, without its ending. A ValueError says why the page has
     nothing to show; those on which another model or machine is chosen see to it themselves.
     """
+    patience.wait(choices.project())
     now = studio()
-    patience.wait(now.project)
     mine = choices.renew_claim(now.project)
     for text in tasks.collect(now) if mine else ():
         choices.say("info", text)

@@ -1,18 +1,14 @@
 """Open a model: a bundled sample, an uploaded file, or a file on this computer by its path."""
 
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, kinds, loading, phases, switching, units, words
+from pages.ui import cached, choices, commands, kinds, phases, units, wanted, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
 from placement.core.graph import Tensor
-from placement.core.model import Model
 from placement.loaders import SymbolicDim
 
 NOTHING = "Choose…"
@@ -24,10 +20,10 @@ def show(now: Studio) -> None:
     st.subheader("Open a model")
     names = [NOTHING, *(s["name"] for s in cached.samples())]
     key, drawn = _sample_menu(now.project)
+    choices.preset(key, drawn)
     st.selectbox(
         "Sample",
         names,
-        index=names.index(drawn),
         key=key,
         on_change=_open_sample,
         args=(key, drawn),
@@ -46,7 +42,8 @@ def show(now: Studio) -> None:
             help="Drop it here. It is copied into the project, read, never executed; up to 1 GB.",
         )
     if upload is not None and not choices.upload_seen("model", upload.file_id):
-        _open_upload(now, upload)
+        wanted.ask_upload(now.project, upload.name, upload.getvalue())
+        st.rerun()
     st.text_input(
         "Path on this computer",
         key="path",
@@ -67,7 +64,7 @@ def _sample_menu(opened: Project) -> tuple[str, str]:
 
 
 def show_sample_again(opened: Project) -> None:
-    """Set the menu of samples to the model that is open; from a callback only."""
+    """Set the menu of samples to the model that is open; before it is drawn."""
     choices.put(*_sample_menu(opened))
 
 
@@ -105,83 +102,28 @@ def symbolic_dims(now: Studio) -> tuple[SymbolicDim, ...]:
 
 def _open_sample(key: str, drawn: str) -> None:
     name = choices.changed(key, drawn)
-    if name not in (None, NOTHING):
-        choices.clear("path")
-        _switch("sample", str(name))
-
-
-def _switch(kind: str, model: str) -> None:
-    switching.enter(switching.home_of(kind, model), kind, model)
+    if name is None:
+        wanted.forget()
+    elif name != NOTHING:
+        wanted.ask(wanted.sample(str(name)))
 
 
 def _open_path() -> None:
     path = str(choices.typed("path", "")).strip().strip("'\"")
     if not path:
         return
-    full = str(Path(path).expanduser().absolute())
-    if any(s["name"] == path for s in cached.samples()):
-        _switch("sample", path)
+    is_sample = any(s["name"] == path for s in cached.samples())
+    wish = wanted.sample(path) if is_sample else wanted.file(Path(path).expanduser())
+    if wish.is_open_in(choices.project()):
         choices.clear("path")
-    elif _opens(full, {}):
-        _switch("path", full)
-        choices.clear("path")
-
-
-def _open_upload(now: Studio, upload: Any) -> None:
-    """Check the file in a folder of its own first, so that a bad one replaces nothing."""
-    content = upload.getvalue()
-    name = now.project.keep_upload(upload.name, content, folder="incoming")
-    incoming = now.project.folder / "incoming" / name
-    if _opens(str(incoming), {}):
-        model = cached.model(str(incoming), ())
-        same = now.project.id if _same_graph(now, model) else ""
-        home = switching.home_of("file", name, lambda p: p.id == same or _has(p, name, content))
-        if not _has(home, name, content):
-            home.keep_upload(upload.name, content)
-        _moved(model, home.folder / "model" / name)
-        switching.enter(home, "file", name)
-    incoming.unlink(missing_ok=True)
-    st.rerun()
-
-
-def _has(project: Project, name: str, content: bytes) -> bool:
-    """Whether a project holds this very file."""
-    path = project.folder / "model" / name
-    is_as_long = path.is_file() and path.stat().st_size == len(content)
-    return is_as_long and path.read_bytes() == content
-
-
-def _same_graph(now: Studio, model: Model) -> bool:
-    """Whether what was made for the open model fits another one, say with other weights."""
-    try:
-        return now.model.graph.fingerprint == model.graph.fingerprint
-    except ValueError:
-        return False
-
-
-def _moved(opened: Model, path: Path) -> None:
-    """Say that a model is at another path now, so that it need not be read again there."""
-    executable: Any = opened.executable
-    if hasattr(executable, "path"):
-        executable = replace(executable, path=path)
-    key = cached.model_key(str(path), ())
-    loading.hand_over(key, replace(opened, executable=executable))
+    else:
+        wanted.ask(wish)
 
 
 def _set_dim(name: str, key: str, drawn: int) -> None:
-    project, size = choices.project(), choices.changed(key, drawn)
-    dims = {**project.settings.dims, name: size}
-    if size is not None and choices.may_write() and _opens(project.source, dims):
-        project.change(dims=dims)
-
-
-def _opens(source: str, dims: Mapping[str, int]) -> bool:
-    try:
-        cached.model(source, tuple(sorted(dims.items())))
-    except ValueError as error:
-        choices.say("error", str(error))
-        return False
-    return True
+    size = choices.changed(key, drawn)
+    if size is not None:
+        wanted.ask_size(choices.project(), name, size)
 
 
 def summary(now: Studio) -> None:

@@ -1,23 +1,49 @@
 """Waiting for a model to open: for how long so far, and a way to call it off."""
 
 import time
+from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui import cached, choices, loading, opening, projects, switching, words
+from pages.ui import cached, choices, loading, opening, projects, wanted, words
 from pages.ui.projects import Project
 
 QUICK_S, LOOK_S = 0.8, 0.5
-WHY = "A training step of a large network is traced op by op, which may take a minute."
+WHY = (
+    "A training step of a large network is traced op by op, which may take a minute; large files"
+    " take their time too."
+)
 
 
 def wait(opened: Project) -> None:
-    """Return once the model of a project is there, or has failed to open.
+    """Return once a model that was asked for is open, and the project's is there or has failed.
 
-    Whatever opens at once shows nothing. Each word about the time is a place where Streamlit starts
-    over if the button was pressed.
+    What is wrong with a model that was asked for is said on the page, which keeps the one it has.
     """
-    key = cached.model_key(opened.source, _dims(opened))
+    wish = wanted.current()
+    if wish is not None:
+        _until_read(wish.key, wish.model, "wanted", _cancel)
+        try:
+            wanted.take_over(opened, wish)
+        except ValueError as error:
+            choices.say("error", str(error))
+            _forget()
+        except Exception:
+            _forget()
+            raise
+        opened = choices.project()
+    settings = opened.settings
+    key = cached.model_key(opened.source, tuple(sorted(settings.dims.items())))
+    _until_read(key, settings.model, opened.id, _leave, key)
+
+
+def _until_read(
+    key: loading.Key, model: str, name: str, call_off: Callable[..., None], *args: loading.Key
+) -> None:
+    """Return once a model is there, or has failed to open; whatever opens at once shows nothing.
+
+    Each word about the time is a place where Streamlit starts over if the button was pressed.
+    """
     if cached.is_open(key):
         return
     under_way = loading.start(key)
@@ -27,30 +53,30 @@ def wait(opened: Project) -> None:
     with slot.container(border=True):
         said = st.empty()
         st.caption(WHY)
-        st.button("Cancel", key=f"cancel-opening-{opened.id}", on_click=_cancel, args=(key,))
+        st.button("Cancel", key=f"cancel-opening-{name}", on_click=call_off, args=args)
     while not under_way.done.wait(LOOK_S):
         seconds = time.monotonic() - under_way.began_s
-        name = words.plain(opened.settings.model, 80)
         queue = " It begins when the model before it has been read." * under_way.is_queued
         said.markdown(
-            f":material/hourglass_top: Opening **{name}**: {seconds:.0f} s so far.{queue}"
+            f":material/hourglass_top: Opening **{words.plain(model, 80)}**:"
+            f" {seconds:.0f} s so far.{queue}"
         )
     slot.empty()
 
 
-def _dims(opened: Project) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted((str(k), int(v)) for k, v in opened.settings.dims.items()))
+def _cancel() -> None:
+    """Forget a wish so that the same may be asked for again, by its path too."""
+    _forget()
+    choices.clear("path")
 
 
-def _cancel(key: loading.Key) -> None:
-    """Go back to the project or the model of before; where there is none, to a new project."""
+def _forget() -> None:
+    """Stay with the model that is open."""
+    wanted.forget()
+    opening.show_sample_again(choices.project())
+
+
+def _leave(key: loading.Key) -> None:
+    """Go to a new project, where the project's own model takes too long to open."""
     loading.forget(key)
-    if switching.back():
-        return
-    opened, before = choices.project(), choices.kept("model-before", {})
-    choices.keep("model-before", {})
-    if before and choices.renew_claim(opened):
-        opened.change(**before)
-        opening.show_sample_again(opened)
-    else:
-        choices.show_project(projects.create())
+    choices.show_project(projects.create())

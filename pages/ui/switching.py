@@ -14,13 +14,22 @@ from pages.ui.projects import Project
 
 # What a new project takes over from the one before: nobody has changed the machine or the goal.
 COMMON = ("machine", "lanes", "objective")
-BEFORE = "project-before"
 
 
 def home_of(
     kind: str, model: str, holds: Callable[[Project], bool] = lambda project: True
 ) -> Project:
-    """The project in which to open a model; made where there is none.
+    """The project in which to open a model; made where there is none."""
+    opened = choices.project()
+    if not opened.settings.touched:
+        return opened
+    return known_home_of(kind, model, holds) or _made_beside(opened)
+
+
+def known_home_of(
+    kind: str, model: str, holds: Callable[[Project], bool] = lambda project: True
+) -> Project | None:
+    """The project that has a model, the one that is open first; None where none has.
 
     `holds` tells of a project with a model of this kind and name whether it is the very same.
     """
@@ -29,10 +38,10 @@ def home_of(
         return _is_of(project, kind, model) and holds(project)
 
     opened = choices.project()
-    if not opened.settings.touched or is_it(opened):
+    if is_it(opened):
         return opened
     others = (p for p in projects.recent(limit=None) if is_it(p) and choices.is_free(p))
-    return next(others, None) or _made_beside(opened)
+    return next(others, None)
 
 
 def enter(home: Project, kind: str, model: str) -> None:
@@ -47,7 +56,6 @@ def enter(home: Project, kind: str, model: str) -> None:
     if not is_known:
         home.change(model_kind=kind, model=model, name=_free_name(model))
     choices.show_project(home)
-    choices.keep(BEFORE, opened.id)
     left = f"{opened.settings.name!r} is kept as it was: Projects, on the left, leads back to it."
     if is_known:
         choices.say("info", f"Back in the project {home.settings.name!r}, as you left it. {left}")
@@ -55,24 +63,8 @@ def enter(home: Project, kind: str, model: str) -> None:
         choices.say("info", f"This model has a project of its own now. {left}")
 
 
-def back() -> bool:
-    """Return to the project from which a model was opened that is not wanted now; if there is one.
-
-    The project that was made for that model is listed no more, unless it holds anything.
-    """
-    opened, before = choices.project(), projects.find(choices.kept(BEFORE, ""))
-    if before is None:
-        return False
-    if not (opened.folder / "placements").exists():
-        opened.change(touch=False, touched=False)
-    choices.show_project(before)
-    return True
-
-
 def _set_in_place(project: Project, kind: str, model: str) -> None:
     before = project.settings
-    kept = {"model_kind": before.model_kind, "model": before.model, "name": before.name}
-    choices.keep("model-before", {**kept, "dims": dict(before.dims)})
     name = before.name if before.touched else _free_name(model)
     project.change(model_kind=kind, model=model, dims={}, name=name)
     choices.select(())

@@ -2,12 +2,14 @@
 
 import threading
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from onnx import TensorProto, helper
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import cached, loading, patience, projects
+from pages.ui import cached, choices, loading, patience, projects, wanted
 from placement import pipeline as pl
 from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.pages.test_standing import own_home
@@ -87,23 +89,69 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     assert not any(b.label == "Cancel" for b in app.button)
 
 
-def test_calling_it_off_brings_back_the_model_of_before(monkeypatch):
+@pytest.fixture
+def session(monkeypatch):
+    """One session on a project of its own: what it keeps, and the projects that it was shown."""
     project = projects.create()
-    project.change(model="onnx-squeezenet", machine="null-2")
-    kept = {"model-before": {"model_kind": "sample", "model": "onnx-alexnet", "dims": {}}}
-    said, shown = kept, []
-    monkeypatch.setattr(patience.choices, "project", lambda: project)
-    monkeypatch.setattr(patience.choices, "renew_claim", lambda opened: True)
-    monkeypatch.setattr(patience.choices, "kept", said.get)
-    monkeypatch.setattr(patience.choices, "keep", said.__setitem__)
-    monkeypatch.setattr(patience.choices, "show_project", shown.append)
-    put = {}
-    monkeypatch.setattr(patience.choices, "put", put.__setitem__)
-    patience._cancel(key("onnx-squeezenet"))
-    assert projects.find(project.id).settings.model == "onnx-alexnet" and not shown
-    assert list(put.values()) == ["onnx-alexnet"]
-    patience._cancel(key("onnx-alexnet"))
-    assert shown and shown[0].id != project.id
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
+    kept, shown, put = {}, [], {}
+    replaced = {
+        "project": lambda: project,
+        "renew_claim": lambda opened: True,
+        "kept": kept.get,
+        "keep": kept.__setitem__,
+        "select": lambda ops: None,
+        "show_project": shown.append,
+        "put": put.__setitem__,
+        "clear": lambda key: put.__setitem__(key, ""),
+    }
+    for name, value in replaced.items():
+        monkeypatch.setattr(choices, name, value)
+    return SimpleNamespace(project=project, shown=shown, put=put)
+
+
+def test_what_was_asked_for_leaves_the_open_model_alone_until_it_is_there(session, gate):
+    wanted.ask(wanted.sample("onnx-squeezenet"))
+    under_way = loading.start(wanted.current().key)
+    assert session.project.settings.model == "onnx-alexnet"
+    gate.set()
+    assert under_way.done.wait(PATIENCE_S)
+    patience.wait(session.project)
+    assert session.project.settings.model == "onnx-squeezenet" and wanted.current() is None
+
+
+def test_calling_it_off_keeps_the_model_that_is_open(session, gate):
+    wanted.ask(wanted.sample("onnx-squeezenet"))
+    under_way = loading.start(wanted.current().key)
+    patience._cancel()
+    assert wanted.current() is None and not under_way.is_wanted
+    assert session.project.settings.model == "onnx-alexnet" and not session.shown
+    assert list(session.put.values()) == ["onnx-alexnet", ""], "the menu and the field of paths"
+
+
+def test_a_later_slow_opening_never_leads_back_to_an_older_model(session, gate):
+    gate.set()
+    wanted.ask(wanted.sample("onnx-squeezenet"))
+    patience.wait(session.project)
+    patience._leave(key("onnx-squeezenet"))
+    assert session.project.settings.model == "onnx-squeezenet"
+    assert [p.id for p in session.shown] != [session.project.id] and len(session.shown) == 1
+
+
+def test_an_upload_that_is_called_off_leaves_nothing_behind(session):
+    session.project.keep_upload("own.onnx", b"the open one")
+    wanted.ask_upload(session.project, "own.onnx", three_ops())
+    incoming = Path(wanted.current().source)
+    assert incoming.read_bytes() == three_ops()
+    wanted.forget()
+    assert not incoming.exists() and wanted.current() is None
+    assert (session.project.folder / "model" / "own.onnx").read_bytes() == b"the open one"
+
+
+def test_two_sizes_set_one_after_the_other_are_both_wanted(session):
+    wanted.ask_size(session.project, "batch", 4)
+    wanted.ask_size(session.project, "length", 7)
+    assert wanted.current().dims == {"batch": 4, "length": 7}
 
 
 def three_ops() -> bytes:
@@ -137,3 +185,19 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end_s
         time.sleep(0.01)
+
+
+def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "QUICK_S", 0.0)
+    (tmp_path / "typed.onnx").write_bytes(three_ops())
+    starts, start = [], loading.start
+    monkeypatch.setattr(loading, "start", lambda key: starts.append(key[0]) or start(key))
+    project = projects.create()
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["project"] = project.id
+    checked(app.run())
+    path = str(tmp_path / "typed.onnx")
+    checked(app.sidebar.text_input(key="path").set_value(path).run())
+    assert path in starts and "typed (3 ops)" in texts(app)
+    assert project.settings.model == path and app.sidebar.text_input(key="path").value == ""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from pages.ui import choices, patience, projects, studio, switching
+from pages.ui import choices, patience, projects, studio, switching, wanted
 from tests.pages.test_pages import checked, open_id, opened, own_home, texts, uploader
 
 __all__ = ["own_home"]
@@ -81,22 +81,29 @@ def test_an_uploaded_file_is_found_again_by_its_content():
     assert "own (3 ops)" in texts(app)
 
 
-def test_a_model_called_off_leads_back_to_the_project_before(monkeypatch):
-    first, made = projects.create(), projects.create()
-    first.change(name="first")
-    made.change(model="onnx-alexnet", name="onnx-alexnet")
-    shown = []
-    monkeypatch.setattr(choices, "project", lambda: made)
-    monkeypatch.setattr(choices, "kept", {switching.BEFORE: first.id}.get)
-    monkeypatch.setattr(choices, "show_project", shown.append)
-    patience._cancel(("onnx-alexnet", (), ""))
-    assert [p.id for p in shown] == [first.id]
-    assert [p.id for p in projects.recent()] == [first.id]
+def test_a_model_called_off_leaves_no_project_behind(monkeypatch):
+    first, kept = projects.create(), {}
+    first.change(name="first", machine="null-2")
+    monkeypatch.setattr(choices, "project", lambda: first)
+    monkeypatch.setattr(choices, "renew_claim", lambda opened: True)
+    monkeypatch.setattr(choices, "kept", kept.get)
+    monkeypatch.setattr(choices, "keep", kept.__setitem__)
+    monkeypatch.setattr(choices, "put", lambda key, value: None)
+    monkeypatch.setattr(choices, "clear", lambda key: None)
+    wanted.ask(wanted.sample("onnx-alexnet"))
+    patience._cancel()
+    patience.wait(first)
+    assert [p.id for p in projects.recent(untouched=True)] == [first.id]
+    assert first.settings.model == projects.DEFAULT_SAMPLE
 
-    (made.folder / "placements").mkdir()
-    made.change()
-    patience._cancel(("onnx-alexnet", (), ""))
-    assert {p.id for p in projects.recent()} == {first.id, made.id}
+
+def test_a_model_is_opened_with_the_sizes_that_it_has_in_its_project(monkeypatch):
+    first, other = projects.create(), projects.create()
+    first.change(name="first")
+    other.change(model="rnnlm", dims={"batch": 1})
+    monkeypatch.setattr(choices, "project", lambda: first)
+    assert wanted.sample("rnnlm").dims == {"batch": 1}
+    assert wanted.sample("onnx-alexnet").dims == {}
 
 
 @pytest.mark.parametrize(

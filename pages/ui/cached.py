@@ -195,7 +195,7 @@ def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
 
 def _content(posed: Problem, placement: Placement) -> int:
     """Stands for all of a placement that a prediction depends on."""
-    devices = tuple(placement.device_of[op.name] for op in posed.graph.ops)
+    devices = tuple(map(placement.device_of.__getitem__, posed.graph.index))
     counts = (tuple((of or {}).items()) for of in (placement.calls, placement.replicas))
     return hash((devices, placement.order, *counts))
 

@@ -199,7 +199,7 @@ class Problem:
         """Device index of every kernel under a placement; a ValueError names what does not fit."""
         placement.require_graph(self.graph)
         device_of, index = placement.device_of, self.machine.index
-        found = [index.get(device_of[op.name], -1) for op in self.graph.ops]
+        found = [index.get(device, -1) for device in map(device_of.__getitem__, self.graph.index)]
         if -1 in found:
             op = self.graph.ops[found.index(-1)].name
             raise ValueError(

@@ -66,7 +66,7 @@ class Decided:
     """What rules say about a problem.
 
     `device_of_unit` has a device index for the units that some rule names. `num_matched` counts
-    the ops that each rule matches, `num_won` those among them that no later rule takes.
+    the ops that each rule matches, `num_won` those among them whose unit no later rule takes.
     """
 
     device_of_unit: dict[int, int]
@@ -107,16 +107,14 @@ def decide(
     index = problem.machine.index
     devices = [index[problem.machine.device(rule.device).name] for rule in rules]
     winner: dict[int, int] = {}
-    num_matched = []
-    for number, rule in enumerate(rules):
-        matched = list(find(problem.graph, rule))
-        num_matched.append(len(matched))
-        winner.update(dict.fromkeys(problem.unit_of_op[matched].tolist(), number))
-    num_won = [0] * len(rules)
-    for unit, number in winner.items():
-        num_won[number] += len(problem.ops_of_unit[unit])
-    device_of_unit = {unit: devices[number] for unit, number in winner.items()}
-    return Decided(device_of_unit, tuple(num_matched), tuple(num_won))
+    matched = [problem.unit_of_op[list(find(problem.graph, rule))].tolist() for rule in rules]
+    for number, units in enumerate(matched):
+        winner.update(dict.fromkeys(units, number))
+    return Decided(
+        {unit: devices[number] for unit, number in winner.items()},
+        tuple(map(len, matched)),
+        tuple(sum(winner[u] == number for u in units) for number, units in enumerate(matched)),
+    )
 
 
 def blocks_of(op: Op) -> tuple[str, ...]:

@@ -1,6 +1,9 @@
 """Numbers as people read them: three digits and a fitting unit."""
 
 from placement.core.problem import in_unit
+from placement.core.sizes import num_bytes
+
+__all__ = ["num_bytes", "seconds", "stated"]
 
 
 def stated(value: float, unit: str) -> str:
@@ -20,12 +23,3 @@ def seconds(value: float | None, unit: str = "s") -> str:
         if abs(value) >= scale:
             return f"{value / scale:{'.3g' if abs(value) < 100 else '.0f'}} {name}"
     return "0 s" if value == 0 else f"{value / 1e-6:.2g} µs"
-
-
-def num_bytes(value: float | None) -> str:
-    if value is None:
-        return "no limit"
-    for scale, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if abs(value) >= scale:
-            return f"{value / scale:{'.3g' if abs(value) < 100 * scale else '.0f'}} {name}"
-    return f"{value:.0f} B"

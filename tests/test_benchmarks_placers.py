@@ -30,7 +30,7 @@ TABLE = [
     row("b", "heft", 20.0, bound=0.0, seconds=0.3),
     row("b", "search", 20.0),
     row("b", "auto", 22.0, bound=20.0, seconds=5.2),
-    row("c", "heft", math.inf, error="Device 'd0' needs 3 bytes but has 2."),
+    row("c", "heft", math.inf, error="Device 'd0' needs 3 B but has 2 B."),
     row("c", "search", 7.0),
     row("c", "auto", 6.0, bound=6.0),
 ]

@@ -92,7 +92,7 @@ def test_violations_exit_1(canonical, tmp_path):
     out = tmp_path / "p.json"
     out.write_text(json.dumps({"device_of": {f"n{i}": "P1" for i in range(1, 11)}}))
     simulated = answer("simulate", canonical, "--placement", out, status=1)
-    assert simulated["violations"] == ["Device 'P1' needs 100 bytes but has 50."]
+    assert simulated["violations"] == ["Device 'P1' needs 100 B but has 50 B."]
 
 
 def test_compare_gives_a_row_per_placer(canonical):

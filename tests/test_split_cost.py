@@ -281,7 +281,7 @@ def test_memory_is_the_sum_of_sizes():
     assert over_memory(problem, devices) == ()
     assert over_memory(problem, np.array([1, 1, 2])) == ("acc:1",)
     schedule = make_schedule(problem, problem.placement_of([1, 1, 2]))
-    assert violations(problem, schedule) == ("Device 'acc:1' needs 120 bytes but has 100.",)
+    assert violations(problem, schedule) == ("Device 'acc:1' needs 120 B but has 100 B.",)
 
 
 def test_a_split_colour_class_is_a_violation():

@@ -64,7 +64,7 @@ def _path(now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf) -> Non
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": gantt.shown(s.device),
                 "Name": spans.name_of(s, of(s), now.problem.graph),
-                "Ops": len(of(s)) if s.kind == "compute" else None,
+                "Ops": str(len(of(s))) if s.kind == "compute" else "",
                 "Takes": units.seconds(s.duration_s, now.problem.unit),
             }
             for s in shown

@@ -106,13 +106,14 @@ def _is_connected(session: str) -> bool:
     return Runtime.exists() and bool(Runtime.instance().is_active_session(streamlit_id))
 
 
-def say(kind: str, text: str) -> None:
-    """Leave a message ("info", "success", "warning", "error") for the next drawing of the page."""
-    st.session_state["messages"] = [*st.session_state.get("messages", []), [kind, text]]
+def say(kind: str, text: str, place: str = "page") -> None:
+    """Leave a message ("info", "success", "warning", "error") for the next drawing of a place."""
+    key = f"messages-{place}"
+    st.session_state[key] = [*st.session_state.get(key, []), [kind, text]]
 
 
-def take_messages() -> list[tuple[str, str]]:
-    return [(kind, text) for kind, text in st.session_state.pop("messages", [])]
+def take_messages(place: str = "page") -> list[tuple[str, str]]:
+    return [(kind, text) for kind, text in st.session_state.pop(f"messages-{place}", [])]
 
 
 def selection() -> tuple[str, ...]:

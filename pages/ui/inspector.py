@@ -81,7 +81,9 @@ def _times(now: Studio, answer: Why) -> None:
                 "": here if len(answer.devices) == 1 else ("in part" if here else ""),
             }
         )
-    st.markdown(f"Time on each device ({'estimated' if now.is_estimate else now.costs.split()[0]})")
+    origin = "estimated" if now.is_estimate else now.costs.split()[0]
+    with_others = f", with the {len(answer.along)} that move along" if answer.along else ""
+    st.markdown(f"Time on each device ({origin}{with_others})")
     st.table(rows, border="horizontal", hide_index=True)
     if answer.slack_s is None:
         st.caption("Costs nothing by itself.")

@@ -219,6 +219,7 @@ def _measured(row: Standing, measured: Measured, scale_s: float, number: str) ->
     """The figure, and a word where it is not simply one of this placement on hardware."""
     changed = "edited" if row.made_by == HAND else "earlier"
     doubts = ["emulated"] * measured.emulated + [changed] * measured.edited
+    doubts += ["scattered"] * measured.scattered
     return " ".join([number % (measured.seconds / scale_s), *doubts])
 
 
@@ -232,6 +233,8 @@ def notes_of(row: Standing) -> list[str]:
         notes.append(f"{what} since it was measured")
     if row.measured and row.measured.emulated:
         notes.append("its run was emulated, not measured")
+    if row.measured and row.measured.scattered:
+        notes.append("the steps of its run scattered, so trust neither time nor error; run again")
     return [*notes, *row.notes]
 
 

@@ -130,6 +130,7 @@ def _split(key: str, drawn: int) -> None:
         cached.machine(LOCAL, number)
     except ValueError as error:
         choices.say("error", str(error))
+        choices.put(key, drawn)
         return
     if choices.may_write():
         choices.project().change(lanes=number)

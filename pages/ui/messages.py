@@ -19,9 +19,9 @@ _log = logging.getLogger(__name__)
 exception._GENERIC_UNCAUGHT_EXCEPTION_TEXT = f"{FAULT}."
 
 
-def show() -> None:
-    """Draw the messages that callbacks and earlier runs left behind, once."""
-    for kind, text in choices.take_messages():
+def show(place: str = "page") -> None:
+    """Draw the messages that callbacks and earlier runs left behind for a place, once."""
+    for kind, text in choices.take_messages(place):
         getattr(st, kind)(words.plain(text))
 
 

@@ -84,10 +84,11 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[0].metric(
         f"{verb(result)} step time",
         units.seconds(step["median"]),
-        f"{units.seconds(step['p5'])} to {units.seconds(step['p95'])}",
+        f"p5 {units.seconds(step['p5'])}, p95 {units.seconds(step['p95'])}",
         delta_color="off",
         delta_arrow="off",
-        help=f"The median, and the range from the 5th to the 95th percentile. {words.STEP}",
+        help="The median of the steps, and the 5th and 95th percentile: nine in ten steps took"
+        f" between these. {words.STEP}",
     )
     cells[1].metric(
         "Predicted",

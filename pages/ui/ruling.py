@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import choices, redraw, rules, words
+from pages.ui import choices, messages, redraw, rules, words
 from pages.ui.messages import plain_errors
 from pages.ui.rules import Row
 from pages.ui.studio import Studio, studio
@@ -27,7 +27,10 @@ HELP = (
     " that can be undone. The command line knows the same rules: --placer manual --set"
     " 'rules=Conv=cpu:0'."
 )
+TITLE = "Rules by op type, block or name"
 MOST_BLOCKS = 2000
+# Messages of this panel, which may be far below the others.
+PLACE = "rules"
 
 
 @st.fragment(key="rules")
@@ -36,7 +39,7 @@ def show() -> None:
     """Draw the list and its form; ops are counted only while somebody has it open."""
     now = studio()
     # The label never changes: the box would close.
-    box = st.expander("Rules by op type, block or name", key="rules-open", on_change="rerun")
+    box = st.expander(TITLE, key="rules-open", on_change="rerun")
     if not box.open:
         return
     locked = not choices.may_write()
@@ -46,6 +49,7 @@ def show() -> None:
         for i, row in enumerate(rows):
             _row(i, row, len(rows), locked)
         _form(now, locked)
+        messages.show(PLACE)
         st.button(
             "Apply rules",
             key="rules-apply",
@@ -66,9 +70,10 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
     lines.markdown(shown)
     line = lines.container(horizontal=True, vertical_alignment="center", gap="xxsmall")
     line.markdown(f":{colour}[:small[{words.plain(doing)}]]", width="stretch")
+    # The names are for screen readers (assets/studio.css hides them); the icons say it to others.
     for icon, say, by in (("arrow_upward", "up", -1), ("arrow_downward", "down", 1)):
         line.button(
-            "",
+            f"Move rule {number + 1} {say}",
             icon=f":material/{icon}:",
             key=f"rule-{say}-{number}",
             help=f"Move rule {number + 1} {say}",
@@ -78,7 +83,7 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
             args=(number, row.rule, by),
         )
     line.button(
-        "",
+        f"Remove rule {number + 1}",
         icon=":material/delete:",
         key=f"rule-remove-{number}",
         help=f"Remove rule {number + 1}",
@@ -141,13 +146,13 @@ def _add(first_device: str) -> None:
     device = choices.typed(choices.own("rule-device"), first_device) or first_device
     now = studio()
     if not value:
-        choices.say("warning", f"Say which ops the rule is for: {KINDS[kind].lower()}.")
+        choices.say("warning", f"Say which ops the rule is for: {KINDS[kind].lower()}.", PLACE)
     elif choices.renew_claim(now.project):
         try:
             rules.add(now, f"{kind}{value}={device}" if kind else value)
         except ValueError as error:
-            choices.say("warning", str(error))
-    redraw.only("side", "rules")
+            choices.say("warning", str(error), PLACE)
+    redraw.only("rules")
 
 
 def _move(number: int, rule: Rule, by: int) -> None:
@@ -165,5 +170,5 @@ def _remove(number: int, rule: Rule) -> None:
 def _apply() -> None:
     now = studio()
     if choices.renew_claim(now.project):
-        choices.say("info", rules.apply(now))
-    redraw.only(*redraw.EDITED)
+        choices.say("info", rules.apply(now), PLACE)
+    redraw.only(*redraw.EDITED, "rules")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pages.ui import cached, jobs, runs, studio, tasks
+from pages.ui import cached, jobs, results, runs, studio, tasks
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
@@ -25,13 +25,14 @@ class Measured:
 
     `error` is predicted / measured - 1. `edited` says that the placement has changed since, so
     that the figure is of an earlier state of it; `emulated` that a virtual clock took the place of
-    hardware.
+    hardware; `scattered` that its steps differ so much that their median says little.
     """
 
     seconds: float
     error: float | None
     emulated: bool
     edited: bool
+    scattered: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def measured_of(
     result = job.result
     seconds = _measured_s(result)
     error = value_s / seconds - 1.0 if own and seconds else result.get("error")
-    return Measured(seconds, error, bool(result.get("emulated")), edited=own is None)
+    scattered = not tasks.is_stream(result) and bool(results.scatter(result["step_s"]))
+    return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
 
 
 def _measured_s(result: Mapping[str, Any]) -> float:

@@ -209,6 +209,8 @@ def _warn(now: Studio, run: Measured) -> None:
         changed = f"The run is of the placement {name}, the prediction of {now.named.name}."
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
+    if not run.streams and results.scatter(run.result["step_s"]):
+        st.warning(results.scatter(run.result["step_s"]))
     if runs.is_imported(run.job):
         st.info(results.IMPORTED, icon=":material/input:")
     if run.result.get("emulated"):

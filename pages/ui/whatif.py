@@ -30,6 +30,10 @@ AT_ONCE = 20_000
 MOST_DEVICES = 16
 # Less of a difference than this is none, because it is not even shown.
 NOTICEABLE = 5e-4
+COUNTED = (
+    "A memory limit is checked with the segments one after another and all that each writes; the"
+    " table says what the simulated step holds, which may be less."
+)
 ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
 
 
@@ -98,6 +102,8 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         hide_header=False,
         alt="Figures of the placement on the machine as it is and on the what-if machine",
     )
+    if case.broken:
+        st.caption(COUNTED)
     _others(now, changed, case)
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
         _steps(now, changed)
@@ -196,6 +202,8 @@ def _others(now: Studio, changed: Problem, case: Case) -> None:
 
 def is_better(best: Case, case: Case) -> bool:
     """Whether a placement is better there: allowed where this one is not, or faster."""
+    if best.broken:
+        return False
     if bool(best.broken) != bool(case.broken):
         return not best.broken
     return best.after_s < case.after_s * (1 - NOTICEABLE)

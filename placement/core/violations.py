@@ -13,6 +13,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.core.sizes import apart
 
 
 def violations(
@@ -133,9 +134,8 @@ def _memory(problem: Problem, schedule: Schedule) -> list[str]:
         problem.machine.devices, sequential_peak_bytes(problem, schedule), strict=True
     ):
         if device.memory_bytes is not None and num_bytes > device.memory_bytes:
-            found.append(
-                f"Device {device.name!r} needs {num_bytes} bytes but has {device.memory_bytes}."
-            )
+            needs, has = apart(num_bytes, device.memory_bytes)
+            found.append(f"Device {device.name!r} needs {needs} but has {has}.")
     return found
 
 

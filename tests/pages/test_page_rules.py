@@ -1,10 +1,12 @@
 """The rules of a project: their order, what they do to a placement, and that it is one step."""
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from pages.ui import pins, projects, rules, studio
+from pages.ui import pins, projects, rules, ruling, studio
 from pages.ui.canvas import searching
-from placement.rules import Rule
+from placement.rules import REGEX, Rule
+from tests.pages.test_pages import APP
 
 
 @pytest.fixture
@@ -111,3 +113,16 @@ def test_what_is_no_rule_is_refused(project):
             rules.add(now(project), text)
     with pytest.raises(ValueError, match="100 rules at most"):
         rules.keep(now(project), [Rule("a", "b")] * 101)
+
+
+def test_what_is_wrong_with_a_new_rule_is_said_beside_its_form(project):
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.query_params["project"] = project.id
+    app.session_state["rules-open"] = True
+    app.run()
+    next(s for s in app.selectbox if s.label == "New rule for").set_value(REGEX).run()
+    next(t for t in app.text_input if t.label == ruling.KINDS[REGEX]).set_value("conv_[").run()
+    app.button(key="rule-add").click().run()
+    box = next(b for b in app.expander if b.label == ruling.TITLE)
+    assert not app.exception and "is not a regular expression" in box.warning[0].value
+    assert not rules.rules_of(now(project))

@@ -324,6 +324,8 @@ def test_more_lanes_than_cores_are_refused():
     checked(next(n for n in app.number_input if n.label == "Lanes of the CPU").set_value(64).run())
     assert "Cannot split the CPU into 64 lanes" in app.error[0].value
     assert project.settings.lanes is None
+    field = next(n for n in app.number_input if n.label == "Lanes of the CPU")
+    assert field.value == len(studio.Studio(project, project.settings).machine.devices)
 
 
 def test_a_preset_is_chosen_in_one_step():

@@ -121,7 +121,11 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
     copy = Placement(now.placement.graph, now.placement.machine, device_of)
     now.shelf.replace("heft", copy)
     measured = row_of(again(now.project), "heft").measured
-    assert measured.edited and measured.error == -0.1
+    assert measured.edited and measured.error == -0.1 and not measured.scattered
+
+    finished_run(now.project, step_s={"median": 0.030, "p5": 0.020, "p95": 0.090})
+    row = row_of(again(now.project), "heft")
+    assert row.measured.scattered and "trust neither" in " ".join(leaderboard.notes_of(row))
 
     name = now.shelf.add("mine", now.placement, HAND, {"from": "heft"})
     row = row_of(again(now.project), name)

@@ -121,8 +121,11 @@ def test_the_verdict_where_this_placement_is_not_allowed():
     assert "that are allowed there, **b** would be best: 3 s" in whatif.verdict(
         shown, [other, shown], "s"
     )
-    both = [shown, case("b", 1.0, 3.0, ["too big"])]
-    assert whatif.verdict(shown, both, "s").startswith("No other placement")
+    for other_s in (0.5, 3.0):
+        both = [shown, case("b", 1.0, other_s, ["too big"])]
+        both.sort(key=lambda c: c.after_s)
+        assert whatif.verdict(shown, both, "s").startswith("No other placement")
+        assert not whatif.is_better(both[0], shown)
 
 
 def test_conditions_in_words():

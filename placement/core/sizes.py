@@ -1,0 +1,16 @@
+"""Amounts of memory as people read them: three digits and a fitting unit."""
+
+
+def num_bytes(value: float | None) -> str:
+    if value is None:
+        return "no limit"
+    for scale, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if abs(value) >= scale:
+            return f"{value / scale:{'.3g' if abs(value) < 100 * scale else '.0f'}} {name}"
+    return f"{value:.0f} B"
+
+
+def apart(more: float, less: float) -> tuple[str, str]:
+    """Two amounts of which the first is larger, in bytes where rounding would make them alike."""
+    said = num_bytes(more), num_bytes(less)
+    return said if said[0] != said[1] else (f"{more:.0f} B", f"{less:.0f} B")

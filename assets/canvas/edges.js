@@ -166,10 +166,9 @@ function drawHeaders(ctx, canvas) {
     drawFold(ctx, left + 15, middle, false, theme);
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    ctx.font = `600 ${titleSize(scale, 12.5, 24)}px ${theme.font}`;
     ctx.fillStyle = theme.text;
     const bar = 44;
-    const text = fitted(ctx, box.label, box.x + box.w - left - 56 - bar);
+    const text = titled(ctx, canvas, box.label, box.x + box.w - left - 56 - bar, 12.5, 24);
     ctx.fillText(text, left + 28, middle);
     drawMix(ctx, canvas, model.mixOfBox(box.id), box.x + box.w - bar - 12, middle - 4, bar, 8);
   }

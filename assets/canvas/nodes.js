@@ -3,14 +3,27 @@
 // Below this scale a card has no room for a title of TITLE_PX pixels, and is drawn without words.
 const TEXT_SCALE = 0.31;
 const TITLE_PX = 9;
+// A title too long for its card at that size may be somewhat smaller before it is cut.
+const LEAST_TITLE_PX = 7.5;
 // Below this one the second line could not be read, and the title has the card to itself.
-const SUB_SCALE = 0.5;
+const SUB_SCALE = 0.58;
 const fittedTexts = new Map();
 
 // A title's size in the drawing: seen from afar it grows, as far as its card has room. In steps of
 // a half, because texts are measured anew for each size.
 function titleSize(scale, near, most) {
   return Math.min(most, Math.max(near, Math.ceil((2 * TITLE_PX) / scale) / 2));
+}
+
+// Sets the font of a title for its card and gives its text, cut where it must be.
+function titled(ctx, { theme, scale }, text, width, near, most) {
+  const size = titleSize(scale, near, most);
+  const fontOf = (units) => `600 ${units}px ${theme.font}`;
+  ctx.font = fontOf(size);
+  if (size === near || fitted(ctx, text, width) === text) return fitted(ctx, text, width);
+  const fits = Math.floor((2 * size * width) / ctx.measureText(text).width) / 2;
+  ctx.font = fontOf(Math.max(near, Math.ceil((2 * LEAST_TITLE_PX) / scale) / 2, fits));
+  return fitted(ctx, text, width);
 }
 
 // Text cut to a width with an ellipsis: at its beginning where a number at its end tells it apart.
@@ -135,8 +148,8 @@ function drawOpFace(ctx, canvas, i, x, y, ink) {
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
-  ctx.font = `600 ${titleSize(scale, 12.5, 29)}px ${theme.font}`;
-  ctx.fillText(fitted(ctx, node.label, room), left, node.y - (sub ? 8 : 0));
+  const title = titled(ctx, canvas, node.label, room, 12.5, 29);
+  ctx.fillText(title, left, node.y - (sub ? 8 : 0));
   if (!sub) return;
   ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 10.5px ${theme.font}`;
@@ -169,12 +182,11 @@ function drawGroupFace(ctx, canvas, i, x, y, ink) {
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   ctx.fillStyle = ink;
-  ctx.font = `600 ${titleSize(scale, 13, 29)}px ${theme.font}`;
   const left = x + (near ? 12 : 8);
-  const beside = fitted(ctx, node.label, node.w - 44);
+  const beside = titled(ctx, canvas, node.label, node.w - 44, 13, 29);
   // The plus gives way to a title that needs the whole width.
   const folds = near || beside === node.label;
-  const title = folds ? beside : fitted(ctx, node.label, node.w - 14);
+  const title = folds ? beside : titled(ctx, canvas, node.label, node.w - 14, 13, 29);
   ctx.fillText(title, left, y + (near ? 15 : 22));
   if (folds) drawFold(ctx, x + node.w - 15, y + (near ? 15 : 22), true, theme);
   if (near) drawSubtitle(ctx, model, i, x, y, alpha(ink, 0.78), theme);

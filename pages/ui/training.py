@@ -138,8 +138,8 @@ def live_curves(job: jobs.Job) -> None:
     predicted_s = [float(e["predicted_s"]) for e in steps]
     curve = training_charts.step_curve(step_s, predicted_s, job.all("move"))
     st.plotly_chart(curve, key=f"training-{job.id}", config=CONFIG)
-    losses = [float(e["loss"]) for e in steps if e.get("loss") is not None]
-    if losses:
+    losses = [None if e.get("loss") is None else float(e["loss"]) for e in steps]
+    if any(loss is not None for loss in losses):
         st.plotly_chart(
             training_charts.loss_curve(losses), key=f"training-loss-{job.id}", config=CONFIG
         )

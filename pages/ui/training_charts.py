@@ -49,8 +49,8 @@ def step_curve(
     return _curve(figure, {"title": "ms per step", "rangemode": "tozero"}, legend=True)
 
 
-def loss_curve(losses: Sequence[float]) -> go.Figure:
-    """The loss of each step."""
+def loss_curve(losses: Sequence[float | None]) -> go.Figure:
+    """The loss of each step; the line has a gap at steps without one."""
     first = max(0, len(losses) - MOST_STEPS)
     figure = go.Figure()
     figure.add_scatter(

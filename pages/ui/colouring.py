@@ -10,6 +10,7 @@ from pages.ui.canvas.palette import colours, lone_colour
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
+from placement.op_times import placed_seconds
 
 BY = {
     "device": "Device",
@@ -80,7 +81,7 @@ def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.To
     if by in ("time", "time-log"):
         return canvas.tones_by_value(
             view,
-            qualities.seconds(now.problem, now.placement),
+            placed_seconds(now.problem, now.placement),
             lambda value: units.seconds(value, now.problem.unit),
             by=by,
             title=f"Time on its device ({ORIGIN[now.problem.costs.origin]})",
@@ -160,7 +161,7 @@ def difference(
 
 def sums(now: Studio, view: canvas.View) -> dict[int, str]:
     """How long the ops of each closed block compute, each on its device; by node."""
-    seconds = qualities.seconds(now.problem, now.placement)
+    seconds = placed_seconds(now.problem, now.placement)
     total = canvas.sums_by_node(view, seconds)
     return {
         i: units.seconds(float(total[i]), now.problem.unit)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui import choices, link_groups, link_sliders, slider, units
+from pages.ui import choices, held, link_groups, link_sliders, slider, units
 from pages.ui.slider import key as _key
 from pages.ui.slider import times
 from pages.ui.studio import Studio, studio
@@ -76,24 +76,26 @@ def sliders(now: Studio) -> Conditions:
     with memory:
         for group in groups(now.machine.devices):
             _limit(now, group, kept)
+    held.watch()
     return live(now)
 
 
-def live(now: Studio) -> Conditions:
-    """What the sliders stand for at this moment, also before the page was drawn with it."""
+def live(now: Studio, *, settled: bool = False) -> Conditions:
+    """What the sliders stand for at this moment, or did when they were last let go."""
     kept, speed, memory = stored(now), {}, {}
     for group in groups(now.machine.devices):
         first = group.names[0]
-        factor = choices.typed(_key(now, f"speed {group.label}"), kept.speed.get(first, 1.0))
-        limit = choices.typed(_key(now, f"memory {group.label}"), _drawn_limit(kept, first))
-        speed |= dict.fromkeys(group.names, float(factor))
+        usual, limited = kept.speed.get(first, 1.0), _drawn_limit(kept, first)
+        factor = slider.value(now, f"speed {group.label}", usual, settled=settled)
+        limit = slider.value(now, f"memory {group.label}", limited, settled=settled)
+        speed |= dict.fromkeys(group.names, factor)
         if limit != AS_IT_IS:
             chosen = None if limit == NO_LIMIT else int(limit)
             memory |= dict.fromkeys(group.names, chosen)
-    bandwidth = choices.typed(_key(now, "bandwidth"), kept.bandwidth)
-    latency = choices.typed(_key(now, "latency"), kept.latency)
-    own = link_sliders.live(now, kept)
-    set_now = Conditions(speed, float(bandwidth), float(latency), memory, *own)
+    bandwidth = slider.value(now, "bandwidth", kept.bandwidth, settled=settled)
+    latency = slider.value(now, "latency", kept.latency, settled=settled)
+    own = link_sliders.live(now, kept, settled=settled)
+    set_now = Conditions(speed, bandwidth, latency, memory, *own)
     return changes(now.problem.machine, set_now)
 
 
@@ -161,7 +163,7 @@ def _listed_links(links: Sequence[Ends]) -> str:
 def _keep() -> None:
     now = studio()
     own = [links.name for links in link_sliders.own_groups(now)]
-    stored = {**live(now).to_json(), "round": slider.round_of(now), "own": own}
+    stored = {**live(now, settled=True).to_json(), "round": slider.round_of(now), "own": own}
     choices.store(slider.name(now), stored)
 
 

@@ -52,13 +52,15 @@ def known(now: Studio, factors: Mapping[Ends, float]) -> dict[Ends, float]:
     return {ends: f for ends, f in factors.items() if ends in links and f in LINKS}
 
 
-def live(now: Studio, kept: Conditions) -> tuple[dict[Ends, float], dict[Ends, float]]:
+def live(
+    now: Studio, kept: Conditions, *, settled: bool = False
+) -> tuple[dict[Ends, float], dict[Ends, float]]:
     """Bandwidth and latency of the links with sliders of their own, as these stand now."""
     found: dict[str, dict[Ends, float]] = {what: {} for what in TITLES}
     for links in own_groups(now):
         for what, factors in found.items():
             start = _start(kept, what, links)
-            factor = float(choices.typed(slider.key(now, _what(what, links)), start))
+            factor = slider.value(now, _what(what, links), start, settled=settled)
             factors |= dict.fromkeys(links.links, factor)
     return found["bandwidth"], found["latency"]
 

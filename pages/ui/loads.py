@@ -10,7 +10,8 @@ from pages.ui import colouring, units
 from pages.ui.studio import Studio
 from placement.throughput import loads_s
 
-MOST_HEIGHT = 250
+# Room for seven devices.
+MOST_HEIGHT = 430
 BUSY_HELP = (
     "Predicted time that the device works in a step, and its share of the step. In a pipeline: per"
     " sample, with sending and receiving; the busiest device sets the pace."

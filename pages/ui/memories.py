@@ -82,7 +82,9 @@ def figure(
     num = len(curves)
     found = make_subplots(rows=num, cols=1, shared_xaxes=True, vertical_spacing=0.16 / max(1, num))
     for row, curve in enumerate(curves, 1):
-        scale, unit = next(s for s in SIZES if curve.peak_bytes >= s[0] or s[0] == 1)
+        shows_limit = curve.limit_bytes is not None and (whole or not _is_far(curve))
+        largest = max(curve.peak_bytes, (curve.limit_bytes or 0) * shows_limit)
+        scale, unit = next(s for s in SIZES if largest >= s[0] or s[0] == 1)
         found.add_scatter(
             x=[at_s * 1e3 for at_s in curve.at_s],
             y=[held / scale for held in curve.held_bytes],
@@ -95,7 +97,7 @@ def figure(
             col=1,
         )
         top = (1.5 if _is_far(curve) else 1.15) * curve.peak_bytes / scale
-        if curve.limit_bytes is not None and (whole or not _is_far(curve)):
+        if curve.limit_bytes is not None and shows_limit:
             top = max(top, 1.15 * curve.limit_bytes / scale)
             found.add_hline(
                 curve.limit_bytes / scale,

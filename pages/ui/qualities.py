@@ -1,13 +1,10 @@
 """What every op has beside its device: seconds, bytes, type, slack; arrays in declared order.
 
-The graph is coloured by these and the table lists them. A runtime measures kernels, not ops, so the
-time of a kernel is shared out over its source ops, and the sum over all ops stays what it was.
+The graph is coloured by these and the table lists them.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,61 +21,10 @@ LITTLE_SLACK, MUCH_SLACK = 0.1, 0.5
 ON_PATH, CLOSE, LOOSE, FREE = range(4)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Which share of which kernel is whose: three arrays of the same length."""
-
-    op: Ints
-    kernel: Ints
-    share: Floats
-
-
-_works: "WeakKeyDictionary[Problem, _Work]" = WeakKeyDictionary()
-
-
 def device_indices(problem: Problem, placement: Placement) -> Ints:
     """Device index of each op."""
     index, device_of = problem.machine.index, placement.device_of
     return np.array([index[device_of[op.name]] for op in problem.graph.ops], dtype=np.int64)
-
-
-def seconds(problem: Problem, placement: Placement) -> Floats:
-    """Seconds of each op on its device; infinite where the device cannot run it.
-
-    Ops that the runtime folds away take none.
-    """
-    work = _work(problem)
-    device = problem.kernel_devices(placement)[work.kernel]
-    kernel_s = problem.costs.compute_s[work.kernel, device]
-    total = np.zeros(len(problem.graph.ops))
-    can = np.isfinite(kernel_s)
-    # An infinite time stays infinite however small the share.
-    np.add.at(total, work.op, np.where(can, np.where(can, kernel_s, 0.0) * work.share, np.inf))
-    return total
-
-
-def _work(problem: Problem) -> _Work:
-    found = _works.get(problem)
-    if found is None:
-        found = _works[problem] = _shared_out(problem)
-    return found
-
-
-def _shared_out(problem: Problem) -> _Work:
-    """Each kernel over its source ops by their FLOP, evenly where none has any.
-
-    A kernel of the runtime's own belongs to the ops that it moves with.
-    """
-    ops, kernels, shares = [], [], []
-    flops = [op.flops for op in problem.graph.ops]
-    for k, sources in enumerate(problem.sources):
-        owners = sources or problem.ops_of_unit[int(problem.unit_of_kernel[k])]
-        total = sum(flops[i] for i in owners)
-        for i in owners:
-            ops.append(i)
-            kernels.append(k)
-            shares.append(flops[i] / total if total > 0 else 1 / len(owners))
-    return _Work(np.array(ops, np.int64), np.array(kernels, np.int64), np.array(shares))
 
 
 def num_bytes(problem: Problem) -> Floats:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.ui import choices, words
+from pages.ui import choices, held, words
 from pages.ui.studio import Studio
 
 # Labels that need no escaping; a reader's software would read the backslashes aloud.
@@ -27,6 +27,12 @@ def key(now: Studio, what: str) -> str:
     return choices.own(f"{name(now)}-{round_of(now)}-{what}")
 
 
+def value(now: Studio, what: str, kept: float, *, settled: bool = False) -> float:
+    """Where a slider stands, not only as drawn; with `settled` where it was when last let go."""
+    found = choices.typed(key(now, what), kept) if settled else held.value(key(now, what), kept)
+    return float(found)
+
+
 def times(factor: float) -> str:
     return f"×{factor:g}"
 
@@ -43,6 +49,7 @@ def draw(
 ) -> None:
     """A slider over these stops, `kept` being where it starts."""
     choices.preset(key(now, what), kept)
+    held.stops(key(now, what), options)
     st.select_slider(
         label if HARMLESS.fullmatch(label) else words.plain(label),
         options,

@@ -24,6 +24,7 @@ from pages.ui.messages import plain_errors
 from pages.ui.rows import Columns, Page
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
+from placement.op_times import placed_seconds
 
 BOX = "table"
 MOST_NAME = 120
@@ -76,7 +77,7 @@ def _lone(view: canvas.View) -> list[int]:
 
 def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
     device = qualities.device_indices(now.problem, now.placement)
-    seconds = qualities.seconds(now.problem, now.placement)
+    seconds = placed_seconds(now.problem, now.placement)
     path = critical_ops(now.problem, now.simulated)
     table = rows.columns(now.problem, device, seconds, now.pins, path)
     chosen = set(choices.selection())

@@ -169,12 +169,24 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         help="The median of the run.",
     )
     if measured:
-        cells[2].metric(
-            "Prediction error",
-            units.percent(run.result["predicted_s"] / measured - 1.0, signed=True),
-            help="Of what was predicted for the placement that ran, against what was"
-            f" {run.verb.lower()}.",
-        )
+        error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
+        if _is_of_another(now, run):
+            cells[2].metric(
+                "Predicted for that run",
+                units.seconds(run.result["predicted_s"]),
+                f"{error} against {run.verb.lower()}",
+                delta_color="off",
+                delta_arrow="off",
+                help="The run is not of the placement on the screen; this is what was predicted"
+                " for the one that ran.",
+            )
+        else:
+            cells[2].metric(
+                "Prediction error",
+                error,
+                help="Of what was predicted for the placement that ran, against what was"
+                f" {run.verb.lower()}.",
+            )
     with cells[3]:
         _run_menu(now, run)
 
@@ -201,12 +213,18 @@ def _pick_run(key: str, drawn: str) -> None:
     redraw.only("timeline", "analysis")
 
 
-def _warn(now: Studio, run: Measured) -> None:
-    """What to know before comparing the two."""
+def _is_of_another(now: Studio, run: Measured) -> str:
+    """Why the run and the prediction on the screen do not belong together; empty where they do."""
     name = str(run.job.about.get("placement"))
     changed = results.what_changed(now, run.job)
     if not changed and name != now.named.name:
-        changed = f"The run is of the placement {name}, the prediction of {now.named.name}."
+        return f"The run is of the placement {name}, the prediction of {now.named.name}."
+    return changed
+
+
+def _warn(now: Studio, run: Measured) -> None:
+    """What to know before comparing the two."""
+    changed = _is_of_another(now, run)
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
     if not run.streams and results.scatter(run.result["step_s"]):

@@ -1,29 +1,20 @@
 """Costs and calls of source ops, where the prediction speaks of the kernels of one runtime.
 
-A file for another computer cannot hold this computer's kernels: it holds the ops of the model. Each
-op gets an even share of the time of the kernels that do its work.
+A file for another computer cannot hold this computer's kernels: it holds the ops of the model, each
+with its share of the time of the kernels that do its work.
 """
 
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.core.graph import Graph
 from placement.core.placement import Placement
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule
 from placement.mend import mended
+from placement.op_times import op_seconds
 from placement.segments import make_schedule
-
-
-def op_seconds(problem: Problem) -> NDArray[np.float64]:
-    """Seconds of every source op on every device, (ops, devices); infinite where not supported."""
-    seconds = np.zeros((len(problem.graph.ops), problem.num_devices))
-    for kernel, ops in enumerate(problem.sources):
-        for i in ops:
-            seconds[i] += problem.costs.compute_s[kernel] / len(ops)
-    return seconds
 
 
 def on_sources(problem: Problem) -> Problem:

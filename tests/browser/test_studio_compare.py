@@ -60,6 +60,13 @@ def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(s
     expect(page.get_by_text(re.compile("The placement on the screen: linear_dp"))).to_be_visible()
 
 
+# The middle of a slider's handle, around its invisible field.
+THUMB = """(field) => {
+  const box = field.parentElement.parentElement.getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}"""
+
+
 def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     page = small
     open_page(page, "What if")
@@ -73,6 +80,15 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     expect(page.get_by_text("50.0% shorter").first).to_be_visible()
     page.reload()
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+    # Held and not let go, it is simulated all the same; back where it was taken, nothing is kept.
+    x, y = slider.evaluate(THUMB)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 60, y)
+    expect(metric(page, "What-if time per step")).not_to_have_text("5 ms")
+    page.mouse.move(x, y)
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+    page.mouse.up()
 
     choose(page, "Method", "single")
     page.get_by_role("button", name="Place for the what-if machine").click()

@@ -9,8 +9,8 @@ import numpy as np
 from placement.core.model import Model
 from placement.exporters import Export
 from placement.exporters._rows import csv_text
-from placement.exporters._sources import op_seconds
 from placement.loaders import load
+from placement.op_times import op_seconds, placed_seconds
 from tests.exporters.exports import HOSTILE_NAMES, export_of, hostile_model, measured_like, written
 from tests.pages.problems import diamond, everywhere
 
@@ -48,6 +48,22 @@ def test_ops_share_the_time_of_their_kernel_and_what_cannot_run_has_none(tmp_pat
     rows = {row["op"]: row for row in rows_of(written("csv", export, tmp_path))}
     assert rows["b_conv"]["seconds on cpu:0"] == "0.005" and rows["b_conv"]["critical"] == "yes"
     assert rows["b_relu"]["seconds on cpu:1"] == ""
+
+
+def test_arithmetic_decides_the_shares_of_a_kernel_and_the_table_of_the_page_has_the_same(tmp_path):
+    plain = diamond()
+    flops = {"Conv": 3e6, "Relu": 1e6}
+    ops = tuple(dataclasses.replace(op, flops=flops[op.kind]) for op in plain.graph.ops)
+    problem = dataclasses.replace(plain, graph=dataclasses.replace(plain.graph, ops=ops))
+    placed = everywhere(problem, b="cpu:1")
+    export = Export(Model(problem.graph), problem, placed)
+    on_page = placed_seconds(problem, placed)
+    for row, of_page in zip(rows_of(written("csv", export, tmp_path)), on_page, strict=True):
+        kernel_s = problem.costs.compute_s[problem.kernels.index[row["op"][0]]]
+        share = 0.75 if row["kind"] == "Conv" else 0.25
+        told = [float(row[f"seconds on cpu:{d}"]) for d in (0, 1)]
+        np.testing.assert_allclose(told, share * kernel_s)
+        assert of_page == told[int(row["device"][-1])]
 
 
 def test_hostile_names_stay_text_in_one_cell(tmp_path):

@@ -12,6 +12,7 @@ from pages.ui.canvas import scales
 from pages.ui.canvas.palette import colours, device_pattern
 from pages.ui.canvas.toning import NUM_BANDS, shared_out
 from placement import pipeline as pl
+from placement.op_times import placed_seconds
 from tests.pages.graphs import blocks, hostile
 from tests.pages.problems import diamond, everywhere
 
@@ -115,7 +116,7 @@ def test_the_message_of_tones_is_a_character_per_node():
 def test_seconds_of_kernels_are_shared_out_and_keep_their_sum():
     problem = diamond()
     placement = everywhere(problem, b="cpu:1")
-    seconds = qualities.seconds(problem, placement)
+    seconds = placed_seconds(problem, placement)
     device = problem.kernel_devices(placement)
     for k, sources in enumerate(problem.sources):
         assert seconds[list(sources)].sum() == pytest.approx(problem.costs.compute_s[k, device[k]])
@@ -124,7 +125,7 @@ def test_seconds_of_kernels_are_shared_out_and_keep_their_sum():
 
 def test_seconds_are_infinite_where_the_device_has_no_kernel():
     problem = diamond(runs_b=False)
-    seconds = qualities.seconds(problem, everywhere(problem, "cpu:0", b="cpu:1"))
+    seconds = placed_seconds(problem, everywhere(problem, "cpu:0", b="cpu:1"))
     assert [bool(np.isinf(s)) for s in seconds] == [n[0] == "b" for n in _names(problem)]
 
 

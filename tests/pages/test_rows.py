@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pages.ui import qualities, rows, units
+from placement.op_times import placed_seconds
 from tests.pages.problems import diamond, everywhere
 
 
@@ -15,7 +16,7 @@ def table():
     problem = diamond()
     placement = everywhere(problem, b="cpu:1")
     device = qualities.device_indices(problem, placement)
-    seconds = qualities.seconds(problem, placement)
+    seconds = placed_seconds(problem, placement)
     return rows.columns(problem, device, seconds, {"a_conv", "a_relu"}, ["d_conv", "a_conv"])
 
 

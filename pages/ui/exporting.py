@@ -8,10 +8,13 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import canvas, choices, commands, runs, standing, words
+from pages.ui.kept import by_identity
 from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
+from placement.core.model import Model
 from placement.core.placement import Placement
+from placement.core.problem import Problem
 from placement.core.timeline import Timeline, timeline_from_json
 from placement.exporters import Export, Exporter, exporter, exporters, note, write
 
@@ -68,9 +71,7 @@ def _formats(now: Studio) -> None:
     graph = now.model.graph
     opened = choices.expanded(graph.fingerprint)
     expanded = canvas.default_expanded(graph) if opened is None else opened
-    view = partial(canvas.build_view, graph, expanded)
-    made = Export(now.model, now.problem, now.placement, view=view)
-    reason = found.missing(made)
+    reason, left_out = _said(found, now.model, now.problem, now.placement)
     save.download_button(
         "Download",
         data=partial(content, now.project, found.name, expanded),
@@ -85,14 +86,25 @@ def _formats(now: Studio) -> None:
         _image_button(now)
     summary = f"{found.summary[:1].upper()}{found.summary[1:]}."
     st.caption(words.plain(summary) + (f" {SEVERAL}" if found.suffix == ".zip" else ""))
-    said = reason or note(found, made)
-    if said:
-        st.info(words.plain(said))
+    if reason or left_out:
+        st.info(words.plain(reason or left_out))
     _refusal(now.project.id, found.name)
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)
     line = commands.export(now.project, path, found.name, file_name(now, found))
     st.code(commands.text(line), language="bash", wrap_lines=True)
+
+
+@by_identity(16)
+def _said(found: Exporter, model: Model, problem: Problem, placement: Placement) -> tuple[str, str]:
+    """What a format says of a placement: what is missing, else what the file would leave out.
+
+    That takes a look at every op, and is the same whichever blocks of the picture are open.
+    """
+    view = partial(canvas.build_view, model.graph, frozenset[str]())
+    made = Export(model, problem, placement, view=view)
+    reason = found.missing(made)
+    return reason, "" if reason else note(found, made)
 
 
 def _rank(found: Exporter) -> tuple[int, str]:

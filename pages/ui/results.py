@@ -78,10 +78,10 @@ def verb(result: Mapping[str, Any]) -> str:
     return "Emulated" if result.get("emulated") else "Measured"
 
 
-def _numbers(result: Mapping[str, Any]) -> None:
+def step_time(cell: Any, result: Mapping[str, Any]) -> None:
+    """How long the steps of a run took, as one metric."""
     step = result["step_s"]
-    cells = st.columns(4)
-    cells[0].metric(
+    cell.metric(
         f"{verb(result)} step time",
         units.seconds(step["median"]),
         f"p5 {units.seconds(step['p5'])}, p95 {units.seconds(step['p95'])}",
@@ -90,6 +90,12 @@ def _numbers(result: Mapping[str, Any]) -> None:
         help="The median of the steps, and the 5th and 95th percentile: nine in ten steps took"
         f" between these. {words.STEP}",
     )
+
+
+def _numbers(result: Mapping[str, Any]) -> None:
+    step = result["step_s"]
+    cells = st.columns(4)
+    step_time(cells[0], result)
     cells[1].metric(
         "Predicted",
         units.seconds(result["predicted_s"]),

@@ -44,15 +44,8 @@ def show(now: Studio, job: jobs.Job) -> None:
 
 def _numbers(result: Mapping[str, Any]) -> None:
     cells = st.columns(4)
-    step, losses = result["step_s"], result["losses"]
-    cells[0].metric(
-        f"{results.verb(result)} step time",
-        units.seconds(step["median"]),
-        f"{units.seconds(step['p5'])} to {units.seconds(step['p95'])}",
-        delta_color="off",
-        delta_arrow="off",
-        help="The median over all steps, and the range from the 5th to the 95th percentile.",
-    )
+    losses = result["losses"]
+    results.step_time(cells[0], result)
     cells[1].metric(
         "Predicted",
         units.seconds(result["predicted_final_s"]),

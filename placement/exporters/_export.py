@@ -29,12 +29,17 @@ class Export:
     view: Callable[[], View] | None = field(default=None, kw_only=True)
 
     @cached_property
+    def whole(self) -> Placement:
+        """The placement with ops that run as one kernel on the device that most of them are on."""
+        return mended(self.problem, self.placement)
+
+    @cached_property
     def simulated(self) -> Simulated:
-        """The prediction; ops that run as one kernel count on the device that most of them are on.
+        """The prediction for `whole`.
 
         ValueError where the placement names devices that the machine does not have.
         """
-        return simulate(self.problem, mended(self.problem, self.placement))
+        return simulate(self.problem, self.whole)
 
     @property
     def timelines(self) -> tuple[tuple[str, Timeline], ...]:

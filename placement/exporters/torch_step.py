@@ -36,9 +36,9 @@ class TorchStep:
             return reason
         from placement.exporters._torch_text import held_by_cpu, unwritable
 
-        machine, device_of = export.problem.machine, export.placement.device_of
+        machine, device_of = export.problem.machine, export.whole.device_of
         program = program_of(export.model)
-        reason = refused_device(machine, export.placement) or unwritable(program)
+        reason = refused_device(machine, export.whole) or unwritable(program)
         if reason:
             return reason
         return held_by_cpu(

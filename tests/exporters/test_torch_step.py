@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 
 import placement as pl
+from placement.core.machine import Device, Link, Machine
 from placement.exporters import _torch_layout, exporter, write
 from placement.exporters._torch_text import _Literals, literal
 from profiling import backends
@@ -182,6 +184,23 @@ def test_an_op_of_the_cpu_alone_is_refused_elsewhere():
     found = exporter("torch-step")
     assert found.missing(placed(model, 1)) == ""
     assert "for the CPU alone" in found.missing(placed(model, 1, with_gpus()))
+
+
+def test_what_is_missing_is_told_of_the_placement_that_is_written():
+    """An op that its group brings back to the CPU is no reason to refuse."""
+    names, speed = ("cpu:0", "npu:0"), {"flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
+    devices = tuple(Device(n, n.partition(":")[0], **speed) for n in names)
+    links = tuple(Link(a, b, 1e-5, 1e9) for a in names for b in names if a != b)
+    model, found = training("seeing"), exporter("torch-step")
+    whole = placed(model, 0, Machine("other", devices, links))
+    ops = whole.problem.graph.ops
+    group = max(whole.problem.ops_of_unit, key=len)
+    assert len(group) > 2, "an op and two that it moves with"
+    split = {**whole.placement.device_of, ops[group[0]].name: "npu:0"}
+    assert found.missing(replace(whole, placement=replace(whole.placement, device_of=split))) == ""
+    every = dict.fromkeys(split, "npu:0")
+    told = found.missing(replace(whole, placement=replace(whole.placement, device_of=every)))
+    assert "npu:0" in told
 
 
 def test_names_never_become_code(tmp_path):

@@ -168,3 +168,16 @@ def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
     assert "has changed since it was opened" in texts(checked(app.run()))
     other = checked(app.selectbox(key="export-format").set_value("csv").run())
     assert "has changed" not in texts(other), "another format did not fail"
+
+
+def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monkeypatch):
+    app, project = squeezenet
+    asked = []
+    monkeypatch.setattr(exporting, "note", lambda found, made: asked.append(found.name) or "Mind.")
+    app = checked(app.selectbox(key="export-format").set_value("networkx").run())
+    before = len(asked)
+    assert "Mind." in texts(checked(app.run())) and len(asked) == before == 1
+    now = studio.Studio(project, project.settings)
+    now.shelf.add("mine", studio.all_on(now, now.machine.devices[0].name), "hand")
+    checked(app.run())
+    assert len(asked) == 2, "another placement"

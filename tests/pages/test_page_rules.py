@@ -3,23 +3,11 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import pins, projects, rules, ruling, studio
+from pages.ui import pins, rules, ruling, studio
 from pages.ui.canvas import searching
 from placement.rules import REGEX, Rule
 from tests.pages.test_pages import APP
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
-    made.change(machine="null-2")
-    return made
-
-
-def now(project):
-    return studio.Studio(project, project.settings)
+from tests.pages.test_pins import now
 
 
 def devices(project):

@@ -4,21 +4,11 @@ import json
 
 import pytest
 
-from pages.ui import cached, gestures, pins, projects, studio
+from pages.ui import cached, gestures, pins, studio
 from pages.ui.edits import Edit, History
 from placement import pinning
 from placement.core.placement import Placement
 from tests.pages.problems import diamond
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project with a chain of ops of its own, placed on two devices."""
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
-    made.change(machine="null-2")
-    return made
 
 
 def now(project):

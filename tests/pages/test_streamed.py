@@ -3,7 +3,6 @@
 import json
 import shlex
 import time
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -22,14 +21,10 @@ from pages.ui import (
     units,
 )
 from pages.ui.atomic import write_json
+from tests.pages.test_pages import APP, checked, metric, own_home, texts
 
-APP = Path(__file__).parents[2] / "app.py"
+__all__ = ["own_home"]
 SMALL = "onnx-squeezenet"
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
 
 
 def opened(**settings):
@@ -41,29 +36,6 @@ def opened(**settings):
     app.run()
     app.switch_page("pages/run.py").run()
     return checked(app), project
-
-
-def checked(app):
-    assert not app.exception, app.exception[0].message
-    return app
-
-
-def texts(app):
-    """All that is written on the page, as one text without Markdown's escapes."""
-    kinds = (
-        app.markdown,
-        app.caption,
-        app.info,
-        app.warning,
-        app.error,
-        app.success,
-        app.subheader,
-    )
-    return "\n".join(str(e.value) for kind in kinds for e in kind).replace("\\", "")
-
-
-def metric(app, label):
-    return next(m for m in app.metric if m.label == label)
 
 
 def stepwise(now):

@@ -2,21 +2,17 @@
 
 import json
 import time
-from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import jobs, projects, runs, studio, tasks, training, training_charts
 from pages.ui.atomic import write_json
+from tests.pages.test_pages import APP, checked, own_home, texts
 
-APP = Path(__file__).parents[2] / "app.py"
+__all__ = ["own_home"]
 NET, SIZES = "rnnlm:training", {"batch": 1, "length": 2, "depth": 1}
-
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
 
 
 def project_with(**settings):
@@ -30,16 +26,6 @@ def run_page(project):
     app.query_params["project"] = project.id
     app.run()
     return checked(app.switch_page("pages/run.py").run())
-
-
-def checked(app):
-    assert not app.exception, app.exception[0].message
-    return app
-
-
-def texts(app):
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.subheader)
-    return "\n".join(str(e.value) for kind in kinds for e in kind).replace("\\", "")
 
 
 def trained(**changes):
@@ -186,3 +172,17 @@ def test_moves_stand_in_the_curve_where_they_happened():
     assert [line.x0 for line in long.layout.shapes] == [2_500.5]
     assert [a.text for a in long.layout.annotations] == ["move 2"]
     assert next(iter(long.data[0].x)) == 1_001 and long.data[0].y[0] == pytest.approx(100.0)
+
+
+def test_a_step_without_a_loss_is_a_gap_in_its_curve_and_a_step_like_any_other(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(training.st, "plotly_chart", lambda curve, **_: drawn.append(curve))
+    steps = [{"seconds": 0.1, "predicted_s": 0.1, "loss": loss} for loss in (3.0, None, 1.0)]
+    job = SimpleNamespace(id="one", all=lambda event: steps if event == "step" else [])
+    training.live_curves(job)
+    times, losses = (curve.data[0] for curve in drawn)
+    assert tuple(times.x) == tuple(losses.x) == (1, 2, 3)
+    assert tuple(losses.y) == (3.0, None, 1.0)
+    steps[:] = [{**step, "loss": None} for step in steps]
+    training.live_curves(job)
+    assert len(drawn) == 3, "nothing computed a loss, so there is no curve of it"

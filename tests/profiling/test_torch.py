@@ -13,6 +13,7 @@ from placement.loaders._torch_optimisers import optimiser
 from placement.segments import make_schedule
 from profiling import backends
 from profiling.backends._torch_run import use_threads
+from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
 
 OPTIMISERS = {
@@ -20,19 +21,6 @@ OPTIMISERS = {
     "momentum": lambda params: torch.optim.SGD(params, 0.01, momentum=0.9),
     "adam": lambda params: torch.optim.Adam(params, 1e-3),
 }
-
-
-class Classifier(nn.Module):
-    """An image and a token to classes, with an embedding and a normalisation."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)
-        self.words, self.head = nn.Embedding(5, 8), nn.Linear(8, 4)
-
-    def forward(self, image, word):
-        seen = torch.relu(self.norm(self.conv(image))).mean((2, 3))
-        return self.head(seen + self.words(word))
 
 
 def lanes(model):
@@ -76,7 +64,7 @@ def test_inference_in_pieces_is_the_module_to_the_bit():
 def test_three_training_steps(optimizer):
     """Placed like unplaced to the bit; losses and, but for Adam, parameters like plain PyTorch."""
     torch.manual_seed(0)
-    module = Classifier()
+    module = Seeing()
     image, word = torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))
     target = torch.randint(0, 4, (4,))
     plain = copy.deepcopy(module).train()
@@ -120,7 +108,7 @@ def test_another_placement_takes_over_between_steps():
     torch.manual_seed(0)
     example = (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,)))
     model = pl.from_torch(
-        Classifier(),
+        Seeing(),
         example,
         training=True,
         loss=nn.functional.cross_entropy,
@@ -190,7 +178,7 @@ def test_text_is_no_input():
 def test_a_live_run_of_a_training_step_matches_the_unplaced_one():
     torch.manual_seed(0)
     model = pl.from_torch(
-        Classifier(),
+        Seeing(),
         (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))),
         training=True,
         loss=nn.functional.cross_entropy,
@@ -209,7 +197,7 @@ def test_a_live_run_of_a_training_step_matches_the_unplaced_one():
 
 
 def test_token_inputs_stay_within_their_tables():
-    model = pl.from_torch(Classifier(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
+    model = pl.from_torch(Seeing(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
     compiled = backends.usable("torch").compile(model, lanes(model))
     seen = {int(i) for seed in range(20) for i in compiled.feeds(seed, {})["word"]}
     assert seen == set(range(5))
@@ -224,7 +212,7 @@ def test_token_inputs_stay_within_their_tables():
     ],
 )
 def test_inputs_that_do_not_fit(given, said):
-    model = pl.from_torch(Classifier(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
+    model = pl.from_torch(Seeing(), (torch.randn(2, 3, 8, 8), torch.randint(0, 5, (2,))))
     compiled = backends.usable("torch").compile(model, lanes(model))
     with pytest.raises(ValueError, match=said):
         compiled.feeds(0, given)

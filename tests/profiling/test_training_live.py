@@ -14,7 +14,8 @@ from profiling.monitor import Watch
 from profiling.probes import Probes
 from profiling.training import Adjust, train
 from profiling.training_sites import LiveSite, VirtualSite
-from tests.profiling.test_torch import Classifier, lanes
+from tests.exporters.torch_models import Seeing
+from tests.profiling.test_torch import lanes
 
 HASTY = Watch(skip=1, settle=4, window=3, patience=2, pause=6, glance=2, probes=3)
 STEPS = 40
@@ -23,7 +24,7 @@ STEPS = 40
 def model(optimizer):
     torch.manual_seed(0)
     return pl.from_torch(
-        Classifier(),
+        Seeing(),
         (torch.randn(4, 3, 16, 16), torch.randint(0, 5, (4,))),
         training=True,
         loss=nn.functional.cross_entropy,
@@ -92,7 +93,7 @@ def test_the_verb_trains_for_real():
 
 
 def test_what_cannot_be_trained_is_refused():
-    inference = pl.from_torch(Classifier().eval(), (torch.randn(4, 3, 16, 16), torch.tensor([1])))
+    inference = pl.from_torch(Seeing().eval(), (torch.randn(4, 3, 16, 16), torch.tensor([1])))
     problem = pl.make_problem(inference, lanes(inference))
     begun = placer_class("single")().place(problem)
     with pytest.raises(ValueError, match="is for inference"):

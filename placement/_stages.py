@@ -6,21 +6,16 @@ device waits for another within a round. M. Lam, "Software pipelining: an effect
 technique for VLIW machines", PLDI 1988.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement._cut import Cut
 from placement._tasks import Tasks, lower
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.engine.condensed import condense, ready_to_run
 from placement.engine.flat import Flat
-
-if TYPE_CHECKING:
-    from placement.segments import Cut
 
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12

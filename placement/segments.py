@@ -8,10 +8,10 @@ longer.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from placement._cut import Cut
 from placement._stages import fewest_calls
 from placement.core.graph import Ints
 from placement.core.placement import Placement
@@ -28,16 +28,6 @@ MAX_MERGE_SIMULATIONS = 200
 MAX_MERGE_VISITS = 1_000_000
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """Kernels in segments: `segment_of` (K,) and the segments in running order."""
-
-    device_of_kernel: Ints
-    kernels_in_order: Ints
-    segment_of: Ints
-    order: Ints
 
 
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:

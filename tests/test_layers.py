@@ -6,6 +6,7 @@ Rows from bottom to top as in docs/design.md; a module may import from its own r
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,21 @@ def test_imports_point_down(module):
         if name.split(".")[0] in OURS:
             imported = f"{name}.__init__" if name == "placement" else name
             assert row(imported) <= row(module), f"{module} imports {name}, which stands above it"
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not even inside functions: what two of them share stands in a third, below both."""
+    below: dict[str, set[str]] = {}
+    for module in MODULES:
+        names = {n for name in imports(tree_of(module), at_once=False) for n in _ours(name)}
+        below[module] = names - {module}
+    order = list(TopologicalSorter(below).static_order())
+    assert set(order) == set(MODULES)
+
+
+def _ours(name: str) -> list[str]:
+    """The module of ours by that name, or the folder's."""
+    return [m for m in (name, f"{name}.__init__") if m in MODULES]
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("placement") and row(m) < 3])

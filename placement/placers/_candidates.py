@@ -9,7 +9,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.violations import violations
 from placement.engine.evaluator import can_overflow
-from placement.placers._feasible import missing_bytes
+from placement.placers._needs import missing_bytes
 from placement.segments import cut_value_s, cuts_of, make_schedule
 from placement.simulate import step_time_s
 from placement.throughput import seconds_per_sample

@@ -14,7 +14,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._feasible import limit_bytes, peak_bytes, unit_bytes
+from placement.placers._needs import limit_bytes, peak_bytes, unit_bytes
 
 # Shares of the limits that packing keeps for values.
 RESERVES = (0.0, 0.1, 0.25, 0.5)

@@ -18,8 +18,9 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.pbqp import solve_packed
-from placement.placers import _feasible
 from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers._feasible import require_room_for_weights, within_memory
+from placement.placers._needs import limit_bytes, missing_bytes
 from placement.placers._unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
@@ -52,7 +53,7 @@ class CeftPbqp(Placer):
                 raise ValueError(f"{name} is {getattr(self, name)}; use a larger number.")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        _feasible.require_room_for_weights(problem)
+        require_room_for_weights(problem)
         net = unit_net(problem)
         num_kernels = max(1, len(problem.kernels.ops))
         limit = min(self.max_variants, max(2, _MAX_VISITS // num_kernels))
@@ -65,9 +66,9 @@ class CeftPbqp(Placer):
                 break
         for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
             placement = problem.placement_of(devices)
-            if not _feasible.missing_bytes(problem, placement).any():
+            if not missing_bytes(problem, placement).any():
                 return placement
-        return _feasible.within_memory(problem, lambda share: self._small(problem, net, share))
+        return within_memory(problem, lambda share: self._small(problem, net, share))
 
     def _variants(self, problem: Problem, net: UnitNet, limit: int) -> Iterator[tuple[int, ...]]:
         """Device of every unit by one variant after another, the most promising first."""
@@ -110,7 +111,7 @@ class CeftPbqp(Placer):
 
         After 20 rounds it may still be; the caller checks.
         """
-        limits = share * _feasible.limit_bytes(problem)
+        limits = share * limit_bytes(problem)
         weights = problem.kernels.arrays.param_bytes
         unit_bytes = np.bincount(problem.unit_of_kernel, weights, problem.num_units)
         finite = net.node_s[np.isfinite(net.node_s)]

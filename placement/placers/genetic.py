@@ -22,7 +22,7 @@ from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._candidates import best_of, names_of, starts
 from placement.placers._chain import start_of
 from placement.placers._coarsen import levels
-from placement.placers._feasible import limit_bytes
+from placement.placers._needs import limit_bytes
 
 # Simulations that a search may spend when nobody limits it, by visits of kernels and tensors.
 DEFAULT_VISITS = 60_000_000

@@ -64,8 +64,10 @@ class Program(ABC):
         return None
 
     def feed(self, number: int) -> None:
-        """Take the inputs of this number for the steps to come; for programs of `open_ring`."""
-        raise NotImplementedError
+        """Take the inputs of this number for the steps to come; only those of `open_ring` have
+        others than number 0, which every program begins with.
+        """
+        assert number == 0, f"this program has one set of inputs, number {number} was asked for"
 
     def advance(self) -> None:  # noqa: B027
         """Let the next step start from the state that the last one made; nothing without state."""

@@ -124,7 +124,7 @@ def test_what_moved_is_told_in_plain_words():
     assert "2 ops changed device, with 3 MiB of weights and optimiser state" in said
     assert "Before step 91 a change was seen, but nothing moved: cpu:1 is 1.5 times" in said
     shown = {m.label: (m.value, m.delta) for m in app.metric}
-    assert shown["Measured step time"] == ("30 ms", "20 ms to 50 ms")
+    assert shown["Measured step time"] == ("30 ms", "p5 20 ms, p95 50 ms")
     assert shown["Loss"] == ("4.2", "6.9 at the start")
     assert shown["Moves"] == ("1", "310 ms between steps")
     moved = app.dataframe[0].value

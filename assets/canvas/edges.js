@@ -167,10 +167,12 @@ function drawHeaders(ctx, canvas) {
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
     ctx.fillStyle = theme.text;
-    const bar = 44;
-    const text = titled(ctx, canvas, box.label, box.x + box.w - left - 56 - bar, 12.5, 24);
+    // A narrow box seen from afar has room for its title alone.
+    const bar = scale < SUB_SCALE && box.w < 200 ? 0 : 44;
+    const text = titled(ctx, canvas, box.label, box.x + box.w - left - (bar ? 56 : 36) - bar, 12.5, 24);
     ctx.fillText(text, left + 28, middle);
-    drawMix(ctx, canvas, model.mixOfBox(box.id), box.x + box.w - bar - 12, middle - 4, bar, 8);
+    const right = box.x + box.w - 12;
+    if (bar) drawMix(ctx, canvas, model.mixOfBox(box.id), right - bar, middle - 4, bar, 8);
   }
 }
 

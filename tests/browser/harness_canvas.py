@@ -176,5 +176,6 @@ def cancelled() -> None:
 
 
 canvas.mount_library(cancelled)
-page = st.navigation([st.Page(main, title="Main", default=True), st.Page(other, title="Other")])
+pages = [st.Page(main, title="Main", default=True), st.Page(other, title="Other")]
+page = st.navigation(pages, position="top")
 page.run()

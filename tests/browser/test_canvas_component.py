@@ -288,7 +288,7 @@ def test_theme_and_size_may_change(opened):
 def test_the_first_sight_follows_the_size_until_somebody_moves(opened):
     canvas = opened()
     before = canvas.probe()
-    canvas.page.set_viewport_size({"width": 1160, "height": 860})
+    canvas.page.set_viewport_size({"width": 900, "height": 860})
     after = canvas.wait(
         f"p.stage.width < {before['stage']['width']} - 80 && p.scale < {before['scale']}"
     )

@@ -87,11 +87,23 @@ def test_two_live_runs_queue(new_page):
     expect(waiting).to_have_count(0)
 
 
+# Streamlit's own list of the files in pages/ must not show, not even for a moment.
+WATCH = """
+globalThis.listed = [];
+new MutationObserver(() => {
+  const list = document.querySelector('[data-testid="stSidebarNav"]');
+  if (list) listed.push(list.innerText);
+}).observe(document, { childList: true, subtree: true });
+"""
+
+
 def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chromium):
     url = restartable.start()
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.add_init_script(WATCH)
     page.goto(f"{url}/place")
     start = drawn(page)["counts"]
+    assert page.evaluate("listed") == []
     project = project_of(page)
     select(page, 0)
     page.keyboard.press("2")

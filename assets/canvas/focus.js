@@ -10,6 +10,18 @@ Object.assign(Canvas.prototype, {
     this.chrome.say(spoken(model, i));
   },
 
+  // The node in the ring has become a frame, or went into a closed block: the ring goes along.
+  ringAfterView() {
+    const { model, toggled } = this;
+    if (!this.ringShown || !toggled || model.index.has(this.ring)) return;
+    const inside = model.inside.get(toggled) ?? [];
+    const next = model.index.get(toggled) ?? inside.toSorted((a, b) => above(model, a, b))[0];
+    if (next === undefined) return;
+    this.ring = model.nodes[next].id;
+    const what = model.boxIndex.has(toggled) ? "Opened" : "Closed";
+    this.chrome.say(`${what}; ${spoken(model, next)}`);
+  },
+
   // Space: select what is in the ring, or add it to the selection and take it away.
   chooseRing(add) {
     const { model } = this;
@@ -34,6 +46,11 @@ Object.assign(Canvas.prototype, {
     }
   },
 });
+
+// Top first, and of two at one height the left one.
+function above(model, a, b) {
+  return model.nodes[a].y - model.nodes[b].y || model.nodes[a].x - model.nodes[b].x;
+}
 
 // A node in words: what it is, where it is placed, its states, and where the arrow keys lead.
 function spoken(model, i) {

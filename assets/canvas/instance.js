@@ -99,6 +99,7 @@ class Canvas {
     else if (isNew) this.swapNodes();
     if (isNew) this.placeCamera(before, sameGraph);
     if (isNew || data.ack >= this.expected) this.viewCame();
+    if (isNew) this.ringAfterView();
     this.lookIfAsked(isNew);
     this.finder.show(data.search);
     this.chrome.showNote(model.nodes.length ? "" : data.empty || "This graph has no ops.");

@@ -7,6 +7,8 @@ const TITLE_PX = 9;
 const LEAST_TITLE_PX = 7.5;
 // Below this one the second line could not be read, and the title has the card to itself.
 const SUB_SCALE = 0.58;
+// The half height of the critical path's sign, of its node's lesser side.
+const MARK_SHARE = 0.25;
 const fittedTexts = new Map();
 
 // A title's size in the drawing: seen from afar it grows, as far as its card has room. In steps of
@@ -225,7 +227,8 @@ function drawStates(ctx, canvas, i, x, y, radius) {
     ctx.setLineDash([]);
   }
   if (model.marks[i] > "0") {
-    const size = Math.max(6, 4 / canvas.scale);
+    // From afar no larger than a small part of its node, or marks would hide what they are on.
+    const size = Math.min(Math.max(6, 4 / canvas.scale), MARK_SHARE * Math.min(node.w, node.h));
     ctx.beginPath();
     ctx.moveTo(x, y - size);
     ctx.lineTo(x + size, y);

@@ -218,6 +218,14 @@ def keep(name: str, value: Any) -> None:
     st.session_state["kept"] = {**st.session_state.get("kept", {}), name: value}
 
 
+def have_changed(name: str, value: Any) -> bool:
+    """Whether something of this project is not what it was when this was last asked."""
+    key = own(f"last-{name}")
+    before = kept(key, value)
+    keep(key, value)
+    return bool(before != value)
+
+
 def run_shown() -> str:
     """Id of the run whose results are on the screen; empty for the newest."""
     return str(st.session_state.get("run_shown", ""))

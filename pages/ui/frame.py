@@ -71,6 +71,10 @@ def _account(now: Studio) -> None:
         ops = len(now.model.graph.ops)
         st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops} ops)")
         st.markdown(f"Machine: {words.plain(machine.name)}, {_devices(len(machine.devices))}")
+        of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
+        if choices.have_changed(of, now.costs):
+            # What the page says below is still of the times before.
+            st.rerun()
         st.markdown(f"Times: {now.costs}", help=words.ESTIMATE if now.is_estimate else None)
         if machine.emulated:
             st.markdown("**Emulated machine**", help=words.EMULATED)

@@ -180,6 +180,15 @@ def test_keyboard_alone_walks_opens_selects_and_assigns(opened):
     assert canvas.held()["devices"].count(1) == 36 + block["ops"]
     page.keyboard.press("Enter")
     canvas.wait(f"p.boxes.some((b) => b.id === '{ring}')")
+    opened_block = canvas.probe()
+    box = next(b for b in opened_block["boxes"] if b["id"] == ring)
+    inner = next(n for n in opened_block["nodes"] if n["id"] == opened_block["ring"])
+    assert box["x"] < inner["x"] < box["x"] + box["w"] and opened_block["said"].startswith(
+        "Opened;"
+    )
+    page.keyboard.press("Backspace")
+    canvas.wait(f"p.nodes.some((n) => n.id === '{ring}')")
+    assert canvas.probe()["ring"] == ring and canvas.probe()["said"].startswith("Closed; Closed")
     page.keyboard.press("Escape")
     assert canvas.held()["selection"] == []
     assert canvas.page.locator(".live").inner_text() == "Nothing selected"

@@ -54,9 +54,9 @@ def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str)
         )
     if runs.is_imported(job):
         st.info(IMPORTED, icon=":material/input:")
-    changed = what_changed(now, job)
+    changed = not_of_screen(now, job)
     if changed:
-        st.warning(changed)
+        st.warning(words.plain(changed))
 
 
 def what_changed(now: Studio, job: jobs.Job) -> str:
@@ -71,6 +71,15 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
         changed = "edited" if current[name].by_hand else "made anew by its method"
         return f"The placement was {changed} after this run; run again to measure the new one."
     return ""
+
+
+def not_of_screen(now: Studio, job: jobs.Job) -> str:
+    """Why a run does not belong to the placement on the screen; empty where it does."""
+    name = str(job.about.get("placement"))
+    changed = what_changed(now, job)
+    if not changed and name != now.named.name:
+        return f"This run is of the placement {name}; on the screen is {now.named.name}."
+    return changed
 
 
 def verb(result: Mapping[str, Any]) -> str:

@@ -93,8 +93,9 @@ def controls(now: Studio) -> None:
     )
     if reason:
         st.info(words.plain(reason))
-    elif now.is_estimate and now.can_measure:
-        st.caption("Not measured on this machine yet: the run measures the model first.")
+    else:
+        first = " The run measures the model first." * (now.is_estimate and now.can_measure)
+        st.caption(f"To run: the placement **{words.plain(now.named.name)}**.{first}")
     working.show(now, "run", live_chart)
     path = now.shelf.path(now.named.name)
     argv = commands.run(now.project, path, int(num_steps), int(num_warmup), int(number), depth)

@@ -170,7 +170,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     )
     if measured:
         error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
-        if _is_of_another(now, run):
+        if results.not_of_screen(now, run.job):
             cells[2].metric(
                 "Predicted for that run",
                 units.seconds(run.result["predicted_s"]),
@@ -213,18 +213,9 @@ def _pick_run(key: str, drawn: str) -> None:
     redraw.only("timeline", "analysis")
 
 
-def _is_of_another(now: Studio, run: Measured) -> str:
-    """Why the run and the prediction on the screen do not belong together; empty where they do."""
-    name = str(run.job.about.get("placement"))
-    changed = results.what_changed(now, run.job)
-    if not changed and name != now.named.name:
-        return f"The run is of the placement {name}, the prediction of {now.named.name}."
-    return changed
-
-
 def _warn(now: Studio, run: Measured) -> None:
     """What to know before comparing the two."""
-    changed = _is_of_another(now, run)
+    changed = results.not_of_screen(now, run.job)
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
     if not run.streams and results.scatter(run.result["step_s"]):

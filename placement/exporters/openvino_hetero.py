@@ -15,6 +15,7 @@ from typing import Any
 from placement.core.machine import Device
 from placement.exporters._export import Export
 from placement.exporters._files import bundle
+from placement.exporters._together import said_together
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run_openvino.py"
 MODEL, AFFINITIES = "model.onnx", "affinities.json"
@@ -34,6 +35,11 @@ class OpenVinoHetero:
         from placement.exporters._onnx_save import not_onnx
 
         return not_onnx(export.model)
+
+    def note(self, export: Export) -> str:
+        names = device_names(export.problem.machine.devices)
+        used = dict.fromkeys(export.placement.device_of.values())
+        return said_together({device: names[device] for device in used}, "OpenVINO")
 
     def export(self, export: Export, path: Path) -> None:
         from placement.exporters._onnx_save import proto_of, save

@@ -15,6 +15,7 @@ from typing import Any
 from placement.core.machine import Device, Machine
 from placement.exporters._export import Export
 from placement.exporters._files import bundle
+from placement.exporters._together import said_together
 
 OPTION, KEY = "session.layer_assignment_settings", "layer_ann"
 MODEL, SETTINGS = "model.onnx", "layers.json"
@@ -39,6 +40,10 @@ class OrtLayers:
         from placement.exporters._onnx_save import not_onnx
 
         return not_onnx(export.model) or _crowded(_used(export))
+
+    def note(self, export: Export) -> str:
+        provider_of = {device.name: _provider(device) for device in _used(export)}
+        return said_together(provider_of, "a session of ONNX Runtime")
 
     def export(self, export: Export, path: Path) -> None:
         from placement.exporters._onnx_save import proto_of, save

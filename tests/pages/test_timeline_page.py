@@ -80,7 +80,7 @@ def test_a_run_of_another_placement_is_told_apart():
     finished_run(project)
     now = studio.Studio(project, project.settings)
     name = now.shelf.add("other", now.placement, "hand", {})
-    assert f"of the placement heft, the prediction of {name}." in texts(checked(app.run()))
+    assert f"of the placement heft; on the screen is {name}." in texts(checked(app.run()))
 
 
 def test_runs_of_other_models_are_not_offered():

@@ -38,8 +38,8 @@ class OpenVinoHetero:
 
     def note(self, export: Export) -> str:
         names = device_names(export.problem.machine.devices)
-        used = dict.fromkeys(export.placement.device_of.values())
-        return said_together({device: names[device] for device in used}, "OpenVINO")
+        used = set(export.placement.device_of.values())
+        return said_together({d: name for d, name in names.items() if d in used}, "OpenVINO")
 
     def export(self, export: Export, path: Path) -> None:
         from placement.exporters._onnx_save import proto_of, save

@@ -51,9 +51,9 @@ def test_every_op_carries_the_word_of_its_device(squeezenet, tmp_path):
 )
 def test_what_the_runtime_does_not_tell_apart_is_said(squeezenet, name, word):
     assert f"cpu:0 and cpu:1 are one device, {word}" in note(exporter(name), squeezenet)
-    one = dataclasses.replace(squeezenet, placement=dealt(squeezenet.model.graph, 1, ("cpu:0",)))
+    one = dataclasses.replace(squeezenet, placement=dealt(squeezenet.model.graph, 0))
     assert note(exporter(name), one) == ""
-    both = on_machine(squeezenet, load_machine("laptop-gpu"), ("cpu:0", "gpu:0"))
+    both = on_machine(squeezenet, load_machine("laptop-gpu"), ("cpu:0", "cuda:0"))
     assert note(exporter(name), both) == ""
 
 

@@ -3,7 +3,7 @@
 Whoever imports one trusts nobody: names come from a short list of patterns, sizes are checked
 before anything is unpacked, and every JSON file is read into its value and written anew, so that
 nothing lands in a project that the studio could not have written itself. Removed placements stay
-behind, and so do what-if answers. Finished runs travel, and are marked as made elsewhere.
+behind. Finished runs and what-if answers travel; the runs are marked as made elsewhere.
 """
 
 import io
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages.ui import imported, imported_runs, jobs, projects, records, runs, units
+from pages.ui import imported, imported_answers, imported_runs, jobs, projects, records, runs, units
 from pages.ui.atomic import parse_json, read_json, write_bytes, write_json, write_text
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
@@ -32,9 +32,9 @@ LONGEST_REASON = 200
 MOST_JSON_BYTES = 64 * 2**20
 MOST_MODEL_BYTES = 2**30
 MOST_BYTES = MOST_MODEL_BYTES + 4 * MOST_JSON_BYTES
-_STAYING = "What-if answers stay behind."
 _NAME = r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}"
-_SHELF = r"placements/[0-9a-f]{8,64}-[0-9a-f]{8}"
+_KEY = r"[0-9a-f]{8,64}-[0-9a-f]{8}"
+_SHELF, _ANSWERS = rf"placements/{_KEY}", rf"{imported_answers.FOLDER}/{_KEY}"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ PARTS = (
     Part(re.compile(rf"{_SHELF}/pins\.json"), imported.pins),
     Part(re.compile(rf"{_SHELF}/{_NAME}\.json"), imported.placement),
     Part(re.compile(rf"{_SHELF}/{_NAME}\.history"), imported.history),
+    Part(re.compile(rf"{_ANSWERS}/index\.json"), imported_answers.index),
+    Part(re.compile(rf"{_ANSWERS}/{_NAME}\.json"), imported.placement),
     Part(re.compile(rf"machines/{_NAME}\.json"), imported.machine),
     Part(re.compile(r"rules\.json"), imported.rules),
 )
@@ -79,19 +81,23 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     """What the project's file would hold, in a sentence or two."""
     names = _parts(project)
     num_machines = sum(name.startswith("machines/") for name in names)
-    num_placements = sum(
-        len(read_json(project.folder / name, {}).get("items", ()))
-        for name in names
-        if name.endswith("/index.json")
-    )
+    num_placements = _num_listed(project, names, "placements")
+    num_answers = _num_listed(project, names, imported_answers.FOLDER)
     num_rules = len(read_json(project.folder / "rules.json", ()))
     whose = "its" if num_placements == 1 else "their"
     said = [f"{_counted(num_placements, 'placement')} with {whose} history"]
     said += [_counted(num_machines, "machine file")] if num_machines else []
     said += [_counted(num_rules, "rule")] if num_rules else []
+    said += [_counted(num_answers, "what-if answer")] if num_answers else []
     num_runs = len(_runs(project))
     said += [_counted(num_runs, "finished run")] if num_runs else []
-    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}. {_STAYING}"
+    return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}."
+
+
+def _num_listed(project: Project, names: Iterable[str], folder: str) -> int:
+    """How many placements the lists in a folder of the project name."""
+    lists = (n for n in names if n.startswith(f"{folder}/") and n.endswith("/index.json"))
+    return sum(len(read_json(project.folder / name, {}).get("items", ())) for name in lists)
 
 
 def _counted(number: int, what: str) -> str:
@@ -131,7 +137,8 @@ def pack(project: Project, *, with_model: bool = True) -> bytes:
 def _parts(project: Project) -> list[str]:
     """Names of the project's files that go into its file, in order."""
     paths = sorted(p for p in project.folder.rglob("*") if p.is_file() and not p.is_symlink())
-    names = [p.relative_to(project.folder).as_posix() for p in paths if not _is_removed(p)]
+    left = [p for p in paths if not _is_removed(p) and not _is_stray(p, project)]
+    names = [p.relative_to(project.folder).as_posix() for p in left]
     return [name for name in names if any(part.pattern.fullmatch(name) for part in PARTS)]
 
 
@@ -143,10 +150,19 @@ def _runs(project: Project) -> list[jobs.Job]:
 
 def _is_removed(path: Path) -> bool:
     """Whether it is of a placement that its shelf does not list; it may wait to be brought back."""
-    if path.parents[1].name != "placements" or path.name in imported.LISTS:
+    shelves = ("placements", imported_answers.FOLDER)
+    if path.parents[1].name not in shelves or path.name in imported.LISTS:
         return False
     listed = read_json(path.parent / "index.json", {}).get("items", ())
     return path.with_suffix(".json").name not in {item["file"] for item in listed}
+
+
+def _is_stray(path: Path, project: Project) -> bool:
+    """Whether it is a what-if answer for a model of which no placement is left to compare with."""
+    if path.parents[1].name != imported_answers.FOLDER:
+        return False
+    listed = read_json(project.folder / "placements" / path.parent.name / "index.json", {})
+    return not listed.get("items")
 
 
 # Opens a model by its path and its open dimensions; a ValueError where that cannot be done.
@@ -197,7 +213,9 @@ def _write(archive: Archive, draft: Project) -> None:
         elif name.startswith(f"{MODEL}/"):
             raise ValueError(f"it holds {name!r}, which is not the model of the project.")
     known = imported.known_machines(draft.folder)
-    imported.check_shelves(draft.folder / "placements", known)
+    for shelves in ("placements", imported_answers.FOLDER):
+        imported.check_shelves(draft.folder / shelves, known)
+    imported_answers.check(draft.folder)
     for name in names:
         if _RUN.pattern.fullmatch(name):
             _write_run(draft, name, _checked(_RUN, name, _json(archive, name)), known)

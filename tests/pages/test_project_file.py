@@ -10,12 +10,13 @@ import zipfile
 
 import pytest
 
-from pages.ui import imported, project_file, projects
+from pages.ui import asking, imported, project_file, projects, trials
 from pages.ui.atomic import read_json, write_json
 from pages.ui.edits import MAX_STEPS, Edit, History
 from pages.ui.project_file import NOTE, pack, unpack
 from pages.ui.shelf import HAND, Shelf, machine_key
 from pages.ui.unzip import Archive, Kind
+from placement.what_if import Conditions
 from tests.pages.problems import MACHINE, diamond, everywhere
 
 SHELF = f"placements/{diamond().graph.fingerprint}-00000000"
@@ -82,19 +83,82 @@ def test_rules_come_along_but_forms_owners_and_jobs_stay_behind():
     assert dict(shelf_of(twin).items[0].facts) == TOLD
 
 
-def test_removed_placements_and_what_if_answers_stay_behind():
+def test_removed_placements_stay_behind():
     project = worked_on()
     shelf = shelf_of(project)
     shelf.remove("manual")
     assert (shelf.folder / "manual.json").exists()
-    write_json(project.folder / "what_if" / "x" / "index.json", {})
     archive = zipfile.ZipFile(io.BytesIO(pack(project)))
     inside = [n for n in archive.namelist() if n.startswith("placements/")]
     assert inside == [f"{own_shelf()}/{n}.json" for n in ("heft", "index", "pins")]
     assert b"manual" not in archive.read(f"{own_shelf()}/index.json")
-    assert not any(n.startswith("what_if") for n in archive.namelist())
     said = project_file.contents(project)
-    assert "1 placement with its" in said and "What-if answers stay behind" in said
+    assert "1 placement with its" in said
+
+
+def test_what_if_answers_without_placements_beside_them_stay_behind():
+    project, shelf = asked()
+    for name in [item.name for item in shelf_of(project).items]:
+        shelf_of(project).remove(name)
+    twin = unpack(pack(project), any_model)
+    assert not (twin.folder / "what_if").exists() and shelf.items
+
+
+ANSWER = {
+    **TOLD,
+    "objective": "latency",
+    "unchanged_value": 2.0,
+    "what_if": Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None}).to_json(),
+}
+
+
+def asked(**changes):
+    """A project with one what-if answer."""
+    project = worked_on()
+    shelf = trials.what_if_shelf(project.folder, shelf_of(project).folder.name)
+    facts = {**ANSWER, **UNSEEN, **changes}
+    shelf.add("heft what-if 1", everywhere(diamond(), b="cpu:1"), "heft", facts)
+    return project, shelf
+
+
+def test_what_if_answers_come_along_with_their_sliders():
+    project, old = asked()
+    assert "2 rules, 1 what-if answer, the model" in project_file.contents(project)
+    twin = unpack(pack(project), any_model)
+    (answer,) = trials.what_if_shelf(twin.folder, old.folder.name).items
+    assert answer.name == "heft what-if 1" and dict(answer.facts) == ANSWER
+    assert asking.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
+    new = trials.what_if_shelf(twin.folder, old.folder.name)
+    assert new.read(answer.name) == old.read(answer.name)
+    assert asking._cells(answer)["Here"] == "2 s"
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({"what_if": {"speed": {"cpu:1": -1.0}}}, "use more than zero"),
+        ({"what_if": {"speed": {"\n<b>": 2.0}}}, "not a text of"),
+        ({"what_if": {"speed": {f"d{i}": 2.0 for i in range(2_000)}}}, "too many devices"),
+        ({"what_if": 7}, "conditions are not understood"),
+        ({"unchanged_value": "soon"}, "not a number"),
+        ({"objective": "glory"}, "goal 'glory'"),
+        ({"value": None}, "does not tell its value"),
+    ],
+)
+def test_what_if_answers_that_are_none_are_refused(changes, said):
+    project, _ = asked(**changes)
+    with pytest.raises(ValueError, match=said):
+        unpack(pack(project), any_model)
+
+
+def test_a_what_if_answer_about_other_ops_is_refused():
+    project, shelf = asked()
+    path = shelf.path("heft what-if 1")
+    stored = read_json(path)
+    stored["device_of"]["intruder"] = "cpu:0"
+    write_json(path, stored)
+    with pytest.raises(ValueError, match="names unknown ops"):
+        unpack(pack(project), any_model)
 
 
 def test_the_model_can_stay_behind_and_the_account_says_so():

@@ -28,6 +28,8 @@ HEAD = '''"""The segments of a placed model, one function each; step.py runs the
 Each takes and fills the list of values that segments share.
 """
 
+import math
+
 import torch
 from torch import Tensor
 '''

@@ -5,6 +5,7 @@ step costs as much as the update. Same arithmetic as `torch.optim.SGD` and `torc
 without weight decay.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,12 +44,17 @@ def update_adam(
     *,
     out: tuple[Tensor | None, ...] = (None, None, None, None),
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Kingma and Ba, "Adam: A method for stochastic optimization", ICLR 2015."""
+    """Kingma and Ba, "Adam: A method for stochastic optimization", ICLR 2015.
+
+    1 - beta^step by `expm1`, since the number of steps is kept in single precision: there the plain
+    form loses five of its seven digits in the first steps, and PyTorch has these in double.
+    """
     step = torch.add(step, 1, out=out[3])
     mean = torch.lerp(mean, grad, 1.0 - betas[0], out=out[1])
     square = torch.mul(square, betas[1], out=out[2]).addcmul_(grad, grad, value=1.0 - betas[1])
-    size = lr / (1.0 - betas[0] ** step)
-    below = square.sqrt().div_((1.0 - betas[1] ** step).sqrt()).add_(eps)
+    size = lr / -torch.expm1(step * math.log(betas[0]))
+    unbiased = -torch.expm1(step * math.log(betas[1]))
+    below = square.sqrt().div_(unbiased.sqrt()).add_(eps)
     change = torch.div(mean, below, out=below).mul_(size)
     return torch.sub(param, change, out=out[0]), mean, square, step
 

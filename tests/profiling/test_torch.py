@@ -150,6 +150,21 @@ def test_adam_is_that_of_the_framework(scale):
         assert torch.allclose(ours, param.detach(), rtol=1e-6, atol=1e-8)
 
 
+def test_first_steps_of_adam_are_as_long_as_those_of_the_framework():
+    """Its corrections for few steps are exact, though steps are counted in single precision."""
+    start = torch.linspace(-1.0, 1.0, 50, dtype=torch.float64)
+    param = nn.Parameter(start.clone())
+    plain = torch.optim.Adam([param], 1e-3, foreach=False)
+    settings = optimiser("adam")
+    ours, state = start, list(settings.state_of(start).values())
+    for _ in range(3):
+        before = ours
+        param.grad = torch.cos(before)
+        plain.step()
+        ours, *state = settings.function(ours, param.grad, *state, *settings.settings)
+        assert torch.allclose(ours - start, param.detach() - start, rtol=1e-6, atol=0.0)
+
+
 def test_each_lane_computes_with_its_own_threads():
     """A thread's number must not be taken from the lane that started last."""
     seen, ready = {}, threading.Barrier(2)

@@ -5,18 +5,25 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, keeping, runs, spans, units, words
+from pages.ui import (
+    baselines,
+    charts,
+    doubts,
+    gantt,
+    gantt_component,
+    jobs,
+    runs,
+    spans,
+    units,
+    words,
+)
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 from placement.core.timeline import Span, timeline_from_json
 from placement.critical import critical_path
-from placement.mend import mended
 
 MOST_ROWS = 200
-# Steps further apart than this come from work of others on the computer, not from the placement.
-SCATTERED = 1.5
-IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
 
 
@@ -26,9 +33,9 @@ def show(now: Studio, job: jobs.Job) -> None:
     assert result is not None
     about = job.about
     steps = f"{len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
-    badges(now, job, result, steps)
+    doubts.badges(now, job, result, steps)
     _numbers(result)
-    _baselines(result)
+    baselines.show(result)
     graph, of = runs.sources(now, job)
     _timelines(result, job.id, graph, of)
     path, checks = st.columns(2)
@@ -38,60 +45,11 @@ def show(now: Studio, job: jobs.Job) -> None:
         devices(result)
 
 
-def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str) -> None:
-    """What was run, and what to know before believing the numbers."""
-    about = job.about
-    st.caption(
-        words.plain(
-            f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
-            f" {how_long}"
-        )
-    )
-    if result.get("emulated"):
-        st.info(
-            "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
-            icon=":material/theater_comedy:",
-        )
-    if runs.is_imported(job):
-        st.info(IMPORTED, icon=":material/input:")
-    changed = not_of_screen(now, job)
-    if changed:
-        st.warning(words.plain(changed))
-
-
-def what_changed(now: Studio, job: jobs.Job) -> str:
-    """What is no longer as it was when the run was made, as a sentence; empty for nothing."""
-    if not runs.is_of_this(now, job):
-        return "This run was of another model or machine than the one now open."
-    current = {i.name: i for i in now.shelf.items}
-    name = str(job.about.get("placement"))
-    if name not in current:
-        return "The placement of this run has been deleted or renamed since."
-    if keeping.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
-        changed = "edited" if current[name].by_hand else "made anew by its method"
-        return f"The placement was {changed} after this run; run again to measure the new one."
-    return ""
-
-
-def not_of_screen(now: Studio, job: jobs.Job) -> str:
-    """Why a run does not belong to the placement on the screen; empty where it does."""
-    name = str(job.about.get("placement"))
-    changed = what_changed(now, job)
-    if not changed and name != now.named.name:
-        return f"This run is of the placement {name}; on the screen is {now.named.name}."
-    return changed
-
-
-def verb(result: Mapping[str, Any]) -> str:
-    """How the figures of a run came about: nothing is measured on a virtual clock."""
-    return "Emulated" if result.get("emulated") else "Measured"
-
-
 def step_time(cell: Any, result: Mapping[str, Any]) -> None:
     """How long the steps of a run took, as one metric."""
     step = result["step_s"]
     cell.metric(
-        f"{verb(result)} step time",
+        f"{doubts.verb(result)} step time",
         units.seconds(step["median"]),
         f"p5 {units.seconds(step['p5'])}, p95 {units.seconds(step['p95'])}",
         delta_color="off",
@@ -105,10 +63,11 @@ def _numbers(result: Mapping[str, Any]) -> None:
     step = result["step_s"]
     cells = st.columns(4)
     step_time(cells[0], result)
+    error = units.percent(result["error"] or 0.0, signed=True)
     cells[1].metric(
         "Predicted",
         units.seconds(result["predicted_s"]),
-        f"{units.percent(result['error'] or 0.0, signed=True)} against {verb(result).lower()}",
+        f"{error} against {doubts.verb(result).lower()}",
         delta_color="off",
         delta_arrow="off",
     )
@@ -116,20 +75,9 @@ def _numbers(result: Mapping[str, Any]) -> None:
     cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
     if result["outputs_match"] is False:
         st.error(DIFFER)
-    scattered = scatter(step)
+    scattered = doubts.scatter(step)
     if scattered:
         st.warning(scattered)
-
-
-def scatter(step_s: Mapping[str, float]) -> str:
-    """A warning where steps differ so much that their median says little; else empty."""
-    if not 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]:
-        return ""
-    return (
-        f"The steps took between {units.seconds(step_s['p5'])} and {units.seconds(step_s['p95'])}:"
-        " something else kept this computer busy meanwhile. Trust none of these times, nor what"
-        " they say of the prediction and of single devices; run again when it is quiet."
-    )
 
 
 def outputs(cell: Any, result: Mapping[str, Any], more: str) -> None:
@@ -153,54 +101,6 @@ def difference(result: Mapping[str, Any]) -> str:
     return "" if largest is None else f"largest difference {largest:.2g}"
 
 
-def _baselines(result: Mapping[str, Any]) -> None:
-    """This run beside each device alone, and the plain word on which is fastest."""
-    median = result["step_s"]["median"]
-    rows = [("this placement", median)]
-    rows += [(f"{d} alone", s) for d, s in result["baseline_s"].items() if s is not None]
-    if result.get("all_cores_s") is not None:
-        rows.append(("whole CPU, all cores", result["all_cores_s"]))
-    st.subheader("Against one device alone")
-    st.plotly_chart(
-        charts.bars_s([r[0] for r in rows], [r[1] for r in rows]),
-        key="baselines",
-        config=charts.CONFIG,
-    )
-    st.markdown(verdict(result))
-    name_misfits(result)
-
-
-def name_misfits(result: Mapping[str, Any]) -> None:
-    """Say which devices cannot hold the whole model."""
-    missing = [d for d, s in result["baseline_s"].items() if s is None]
-    if missing:
-        st.caption(words.plain(f"Does not fit alone on: {', '.join(missing)}"))
-
-
-def verdict(result: Mapping[str, Any]) -> str:
-    """Whether the placement paid, in a sentence or two."""
-    median = result["step_s"]["median"]
-    alone = {d: s for d, s in result["baseline_s"].items() if s is not None}
-    said = []
-    if alone:
-        best = min(alone, key=lambda d: (alone[d], d))
-        gain = 1 - median / alone[best]
-        how = f"{units.percent(abs(gain))} {'faster' if gain >= 0 else 'slower'} than"
-        if abs(gain) < 0.005:
-            how = "as fast as"
-        said.append(f"This placement is {how} the best device alone ({words.plain(best)}).")
-    whole = result.get("all_cores_s")
-    if whole is not None and whole < median:
-        still = "faster still" if alone and median < min(alone.values()) else "faster"
-        said.append(
-            f"**One device with all cores is {still}: {units.seconds(whole)}**"
-            f" against {units.seconds(median)}."
-        )
-    elif whole is not None:
-        said.append(f"One device with all cores is slower ({units.seconds(whole)}).")
-    return " ".join(said)
-
-
 def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: spans.OpsOf) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
     measured = timeline_from_json(result["timeline"])
@@ -219,13 +119,13 @@ def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: s
         ),
         gantt.panel(
             "measured",
-            f"{verb(result)}, the step of median length",
+            f"{doubts.verb(result)}, the step of median length",
             units.seconds(measured.step_s),
             measured,
             colours,
             path=critical_path(measured),
             against=predicted,
-            verb=verb(result),
+            verb=doubts.verb(result),
             of=of,
             graph=graph,
         ),

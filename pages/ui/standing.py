@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pages.ui import cached, jobs, results, runs, studio, tasks
+from pages.ui import cached, doubts, jobs, runs, studio, tasks
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
@@ -139,7 +139,7 @@ def measured_of(
     result = job.result
     seconds = _measured_s(result)
     error = value_s / seconds - 1.0 if own and seconds else result.get("error")
-    scattered = not tasks.is_stream(result) and bool(results.scatter(result["step_s"]))
+    scattered = not tasks.is_stream(result) and bool(doubts.scatter(result["step_s"]))
     return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
 
 

@@ -5,7 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, gantt, gantt_component, jobs, results, runs, spans, units, words
+from pages.ui import (
+    baselines,
+    charts,
+    doubts,
+    gantt,
+    gantt_component,
+    jobs,
+    results,
+    runs,
+    spans,
+    units,
+    words,
+)
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 from placement.core.timeline import timeline_from_json
@@ -19,7 +31,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     """Everything a throughput run said, the most asked first."""
     result = job.result
     assert result is not None
-    results.badges(now, job, result, _how_long(result))
+    doubts.badges(now, job, result, _how_long(result))
     if result.get("cancelled"):
         st.warning("Stopped before all samples were through; the numbers are of those that were.")
     _numbers(result)
@@ -42,7 +54,7 @@ def _how_long(result: Mapping[str, Any]) -> str:
 def _numbers(result: Mapping[str, Any]) -> None:
     cells = st.columns(4)
     cells[0].metric(
-        f"{results.verb(result)} throughput",
+        f"{doubts.verb(result)} throughput",
         units.rate(result["samples_per_s"]),
         help=f"{words.THROUGHPUT} {words.SAMPLE}",
     )
@@ -77,7 +89,7 @@ def _against(result: Mapping[str, Any]) -> str:
     if not predicted or not measured:
         return ""
     off = units.percent(predicted / measured - 1.0, signed=True)
-    return f"{off} against {results.verb(result).lower()}"
+    return f"{off} against {doubts.verb(result).lower()}"
 
 
 def _compared(result: Mapping[str, Any]) -> str:
@@ -102,7 +114,7 @@ def _pace(result: Mapping[str, Any]) -> None:
             measured,
             predicted,
             names.index(result["bottleneck"]),
-            verb=results.verb(result),
+            verb=doubts.verb(result),
         ),
         key="busy-shares",
         config=charts.CONFIG,
@@ -139,7 +151,7 @@ def _predicted_share(result: Mapping[str, Any], name: str) -> float | None:
 def _between(result: Mapping[str, Any]) -> None:
     st.subheader("Time between outputs", help=words.BETWEEN)
     step, error = result["step_s"], result["error"]
-    verb = results.verb(result)
+    verb = doubts.verb(result)
     off = "" if error is None else f" ({units.percent(error, signed=True)} against {verb.lower()})"
     st.markdown(
         f"{verb}: {units.seconds(step['median'])} (median), mostly"
@@ -163,7 +175,7 @@ def _baselines(result: Mapping[str, Any]) -> None:
         config=charts.CONFIG,
     )
     st.markdown(verdict(result))
-    results.name_misfits(result)
+    baselines.name_misfits(result)
 
 
 def verdict(result: Mapping[str, Any]) -> str:

@@ -9,11 +9,11 @@ import streamlit as st
 from pages.ui import (
     cached,
     choices,
+    doubts,
     gantt,
     gantt_component,
     jobs,
     redraw,
-    results,
     running,
     runs,
     spans,
@@ -53,7 +53,7 @@ class Measured:
 
     @property
     def verb(self) -> str:
-        return results.verb(self.result)
+        return doubts.verb(self.result)
 
 
 def chosen(now: Studio) -> Measured | None:
@@ -170,7 +170,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     )
     if measured:
         error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
-        if results.not_of_screen(now, run.job):
+        if doubts.not_of_screen(now, run.job):
             cells[2].metric(
                 "Predicted for that run",
                 units.seconds(run.result["predicted_s"]),
@@ -215,13 +215,13 @@ def _pick_run(key: str, drawn: str) -> None:
 
 def _warn(now: Studio, run: Measured) -> None:
     """What to know before comparing the two."""
-    changed = results.not_of_screen(now, run.job)
+    changed = doubts.not_of_screen(now, run.job)
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
-    if not run.streams and results.scatter(run.result["step_s"]):
-        st.warning(results.scatter(run.result["step_s"]))
+    if not run.streams and doubts.scatter(run.result["step_s"]):
+        st.warning(doubts.scatter(run.result["step_s"]))
     if runs.is_imported(run.job):
-        st.info(results.IMPORTED, icon=":material/input:")
+        st.info(doubts.IMPORTED, icon=":material/input:")
     if run.result.get("emulated"):
         st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")
 

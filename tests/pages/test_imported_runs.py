@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from pages.ui import imported_runs, jobs, project_file, results, runs
+from pages.ui import doubts, imported_runs, jobs, project_file, runs
 from pages.ui.atomic import write_json
 from pages.ui.project_file import pack, unpack
 from placement.__main__ import main
@@ -201,4 +201,4 @@ def test_runs_lie_nowhere_else(name):
 def test_pages_show_an_imported_run_and_say_so(page):
     app, project = opened(page)
     jobs.note(project.folder, finished_run(project), imported=True)
-    assert results.IMPORTED in texts(checked(app.run()))
+    assert doubts.IMPORTED in texts(checked(app.run()))

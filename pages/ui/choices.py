@@ -20,6 +20,8 @@ PER_PROJECT = (
     *("selection", "expanded", "expanded_of", "expanded_before", "search_answer"),
     *("run_shown", "kept"),
 )
+# Open groups that are kept with a project; more would make every change of it slow.
+MOST_OPENED = 500
 
 
 def project() -> Project:
@@ -126,9 +128,14 @@ def select(ops: Iterable[str]) -> None:
 
 
 def expanded(graph: str) -> frozenset[str] | None:
-    """Ids of the open groups of a graph, by its fingerprint; None before anybody chose."""
+    """Ids of the open groups of a graph, by its fingerprint; None before anybody chose.
+
+    A session begins with what was drawn last in this project.
+    """
     if st.session_state.get("expanded_of") != graph:
-        return None
+        stored = remembered("opened", {})
+        is_of_this = isinstance(stored, dict) and stored.get("graph") == graph
+        return frozenset(map(str, stored["groups"])) if is_of_this else None
     return frozenset(st.session_state["expanded"])
 
 
@@ -153,6 +160,11 @@ def laying_out() -> None:
 def laid_out() -> None:
     """The open groups have been drawn: from now on a cancel does not take them back."""
     st.session_state.pop("expanded_before", None)
+    groups = st.session_state.get("expanded")
+    if groups is not None and len(groups) <= MOST_OPENED:
+        opened = {"graph": st.session_state["expanded_of"], "groups": list(groups)}
+        if remembered("opened", {}) != opened:
+            store("opened", opened)
 
 
 def cancel_layout() -> None:

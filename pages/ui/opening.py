@@ -78,7 +78,7 @@ def dimension_fields(now: Studio) -> None:
     if not dims:
         return
     with st.popover(f"Open dimensions ({len(dims)})", width="stretch"):
-        st.caption("The file leaves these sizes open; the ones here are used.")
+        st.caption("The model leaves these sizes open; the ones here are used.")
         for dim in dims:
             key = f"dim-{now.model.graph.fingerprint}-{dim.name}"
             drawn = int(now.settings.dims.get(dim.name, dim.size))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import doubts, jobs, keeping, messages, owner, projects, studio, tasks
+from pages.ui import canvas, doubts, jobs, keeping, messages, owner, projects, studio, tasks
 from pages.ui.atomic import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -326,6 +326,22 @@ def test_more_lanes_than_cores_are_refused():
     assert project.settings.lanes is None
     field = next(n for n in app.number_input if n.label == "Lanes of the CPU")
     assert field.value == len(studio.Studio(project, project.settings).machine.devices)
+
+
+def test_a_later_session_finds_the_blocks_open_that_were(monkeypatch):
+    app, project = opened(model="onnx-squeezenet")
+    graph = studio.Studio(project, project.settings).model.graph
+    group = sorted(canvas.default_expanded(graph) | {"of another model"})[0]
+    app.session_state["expanded_of"], app.session_state["expanded"] = graph.fingerprint, [group]
+    checked(app.run())
+    views = []
+    drawn = canvas.mount_view
+    monkeypatch.setattr(canvas, "mount_view", lambda view: views.append(view) or drawn(view))
+    later = AppTest.from_file(str(APP), default_timeout=120)
+    later.query_params["project"] = project.id
+    checked(later.run())
+    assert views[-1].hash == canvas.build_view(graph, frozenset({group})).hash
+    assert views[-1].hash != canvas.build_view(graph, canvas.default_expanded(graph)).hash
 
 
 def test_a_preset_is_chosen_in_one_step():

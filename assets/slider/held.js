@@ -2,7 +2,7 @@
 //
 // A slider is known by the class that Streamlit makes of its key. Told are the numbers of two of
 // its stops, where it was taken and where it stands, so that Python can pass over what it has
-// heard from Streamlit itself since.
+// heard from Streamlit itself since; and nothing, once it is let go.
 
 const PAUSE_MS = 120;
 const NAME = /^st-key-/;
@@ -48,14 +48,13 @@ class Held {
     this.tell({ [name]: [from, at] });
   }
 
-  // Where it stands now is Streamlit's to say, but for a slider that is where it was taken.
+  // Where it stands now is Streamlit's to say, which it does before the timer is due.
   drop() {
     if (!this.slider) return;
     clearTimeout(this.timer);
     this.timer = 0;
     this.watcher.disconnect();
-    const { input, from } = this.slider;
-    if (this.told && Number(input.value) === from) this.say(from);
+    if (this.told) setTimeout(() => this.tell({}), 0);
     this.slider = this.told = null;
   }
 

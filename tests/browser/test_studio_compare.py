@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages.ui.conditions import SPEEDS
 from tests.browser.studio import PATIENCE_MS, choose, drawn, metric, until, upload
 from tests.workloads import node, workload
 
@@ -88,7 +89,13 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     expect(metric(page, "What-if time per step")).not_to_have_text("5 ms")
     page.mouse.move(x, y)
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
+    page.mouse.move(x - 60, y)
+    expect(metric(page, "What-if time per step")).not_to_have_text("5 ms")
     page.mouse.up()
+    # Let go elsewhere and brought back by keys, it is not taken for held any more.
+    for _ in range(SPEEDS.index(2.0) - int(slider.input_value())):
+        page.keyboard.press("ArrowRight")
+    expect(metric(page, "What-if time per step")).to_have_text("5 ms")
 
     choose(page, "Method", "single")
     page.get_by_role("button", name="Place for the what-if machine").click()

@@ -71,7 +71,8 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         said = [row["error"], *row["violations"], row.get("account", "")]
         yield from (f"{row['placer']}: {text}" for text in said if text)
     costs = sorted({row["costs"] for row in rows if row.get("costs")})
-    yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
+    if costs:
+        yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
 
 
 def _aligned(column: Sequence[str]) -> list[str]:

@@ -16,6 +16,8 @@ from placement.loaders.zoo import SAMPLES
 
 # What is opened, the sizes that were set, and a stamp of the file's content.
 Key = tuple[str, tuple[tuple[str, int], ...], str]
+# Sessions that went elsewhere while their model was read leave it behind.
+MOST_LEFT = 2
 # PyTorch traces one network at a time.
 _tracing = threading.Lock()
 _guard = threading.Lock()
@@ -68,9 +70,17 @@ def start(key: Key) -> Loading:
     with _guard:
         found = _under_way.get(key)
         if found is None:
+            _make_room()
             found = _under_way[key] = Loading(key)
         found.is_wanted = True
         return found
+
+
+def _make_room() -> None:
+    """Let go of models that were read and that nobody came for, but the last few."""
+    left = [key for key, one in _under_way.items() if one.done.is_set()]
+    for key in left[: max(0, len(left) - MOST_LEFT)]:
+        del _under_way[key]
 
 
 def take(key: Key) -> Model:

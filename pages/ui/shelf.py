@@ -38,6 +38,11 @@ def machine_key(machine: Machine) -> str:
     return fingerprint_of([machine.name, [d.name for d in machine.devices]])[:8]
 
 
+def is_about(project: Path, graph: Graph) -> bool:
+    """Whether placements of this graph were made in a project's folder, on whatever machine."""
+    return any((project / "placements").glob(f"{graph.fingerprint}-*"))
+
+
 class Shelf:
     """The placements that fit one graph and one set of devices; others keep their own folder."""
 

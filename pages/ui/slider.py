@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 
 import streamlit as st
 
@@ -24,7 +25,9 @@ def round_of(now: Studio) -> int:
 
 
 def key(now: Studio, what: str) -> str:
-    return choices.own(f"{name(now)}-{round_of(now)}-{what}")
+    """A slider's key; without the device's name, of which a browser's class would lose signs."""
+    number = sha256(what.encode()).hexdigest()[:12]
+    return choices.own(f"{name(now)}-{round_of(now)}-{number}")
 
 
 def value(now: Studio, what: str, kept: float, *, settled: bool = False) -> float:

@@ -52,7 +52,8 @@ def enter(home: Project, kind: str, model: str) -> None:
         if (kind == "file" or not _is_of(home, kind, model)) and choices.renew_claim(home):
             _set_in_place(home, kind, model)
         return
-    is_known = _is_of(home, kind, model)
+    # A new one may have the model by chance: the default sample.
+    is_known = home.settings.touched and _is_of(home, kind, model)
     if not is_known:
         home.change(model_kind=kind, model=model, name=_free_name(model))
     choices.show_project(home)
@@ -66,7 +67,8 @@ def enter(home: Project, kind: str, model: str) -> None:
 def _set_in_place(project: Project, kind: str, model: str) -> None:
     before = project.settings
     name = before.name if before.touched else _free_name(model)
-    project.change(model_kind=kind, model=model, dims={}, name=name)
+    dims = before.dims if _is_of(project, kind, model) else {}
+    project.change(model_kind=kind, model=model, dims=dims, name=name)
     choices.select(())
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from pages.ui import cached, choices, loading, switching
 from pages.ui.projects import Project
+from pages.ui.shelf import is_about
 from placement.core.model import Model
 
 # Uploads wait here until they have been read, so that a bad one replaces nothing.
@@ -62,9 +63,8 @@ def _where_it_is(kind: str, model: str) -> Wanted:
 def ask(wish: Wanted) -> None:
     """Want this model from now on, in place of what was wanted before."""
     if choices.renew_claim(choices.project()):
-        before = current()
-        if before is not None and before != wish:
-            loading.forget(before.key)
+        if current() != wish:
+            forget()
         choices.keep("wanted", asdict(wish))
 
 
@@ -134,12 +134,15 @@ def _has(project: Project, wish: Wanted) -> bool:
 
 
 def _same_graph(opened: Project, model: Model) -> bool:
-    """Whether what was made for the open model fits another one, say with other weights."""
-    sizes = tuple(sorted(opened.settings.dims.items()))
+    """Whether what was made for the open model fits another one, say with other weights.
+
+    Both are read with the sizes that they have by themselves. Where the file is gone, what was made
+    for it says which graph it had.
+    """
     try:
-        return cached.model(opened.source, sizes).graph.fingerprint == model.graph.fingerprint
+        return cached.model(opened.source, ()).graph.fingerprint == model.graph.fingerprint
     except ValueError:
-        return False
+        return is_about(opened.folder, model.graph)
 
 
 def _move_in(home: Project, wish: Wanted, model: Model) -> None:

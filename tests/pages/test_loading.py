@@ -56,6 +56,17 @@ def test_what_nobody_waits_for_any_more_is_forgotten_once_it_is_there(gate):
     until(lambda: wanted not in loading._under_way)
 
 
+def test_models_that_nobody_came_for_make_room_for_others():
+    keys = [key("onnx-alexnet") for _ in range(loading.MOST_LEFT + 3)]
+    for each in keys:
+        assert loading.start(each).done.wait(PATIENCE_S)
+    left = [each for each in keys if each in loading._under_way]
+    assert left == keys[-len(left) :] and keys[-1] in left
+    assert len(left) <= loading.MOST_LEFT + 1
+    for each in left:
+        loading.forget(each)
+
+
 def test_whoever_wants_it_again_before_it_is_there_gets_it(gate):
     wanted = key("onnx-squeezenet")
     first = loading.start(wanted)

@@ -51,6 +51,15 @@ def test_a_project_in_which_nothing_was_done_takes_the_model():
     assert "kept as it was" not in texts(app)
 
 
+def test_nobody_is_led_back_to_a_project_that_is_new():
+    """A new project begins with the default sample, which is opened here."""
+    app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine")
+    open_sample(app, projects.DEFAULT_SAMPLE)
+    assert "Back in the project" not in texts(app) and open_id(app) != first.id
+    made = projects.find(open_id(app))
+    assert made.settings.touched and made.id in {p.id for p in projects.recent()}
+
+
 def own_file(num_ops: int, weight: float) -> tuple[str, bytes, str]:
     """What a person drops: a chain of sums with a weight, always under the same name."""
     nodes = [
@@ -78,6 +87,8 @@ def test_an_uploaded_file_is_found_again_by_its_content():
     other = drop(app, own_file(2, 1.0))
     assert other.id != own.id and other.settings.name == "own 2"
     assert drop(app, own_file(3, 2.0)).id == own.id
+    (own.folder / "model" / "own.onnx").unlink()
+    assert drop(app, own_file(3, 3.0)).id == own.id, "its placements tell that it is the same"
     assert "own (3 ops)" in texts(app)
 
 

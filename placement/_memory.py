@@ -104,6 +104,8 @@ def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
 
     A value is there from the kernel that makes it to its last reader, also one that nobody reads.
     """
+    if not schedule.segments:
+        return []
     arrays = problem.kernels.arrays
     kernels, segment_of = kernels_in_order(problem, schedule)
     place = np.empty_like(segment_of)

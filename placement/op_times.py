@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

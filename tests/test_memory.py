@@ -5,7 +5,10 @@ import itertools
 import pytest
 
 from placement._tasks import lower
+from placement.core.graph import Graph, Tensor
+from placement.core.model import Model
 from placement.memory import memory_over_time
+from placement.pipeline import machine, make_problem
 from placement.segments import make_schedule
 from placement.simulate import simulate, times_of
 from tests.instances import random_devices, random_problem
@@ -59,6 +62,13 @@ def alive(problem, schedule, device, at_s):
         if from_s is not None and from_s < at_s < max(until_s):
             total += tensor.num_bytes
     return total
+
+
+def test_a_model_that_hands_its_input_back_and_does_nothing_holds_nothing():
+    graph = Graph("none", (), (Tensor("x", None, (), 8, is_output=True),))
+    problem = make_problem(Model(graph), machine("two-lanes"))
+    schedule = make_schedule(problem, problem.placement_of([]))
+    assert simulate(problem, schedule).peak_bytes == {"cpu:0": 0, "cpu:1": 0}
 
 
 @pytest.mark.parametrize("seed", range(25))

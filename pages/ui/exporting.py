@@ -89,6 +89,8 @@ def _formats(now: Studio) -> None:
     if reason or left_out:
         st.info(words.plain(reason or left_out))
     _refusal(now.project.id, found.name)
+    if reason:
+        return
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)
     line = commands.export(now.project, path, found.name, file_name(now, found))

@@ -12,6 +12,8 @@ from placement.core.graph import Tensor
 from placement.loaders import SymbolicDim
 
 NOTHING = "Choose…"
+# Fields of sizes are new ones after a size that could not be had.
+ROUND = "sizes-round"
 
 
 def show(now: Studio) -> None:
@@ -63,9 +65,10 @@ def _sample_menu(opened: Project) -> tuple[str, str]:
     return f"sample-{opened.id}-{settings.model}", settings.model if known else NOTHING
 
 
-def show_sample_again(opened: Project) -> None:
-    """Set the menu of samples to the model that is open; before it is drawn."""
+def show_again(opened: Project) -> None:
+    """Set the menu of samples and the sizes to the model that is open; before they are drawn."""
     choices.put(*_sample_menu(opened))
+    choices.keep(ROUND, choices.kept(ROUND, 0) + 1)
 
 
 def suffixes() -> list[str]:
@@ -80,7 +83,8 @@ def dimension_fields(now: Studio) -> None:
     with st.popover(f"Open dimensions ({len(dims)})", width="stretch"):
         st.caption("The model leaves these sizes open; the ones here are used.")
         for dim in dims:
-            key = f"dim-{now.model.graph.fingerprint}-{dim.name}"
+            number = choices.kept(ROUND, 0)
+            key = f"dim-{now.model.graph.fingerprint}-{dim.name}-{number}"
             drawn = int(now.settings.dims.get(dim.name, dim.size))
             st.number_input(
                 words.plain(dim.name),
@@ -122,7 +126,9 @@ def _open_path() -> None:
 
 def _set_dim(name: str, key: str, drawn: int) -> None:
     size = choices.changed(key, drawn)
-    if size is not None:
+    if size is None:
+        wanted.forget()
+    else:
         wanted.ask_size(choices.project(), name, size)
 
 

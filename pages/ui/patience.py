@@ -73,7 +73,7 @@ def _cancel() -> None:
 def _forget() -> None:
     """Stay with the model that is open."""
     wanted.forget()
-    opening.show_sample_again(choices.project())
+    opening.show_again(choices.project())
 
 
 def _leave(key: loading.Key) -> None:

@@ -104,7 +104,10 @@ def apply(now: Studio) -> str:
     if move.changes:
         told = studio.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
     number = len(move.changes)
-    done = f"The rules moved {number} op{'' if number == 1 else 's'}."
+    named = {now.model.graph.ops[i].name for r in usable for i in _found(now.model.graph, r) or ()}
+    along = sum(op not in named for op, _, _ in move.changes)
+    also = f", {along} of them because they run as one with ops that a rule names" if along else ""
+    done = f"The rules moved {number} op{'' if number == 1 else 's'}{also}."
     if not number:
         done = "The rules moved nothing: every op that they name is where they want it or stays."
     idle = [row.rule.text for row in rows(now) if row.trouble]

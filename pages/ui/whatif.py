@@ -31,8 +31,8 @@ MOST_DEVICES = 16
 # Less of a difference than this is none, because it is not even shown.
 NOTICEABLE = 5e-4
 COUNTED = (
-    "A memory limit is checked with the segments one after another and all that each writes; the"
-    " table says what the simulated step holds, which may be less."
+    "Whether it fits is checked for the devices working one after the other, which is the worst"
+    " case; the table says what the simulated step holds at most, which may be less."
 )
 ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
 
@@ -102,7 +102,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         hide_header=False,
         alt="Figures of the placement on the machine as it is and on the what-if machine",
     )
-    if case.broken:
+    if any(map(is_of_memory, case.broken)):
         st.caption(COUNTED)
     _others(now, changed, case)
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
@@ -140,6 +140,11 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
         delta_arrow="off",
         help="Whether the placement keeps within the memory limits and all rules.",
     )
+
+
+def is_of_memory(sentence: str) -> bool:
+    """Whether a broken rule is a memory limit (`placement/core/violations.py`)."""
+    return sentence.startswith("Device ") and " needs " in sentence and " but has " in sentence
 
 
 def _change(ratio: float) -> str:
@@ -204,8 +209,8 @@ def is_better(best: Case, case: Case) -> bool:
     """Whether a placement is better there: allowed where this one is not, or faster."""
     if best.broken:
         return False
-    if bool(best.broken) != bool(case.broken):
-        return not best.broken
+    if case.broken:
+        return True
     return best.after_s < case.after_s * (1 - NOTICEABLE)
 
 

@@ -36,7 +36,9 @@ def condense(flat: Flat, device_of_kernel: Ints, segment_of: Ints, num_segments:
     )
     compute_s = np.full((num_segments, num_devices), np.inf)
     compute_s[np.arange(num_segments), device] = work_s
-    maker = np.where(flat.producer >= 0, segment_of[flat.producer], -1)
+    maker = np.full(flat.producer.size, -1, dtype=np.int64)
+    made_here = flat.producer >= 0
+    maker[made_here] = segment_of[flat.producer[made_here]]
     tensor_of = np.repeat(np.arange(flat.producer.size), np.diff(flat.consumer_ptr))
     reader = segment_of[flat.consumers]
     outside = reader != maker[tensor_of]

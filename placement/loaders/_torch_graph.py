@@ -9,6 +9,7 @@ from torch import fx
 from torch.utils.flop_counter import FlopCounterMode
 
 from placement.core.graph import Graph, Op, Tensor
+from placement.loaders._torch_loose import housed
 from placement.loaders._torch_program import Node, TorchProgram, num_bytes
 
 MAX_ATTRIBUTE_CHARS = 200
@@ -24,7 +25,8 @@ def graph_of(program: TorchProgram) -> Graph:
     readers = _readers(program)
     weight_bytes = _weight_bytes(program, readers)
     ops = tuple(_op(program, node, weight_bytes.get(node.name, 0)) for node in program.kernels)
-    return Graph(program.name, ops, tuple(_tensors(program, readers)))
+    tensors = tuple(_tensors(program, readers))
+    return Graph(program.name, housed(ops, tensors), tensors)
 
 
 def _readers(program: TorchProgram) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ import torch
 import placement as pl
 from placement import loaders
 from placement.loaders import _torch_samples
+from placement.rules import blocks_of
 
 # Parameters with 1 000 classes. AlexNet, VGG-16, ResNet-50: the model pages of torchvision;
 # Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696. BERT-base and GPT-2
@@ -122,3 +123,15 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():
 def test_a_residual_block_is_a_scope():
     scopes = {op.scope for op in pl.load("resnet50", {"size": 32}).graph.ops}
     assert {"stage1/0/conv2", "stage4/2/norm3", "head"} <= scopes
+
+
+def test_ops_between_modules_stand_in_blocks_where_there_are_many():
+    """Sums of gradients and joins of time steps, which have no module of their own."""
+    dims = {"batch": 2, "length": 5}
+    graph = pl.load("nmt:training", dims).graph
+    tops = {op.scope.split("/")[0] for op in graph.ops}
+    assert sum(not op.scope for op in graph.ops) < 12 and {"encoder", "decoder", "head"} <= tops
+    few = pl.load("resnet50:training", {"batch": 2, "size": 32}).graph
+    assert any(op.scope == "" and op.phase == "backward" for op in few.ops), "a few stay outside"
+    own = {module for op in pl.load("nmt", dims).graph.ops for module in blocks_of(op)}
+    assert {block for op in graph.ops for block in blocks_of(op)} == own, "no block is made up"

@@ -319,6 +319,17 @@ def test_open_dimensions_have_fields_with_their_defaults(tmp_path):
     assert "--dim batch=4" in checked(app.run()).code[-1].value
 
 
+def test_a_size_that_cannot_be_had_is_not_left_in_its_field(tmp_path):
+    onnx_with_open_batch(tmp_path / "open.onnx")
+    app, project = opened(model_kind="path", model=str(tmp_path / "open.onnx"))
+    (tmp_path / "open.onnx").write_bytes(b"no model any more")
+    field = next(n for n in app.number_input if n.label == "batch")
+    app = field.set_value(4).run()
+    assert app.error and not project.settings.dims
+    fields = [n for n in app.number_input if n.label == "batch"]
+    assert all(n.value == 1 for n in fields)
+
+
 def test_more_lanes_than_cores_are_refused():
     app, project = opened("devices")
     checked(next(n for n in app.number_input if n.label == "Lanes of the CPU").set_value(64).run())

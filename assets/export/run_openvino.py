@@ -11,7 +11,12 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import openvino as ov
+try:
+    import openvino as ov
+except ImportError:
+    if __name__ != "__main__":
+        raise
+    raise SystemExit("This needs the package openvino: pip install openvino") from None
 
 HERE = Path(__file__).resolve().parent
 

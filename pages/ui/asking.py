@@ -97,10 +97,10 @@ def _answers(now: Studio) -> None:
         column_config={
             "There": column.TextColumn(help="Simulated on its what-if machine."),
             "Here": column.TextColumn(help="Simulated on the machine as it is."),
-            "For": column.TextColumn(width="large"),
+            "For": column.TextColumn(width="medium"),
             **buttons,
         },
-        column_order=["Method", "For", "There", "Here", "Goal", *buttons],
+        column_order=["Method", *buttons, "There", "Here", "For", "Goal"],
         hide_index=True,
         key="what-if-answers",
         alt="What methods found for what-if machines, the newest first",

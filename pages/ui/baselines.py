@@ -5,7 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, units, words
+from pages.ui import charts, doubts, units, words
+
+UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
 
 
 def show(result: Mapping[str, Any]) -> None:
@@ -21,7 +23,7 @@ def show(result: Mapping[str, Any]) -> None:
         key="baselines",
         config=charts.CONFIG,
     )
-    st.markdown(verdict(result))
+    st.markdown(UNCERTAIN if doubts.is_scattered(result["step_s"]) else verdict(result))
     name_misfits(result)
 
 

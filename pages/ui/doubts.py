@@ -60,13 +60,17 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
 
 def scatter(step_s: Mapping[str, float]) -> str:
     """A warning where steps differ so much that their median says little; else empty."""
-    if not 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]:
+    if not is_scattered(step_s):
         return ""
     return (
         f"The steps took between {units.seconds(step_s['p5'])} and {units.seconds(step_s['p95'])}:"
         " something else kept this computer busy meanwhile. Trust none of these times, nor what"
         " they say of the prediction and of single devices; run again when it is quiet."
     )
+
+
+def is_scattered(step_s: Mapping[str, float]) -> bool:
+    return 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]
 
 
 def verb(result: Mapping[str, Any]) -> str:

@@ -38,7 +38,9 @@ def _offer_back() -> None:
 
 
 def _import_field() -> None:
-    with st.popover("Import a project", icon=":material/upload:"):
+    # For another project it is another one, which is closed: an import opens what came.
+    key = f"import-{choices.project().id}"
+    with st.popover("Import a project", icon=":material/upload:", key=key):
         st.caption(
             "A file that Export made. It becomes a project of its own; nothing that is here"
             " changes, and nothing in it is executed."
@@ -198,12 +200,20 @@ def _elsewhere(project: Project) -> str:
         return ""
 
 
+def _tell_apart(project: Project) -> None:
+    """Another name for what came, where a project here has that one."""
+    name = project.settings.name
+    if any(p.settings.name == name for p in projects.recent(limit=None) if p.id != project.id):
+        project.change(name=f"{name[: projects.LONGEST_NAME - 11]} (imported)")
+
+
 def _import(upload: Any) -> None:
     try:
         project = project_file.unpack(upload.getvalue(), cached.model)
     except ValueError as error:
         choices.say("error", f"{upload.name} was not imported: {error}")
     else:
+        _tell_apart(project)
         told = project_file.contents(project)
         choices.say("success", f"Imported {project.settings.name!r}. {told}")
         elsewhere = _elsewhere(project)

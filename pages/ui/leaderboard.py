@@ -181,14 +181,15 @@ def _columns(number: str) -> dict[str, Any]:
         "Fastest ≥": number,
         "Gap": "percent",
         "Error": "percent",
-        "Search": "%.2g s",
     }
     config: dict[str, Any] = {"Placement": column.TextColumn(width=115)}
     for name, width in WIDTHS.items():
         if name in formats:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
         else:
-            config[name] = column.TextColumn(help=HELP[name], width=width, alignment="right")
+            # Of a figure with a word behind it the word may be cut off, never the figure.
+            side = "left" if name == "Measured" else "right"
+            config[name] = column.TextColumn(help=HELP[name], width=width, alignment=side)
     return config
 
 
@@ -210,7 +211,7 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
         "Proven": "yes" if row.is_best_possible else "",
         "Measured": _measured(row, measured, scale_s, number) if measured else None,
         "Error": measured.error if measured else None,
-        "Search": row.search_s,
+        "Search": None if row.search_s is None else units.seconds(row.search_s),
         "Open": "shown" if is_shown else "Open",
     }
 

@@ -39,7 +39,7 @@ def show(now: Studio) -> None:
         upload = st.file_uploader(
             "File (.onnx, .pt2, .json)",
             type=[s.removeprefix(".") for s in suffixes()],
-            key="upload",
+            key=f"upload-{now.project.id}",
             disabled=locked,
             help="Drop it here. It is copied into the project, read, never executed; up to 1 GB.",
         )

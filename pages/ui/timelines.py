@@ -172,9 +172,9 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
         if doubts.not_of_screen(now, run.job):
             cells[2].metric(
-                "Predicted for that run",
+                "Its prediction",
                 units.seconds(run.result["predicted_s"]),
-                f"{error} against {run.verb.lower()}",
+                f"{error} off",
                 delta_color="off",
                 delta_arrow="off",
                 help="The run is not of the placement on the screen; this is what was predicted"

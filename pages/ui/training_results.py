@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import jobs, results, runs, training_charts, units, words
+from pages.ui import doubts, jobs, results, runs, training_charts, units, words
 from pages.ui.charts import CONFIG
 from pages.ui.studio import Studio
 
@@ -13,6 +13,10 @@ MOST_ROWS = 500
 BETWEEN = (
     "Testing the cores, looking for a better placement and switching to it happen between steps and"
     " are no part of the step times."
+)
+SCATTERED = (
+    "The steps scattered: something else kept this computer busy for a while. Adjusting answers to"
+    " that, so what moved is of this run and no advice for a quiet computer."
 )
 MARGIN = "Ops move only where that is predicted to save enough to pay for the move."
 
@@ -38,6 +42,8 @@ def show(now: Studio, job: jobs.Job) -> None:
     if not runs.is_of_this(now, job):
         st.warning("This training run was of another model or machine than the one now open.")
     _numbers(result)
+    if doubts.is_scattered(result["step_s"]):
+        st.warning(SCATTERED)
     _curves(result)
     _moves(result)
 
@@ -106,7 +112,8 @@ def _moves(result: Mapping[str, Any]) -> None:
         for op, src, dst in move["ops"]
     ]
     if rows:
-        with st.expander(f"The {len(rows)} ops that moved"):
+        number = len({row["Op"] for row in rows})
+        with st.expander(f"{number} op{'s' * (number > 1)} moved, {len(rows)} times in all"):
             st.dataframe(rows[:MOST_ROWS], hide_index=True, height=280)
             if len(rows) > MOST_ROWS:
                 st.caption(f"The first {MOST_ROWS} are shown.")

@@ -9,6 +9,8 @@ from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
 from placement.core.placement import placement_from_json
 
+# Values that differ by less are alike.
+SAME = 1e-9
 GOALS = {"latency": "shortest step", "throughput": "most samples"}
 _NOT_FACTS = ("event", "placement", "unchanged", "critical_path")
 
@@ -39,7 +41,9 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
     best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
     value = units.stated(best["value"], best["unit"])
     number = f"{len(found)} method{'s' if len(found) > 1 else ''}"
-    return f"Compared {number}: the best is {best['placer']}, predicted {value}.{ended}"
+    as_good = sum(not r["violations"] and r["value"] <= best["value"] * (1 + SAME) for r in found)
+    also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
+    return f"Compared {number}: the best is {best['placer']}{also}, predicted {value}.{ended}"
 
 
 def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pages.ui import cached, doubts, jobs, runs, studio, tasks
+from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
@@ -111,6 +111,8 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     if item.made_by == HAND:
         start = facts.get("from")
         return (f"by hand, from {start}" if start else "by hand",)
+    if item.made_by == trials.TRAINING:
+        return (f"what training ended with that began with {facts.get('from')}",)
     if facts.get("made_for"):
         return (f"found for a what-if machine: {facts['made_for']}",)
     if facts.get("num_selected"):

@@ -200,7 +200,8 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         number = len(job.result["devices"])
         return f"Measured {job.result['num_kernels']} kernels on {number} devices."
     if job.verb == "train":
-        return f"Training finished: {trained_in_short(job.result)}."
+        kept = trials.end_of_training_kept(now.project, job)
+        return f"Training finished: {trained_in_short(job.result)}.{kept}"
     if is_stream(job.result):
         pace = f"{job.result['bottleneck']} sets the pace"
         return f"Run finished: {in_short(job.result)}, {pace}."

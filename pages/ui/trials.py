@@ -11,6 +11,8 @@ from placement.core.placement import placement_from_json
 
 # Values that differ by less are alike.
 SAME = 1e-9
+# Who made what a training run ended with, and how much of its first placement's name is kept.
+TRAINING, LONGEST_START = "training", 60
 GOALS = {"latency": "shortest step", "throughput": "most samples"}
 _NOT_FACTS = ("event", "placement", "unchanged", "critical_path")
 
@@ -73,6 +75,24 @@ def _is_as_good(facts: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 def _facts(result: Mapping[str, Any], job_id: str) -> dict[str, Any]:
     return {k: v for k, v in result.items() if k not in _NOT_FACTS} | {"job": job_id}
+
+
+def end_of_training_kept(project: Project, job: jobs.Job) -> str:
+    """Put the placement that training ended with on the shelf, where ops moved; what to tell."""
+    result = job.result or {}
+    if not result.get("moves") or not result.get("final_placement"):
+        return ""
+    shelf = Shelf(project.folder / "placements" / str(job.about["shelf"]))
+    placed = placement_from_json(result["final_placement"])
+    start = str(job.about["placement"])
+    kept = shelf.of_job(job.id)
+    name = kept[0].name if kept else ""
+    if not kept:
+        facts = {"from": start, "objective": "latency", "job": job.id}
+        called = f"{start[:LONGEST_START]} after training"
+        name = shelf.add(called, placed, TRAINING, facts, show=False, beside=True)
+        project.change()
+    return f" What it ended with is among the placements: {name}."
 
 
 def answer_taken_over(project: Project, job: jobs.Job) -> str:

@@ -148,6 +148,24 @@ def test_the_end_of_training_is_told(monkeypatch):
     assert tasks.collect(now) == [told]
 
 
+def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch):
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    project = project_with()
+    now = studio.Studio(project, project.settings)
+    began = now.placement
+    first = now.model.graph.ops[0].name
+    other = next(d.name for d in now.machine.devices if d.name != began.device_of[first])
+    ended = studio.with_devices(began, {**began.device_of, first: other})
+    finished(project, final_placement=ended.to_json())
+    name = f"{now.named.name} after training"
+    assert f"among the placements: {name}." in tasks.collect(now)[0]
+    later = studio.Studio(project, project.settings)
+    assert dict(later.shelf.read(name).device_of) == dict(ended.device_of)
+    assert later.named.name == now.named.name and later.shelf.read(now.named.name) == began
+    finished(project, final_placement=began.to_json(), moves=[])
+    assert "among the placements" not in tasks.collect(later)[0]
+
+
 def test_a_loss_that_is_no_number_any_more_is_told():
     project = wanting_to_train(project_with())
     finished(project, losses={"first": 6.9, "last": None}, all_losses=[6.9, None])

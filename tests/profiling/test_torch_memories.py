@@ -12,9 +12,10 @@ from profiling.alone import baseline_s
 from profiling.backends import _torch_instead, _torch_links, _torch_memories
 from profiling.devices import local_machine
 from profiling.execute import execute
+from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
 from tests.profiling.pretend import Late, Pretend, everywhere, with_pretended
-from tests.profiling.test_torch import Classifier, lanes, run_once, schedules
+from tests.profiling.test_torch import lanes, run_once, schedules
 
 STEPS = 3
 # What is slow decides what a missing wait would let overtake it.
@@ -39,7 +40,7 @@ def network(kind):
     if kind == "inference":
         return pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
     return pl.from_torch(
-        Classifier(),
+        Seeing(),
         (torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,))),
         training=True,
         loss=nn.functional.cross_entropy,

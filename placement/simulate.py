@@ -8,7 +8,7 @@ for each direction, independent of compute; a tensor crosses once per destinatio
 import numpy as np
 
 from placement._memory import peak_bytes
-from placement._tasks import Tasks, Times, lower
+from placement._tasks import Tasks, Times, kernels_in_order, lower
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -99,14 +99,10 @@ def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
 
 def as_kernels(problem: Problem, schedule: Schedule) -> tuple[Condensed, Ints]:
     """The problem whose kernels are the schedule's segments, and the order to run them in."""
-    num_segments = len(schedule.segments)
-    index, segment_of = problem.kernels.index, np.empty(len(problem.kernels.ops), dtype=np.int64)
-    device_of_kernel = np.empty_like(segment_of)
-    for s, segment in enumerate(schedule.segments):
-        members = [index[k] for k in segment.kernels]
-        segment_of[members] = s
-        device_of_kernel[members] = problem.machine.index[segment.device]
-    condensed = condense(flatten(problem), device_of_kernel, segment_of, num_segments)
+    index, num_segments = problem.machine.index, len(schedule.segments)
+    _, segment_of = kernels_in_order(problem, schedule)
+    device = np.array([index[segment.device] for segment in schedule.segments], dtype=np.int64)
+    condensed = condense(flatten(problem), device[segment_of], segment_of, num_segments)
     if problem.execution == "call":
         condensed = condensed._replace(flat=as_calls(problem, schedule, condensed.flat))
     return condensed, _running_order(condensed.flat, condensed.device)

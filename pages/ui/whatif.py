@@ -31,7 +31,7 @@ MOST_DEVICES = 16
 # Less of a difference than this is none, because it is not even shown.
 NOTICEABLE = 5e-4
 COUNTED = (
-    "Whether it fits is checked for the devices working one after the other, which is the worst"
+    "Whether it fits is worked out for the devices working one after the other, which is the worst"
     " case; the table says what the simulated step holds at most, which may be less."
 )
 ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
@@ -102,8 +102,6 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         hide_header=False,
         alt="Figures of the placement on the machine as it is and on the what-if machine",
     )
-    if any(map(is_of_memory, case.broken)):
-        st.caption(COUNTED)
     _others(now, changed, case)
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
         _steps(now, changed)
@@ -138,13 +136,8 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
         "memory and other rules",
         delta_color="off",
         delta_arrow="off",
-        help="Whether the placement keeps within the memory limits and all rules.",
+        help=f"Whether the placement keeps within the memory limits and all rules. {COUNTED}",
     )
-
-
-def is_of_memory(sentence: str) -> bool:
-    """Whether a broken rule is a memory limit (`placement/core/violations.py`)."""
-    return sentence.startswith("Device ") and " needs " in sentence and " but has " in sentence
 
 
 def _change(ratio: float) -> str:

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
@@ -26,6 +27,20 @@ _SIGPIPE = 13
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status."""
     options = make_parser().parse_args(arguments)
+    return _performed(options)
+
+
+def command_line() -> int:
+    """Run the verb that this process was started for, confined if it is about a file."""
+    from placement import supervisor
+
+    options = make_parser().parse_args()
+    if supervisor.is_about_a_file(options):
+        return supervisor.supervise(options, sys.argv[1:])
+    return _performed(options)
+
+
+def _performed(options: Namespace) -> int:
     verb = getattr(commands, options.verb.replace("-", "_"))
     try:
         with _terminable():
@@ -90,4 +105,4 @@ def _see_to_the_end(reader: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line())

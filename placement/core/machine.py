@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.fingerprint import fingerprint_of
+from placement.core.sizes import Bytes
 
 # Beyond this a number is a mistake; sums and products below it stay far from overflow.
 MOST = 1e18
@@ -31,7 +32,7 @@ class Device:
     kind: str = "cpu"
     runtime: str = "null"
     provider: str = ""
-    memory_bytes: int | None = None
+    memory_bytes: Bytes | None = None
     cores: int = 1
     core_ids: tuple[int, ...] = ()
     flops_per_s: float = 0.0

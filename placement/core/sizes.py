@@ -1,4 +1,12 @@
-"""Amounts of memory as people read them: three digits and a fitting unit."""
+"""Amounts of memory: their type, and as people read them with three digits and a fitting unit."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Bytes = int
+else:
+    # Workload files state times as sizes, with fractions; only who decodes values must know.
+    Bytes = int | float
 
 
 def num_bytes(value: float | None) -> str:

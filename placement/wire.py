@@ -19,7 +19,13 @@ from placement.loaders import SymbolicDim
 HEAD = struct.Struct("<cQ")
 EVENT, RESULT, REFUSAL = b"e", b"r", b"x"
 MOST_BYTES = 2**31
-copyreg.pickle(MappingProxyType, lambda mapping: (MappingProxyType, (dict(mapping),)))
+
+
+def _frozen(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 
 
 @dataclass(frozen=True)

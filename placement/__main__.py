@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -25,9 +25,9 @@ _SIGPIPE = 13
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return the exit status."""
+    """Run one verb in this process and return the exit status."""
     options = make_parser().parse_args(arguments)
-    return _performed(options)
+    return _ended(lambda: _performed(options))
 
 
 def command_line() -> int:
@@ -36,18 +36,23 @@ def command_line() -> int:
 
     options = make_parser().parse_args()
     if supervisor.is_about_a_file(options):
-        return supervisor.supervise(options, sys.argv[1:])
-    return _performed(options)
+        return _ended(lambda: supervisor.supervise(options, sys.argv[1:]))
+    return _ended(lambda: _performed(options))
 
 
 def _performed(options: Namespace) -> int:
     verb = getattr(commands, options.verb.replace("-", "_"))
+    with _terminable():
+        status = int(verb(options))
+    # What is still held back is written here, where a reader that is gone can be seen to.
+    sys.stdout.flush()
+    return status
+
+
+def _ended(work: Callable[[], int]) -> int:
+    """The exit status of some work, or that of its failure once that was said."""
     try:
-        with _terminable():
-            status = int(verb(options))
-        # What is still held back is written here, where a reader that is gone can be seen to.
-        sys.stdout.flush()
-        return status
+        return work()
     except BrokenPipeError:
         return _unread()
     except (ValueError, OSError, RuntimeError, MemoryError) as error:

@@ -109,7 +109,9 @@ def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
     from profiling import confinement
     from profiling.home import home
 
-    home().mkdir(parents=True, exist_ok=True)
+    # Where it cannot be made, whoever needs it says so.
+    with suppress(OSError):
+        home().mkdir(parents=True, exist_ok=True)
     writable = [path for path in (str(home()), request.writes) if path]
     limits = confinement.limits_for(request.source, writable=writable)
     with confinement.own_folder() as (_, environment):

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from placement.parsing import fail
@@ -31,7 +31,9 @@ def is_about_a_file(options: Namespace) -> bool:
 
 def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     """Run a command about a file in a confined process; the exit status to end with."""
-    home().mkdir(parents=True, exist_ok=True)
+    # Where it cannot be made, whoever needs it says so.
+    with suppress(OSError):
+        home().mkdir(parents=True, exist_ok=True)
     readable = [str(path) for path in _named(options, _READ)]
     writable = [str(home()), *(str(path.parent) for path in _named(options, _WRITTEN))]
     limits = confinement.limits_for(options.input, readable, writable)

@@ -1,4 +1,12 @@
-"""Amounts of memory as people read them: three digits and a fitting unit."""
+"""Amounts: how large one may be, and memory as people read it."""
+
+# Beyond this a number is a mistake; sums and products below it stay far from overflow.
+MOST = 1e18
+
+
+def is_amount(value: float) -> bool:
+    """Whether a number is finite, not negative and not too large (which NaN is not either)."""
+    return 0 <= value <= MOST
 
 
 def num_bytes(value: float | None) -> str:

@@ -20,10 +20,11 @@ import numpy as np
 
 from placement.core.costs import Costs, Floats
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.machine import MOST, Device, Link, Machine
+from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
 from placement.core.problem import UNIT_S, Problem, own_kernels
-from placement.loaders._files import read_json, refuse_dims
+from placement.core.sizes import MOST
+from placement.loaders._files import read_json, read_value, refuse_dims
 
 UNIT = "ms"
 BYTES_PER_S = 1e9
@@ -52,10 +53,7 @@ class WorkloadLoader:
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
         refuse_dims(dims, path)
-        try:
-            problem = problem_from_workload(read_json(path), path.stem)
-        except ValueError as error:
-            raise ValueError(f"The workload {path.name!r}: {error}") from None
+        problem = read_value(path, "workload", lambda c: problem_from_workload(c, path.stem))
         return Model(problem.graph, problem=problem)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem
 from placement.core.sizes import MOST
-from placement.core.typed import typed
+from placement.core.typed import shown, typed
 
 # The ends of a link: sender, receiver.
 Ends = tuple[str, str]
@@ -40,18 +40,19 @@ class Conditions:
     link_latency: Mapping[Ends, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        factors = {f"speed of {name!r}": value for name, value in self.speed.items()}
+        factors = {f"speed of {shown(name)}": value for name, value in self.speed.items()}
         factors |= {"bandwidth of links": self.bandwidth, "latency of links": self.latency}
         for word in ("bandwidth", "latency"):
             for (src, dst), value in getattr(self, f"link_{word}").items():
                 factors[f"{word} of the link {src!r} to {dst!r}"] = value
         for what, value in factors.items():
             if not 1 / MOST <= value <= MOST:
-                raise ValueError(f"The factor on the {what} is {value}; use more than zero.")
+                raise ValueError(f"The factor on the {what} is {value!s:.20}; use more than zero.")
         for name, limit in self.memory_bytes.items():
             if limit is not None and not 0 <= limit <= MOST:
                 raise ValueError(
-                    f"The memory limit of {name!r} is {limit}; use a number of bytes, or none."
+                    f"The memory limit of {shown(name)} is {limit!s:.20}; use a number of"
+                    " bytes, or none."
                 )
         for name in ("speed", "memory_bytes", "link_bandwidth", "link_latency"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))

@@ -58,7 +58,7 @@ class Device:
                 )
         if self.cores < 1 or any(core < 0 for core in self.core_ids):
             raise ValueError(
-                f"Device {shown(self.name)} has {self.cores} cores with the ids"
+                f"Device {shown(self.name)} has {self.cores} cores and core_ids"
                 f" {listed(self.core_ids) or 'none'}; use 1 core or more, and ids from 0."
             )
 

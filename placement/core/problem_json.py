@@ -200,8 +200,8 @@ def _tensor(row: TensorRow, number: int, index: Mapping[str, int]) -> Tensor:
     unknown = next((end for end in ends if end not in index), None)
     if unknown is not None:
         raise ValueError(
-            f"tensors[{number}] names op {shown(unknown)}, which the problem does not list; add it"
-            " to the ops."
+            f"The producer or a consumer of tensors[{number}] is {shown(unknown)}, which the"
+            " problem does not list; add it to the ops."
         )
     return Tensor(
         f"{row.producer or 'input'}:{number}",

@@ -33,11 +33,11 @@ class Span:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"A span has kind {shown(self.kind)}; use one of {KINDS}.")
-        for time_s in (self.start_s, self.end_s):
+        for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
             if not abs(time_s) <= MOST:
-                raise ValueError(f"A span has the time {time_s}; use seconds, at most {MOST:g}.")
+                raise ValueError(f"A span has {name} {time_s}; use seconds, at most {MOST:g}.")
         if not is_amount(self.num_bytes):
-            raise ValueError(f"A span has {self.num_bytes!s:.20} bytes; use 0 to {MOST:g}.")
+            raise ValueError(f"A span has num_bytes {self.num_bytes!s:.20}; use 0 to {MOST:g}.")
 
     @property
     def duration_s(self) -> float:

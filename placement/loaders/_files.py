@@ -74,21 +74,29 @@ def read_value(path: Path, what: str, parse: Callable[[Any], T], *, lines: bool 
 
 def parse_json(content: bytes | str, name: str) -> Any:
     """The JSON value in a text that is called `name`."""
-    shown = repr(name[:200])
+    try:
+        return json_value(content)
+    except ValueError as error:
+        shown = repr(name[:200])
+        raise ValueError(f"The file {shown} cannot be read: {error}") from None
+
+
+def json_value(content: bytes | str) -> Any:
+    """The JSON value in a text; the ValueError leaves it to the caller to name the file."""
     try:
         value = json.loads(content)
         if _SURROGATE.search(content if isinstance(content, bytes) else content.encode()):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise ValueError(f"{shown} is not valid JSON ({error}); write it again.") from None
+        raise ValueError(f"it is not valid JSON ({error}); write it again.") from None
     except UnicodeError:
-        raise ValueError(f"{shown} has text that is not Unicode; write it again.") from None
+        raise ValueError("it has text that is not Unicode; write it again.") from None
     except RecursionError:
-        raise ValueError(f"{shown} is nested too deeply; flatten it.") from None
+        raise ValueError("it is nested too deeply; flatten it.") from None
     except ValueError:
-        line = _line_of_long_number(content)
         raise ValueError(
-            f"{shown} has a number of more than {_MOST_DIGITS} digits in line {line}; correct it."
+            f"it has a number of more than {_MOST_DIGITS} digits in line"
+            f" {_line_of_long_number(content)}; correct it."
         ) from None
     return value
 

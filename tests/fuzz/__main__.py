@@ -20,11 +20,11 @@ def main() -> int:
     folder = Path(options.keep or tempfile.mkdtemp(prefix="fuzz-"))
     folder.mkdir(parents=True, exist_ok=True)
     if options.case is not None:
-        if not options.kind:
-            raise SystemExit("--case needs --kind: cases are counted by kind.")
-        cases = [(options.kind, options.case)]
+        if len(options.kind) != 1:
+            raise SystemExit("--case needs one --kind: cases are counted by kind.")
+        cases = [(options.kind[0], options.case)]
     else:
-        cases = shares(options.cases, (options.kind,) if options.kind else ())
+        cases = shares(options.cases, options.kind)
     print(f"{len(cases)} cases, seed {seed}", flush=True)
     faults = run_cases(
         cases, seed, folder, told=lambda fault: print(_line(fault, seed), flush=True)
@@ -46,7 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000, help="how many, over all kinds")
     parser.add_argument("--seed", default="", help="of all randomness; a fresh one is printed")
-    parser.add_argument("--kind", choices=sorted(KINDS), help="only files of this kind")
+    parser.add_argument(
+        "--kind", choices=sorted(KINDS), action="append", default=[], help="only files of this kind"
+    )
     parser.add_argument("--case", type=int, help=f"only this one (it has {CASE_S:g} s)")
     parser.add_argument("--keep", metavar="FOLDER", help="where files that went wrong are kept")
     return parser

@@ -145,7 +145,7 @@ def _other_value(rng: Random, old: Any) -> Any:
 
 def _places(content: Any) -> Any:
     """Every place of a value inside: what holds it, and its key there."""
-    left = [content]
+    left = [content] if isinstance(content, dict | list) else []
     while left:
         holder = left.pop()
         keys = holder if isinstance(holder, dict) else range(len(holder))

@@ -43,7 +43,7 @@ def typed(content: Any, kind: type[T], *, remedy: str = "correct it") -> T:
 
 def listed(names: Iterable[object]) -> str:
     """Names for a sentence; of many only the first, for a file may hold any number of them."""
-    every = [str(name) for name in names]
+    every = [text if (text := str(name)).isprintable() else repr(text) for name in names]
     first = ", ".join(shortened(name, _LONGEST_SHOWN) for name in every[:_SHOWN_NAMES])
     return first if len(every) <= _SHOWN_NAMES else f"{first} and {len(every) - _SHOWN_NAMES} more"
 

@@ -19,6 +19,7 @@ CASE_S = 30.0
 # The first case of a process also waits for all that the process imports and compiles.
 FIRST_CASE_S = 180.0
 NUM_WORKERS = 2
+PROGRAM = ["-m", "tests.fuzz.worker"]
 # Of one process: a library that keeps memory must not make the last case fail for the first.
 MOST_CASES = 1_000
 # One thread per library: 2 GB are for what a file makes the program do, not for stacks.
@@ -102,7 +103,7 @@ class _Worker:
     def __init__(self, seed: str, folder: str) -> None:
         self._log = (Path(folder) / "stderr.txt").open("w+b")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.worker", seed, folder],
+            [sys.executable, *PROGRAM, seed, folder],
             cwd=ROOT,
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.PIPE,

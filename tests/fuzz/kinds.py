@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from placement import pipeline, reading
+from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -84,14 +85,21 @@ def _pt2_seeds() -> list[bytes]:
     return [*_hostile("*.pt2"), *made]
 
 
+def _two_lanes() -> Machine:
+    """The machine of the diamond, with the speeds that estimated costs need."""
+    speeds = {"flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
+    lanes = tuple(dataclasses.replace(lane, **speeds) for lane in MACHINE.devices)
+    return dataclasses.replace(MACHINE, devices=lanes)
+
+
 def _inspect(model: Model) -> object:
     return pipeline.inspect(model)
 
 
 def _place(model: Model) -> object:
-    """Inspect and place a model; one without costs of its own on a machine of two lanes."""
+    """Inspect and place a model; one without costs of its own on two equal devices."""
     pipeline.inspect(model)
-    problem = pipeline.make_problem(model, model.problem.machine if model.problem else MACHINE)
+    problem = pipeline.make_problem(model, model.problem.machine if model.problem else _two_lanes())
     return _placed(problem)
 
 
@@ -189,7 +197,7 @@ def _run_result(**changes: Any) -> dict[str, Any]:
 def _use_run(timeline: Any) -> object:
     problem = diamond()
     model, folder = Model(problem.graph), Path.cwd()
-    for form in ("chrome_trace", "perfetto_trace", "timeline_csv"):
+    for form in ("chrome-trace", "perfetto-trace", "timeline-csv"):
         pipeline.export(model, problem, _split(), form, folder / f"{form}.out", measured=timeline)
     return None
 
@@ -308,7 +316,10 @@ KINDS = {
     "networkx": Kind(".json", _networkx_seeds, mutation.by_json, _load, _place),
     "machine": Kind(
         ".json",
-        lambda: [*_json(MACHINE.to_json()), *(p.read_bytes() for p in sorted(MACHINES.iterdir()))],
+        lambda: [
+            *_json(_two_lanes().to_json()),
+            *(p.read_bytes() for p in sorted(MACHINES.iterdir())),
+        ],
         mutation.by_json,
         lambda path: pipeline.machine(str(path)),
         _use_machine,

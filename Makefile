@@ -1,5 +1,6 @@
 # make run     the studio at http://127.0.0.1:8501
 # make test    everything that must hold: format, lint, types, tests, browser, a second provider
+# make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -23,7 +24,7 @@ make_venv = \
 
 FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
 
-.PHONY: run setup test check tests-browser-and-pages tests-others webgpu browser pictures clean
+.PHONY: run setup test fuzz check tests-browser-and-pages tests-others webgpu browser pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -54,6 +55,13 @@ tests-browser-and-pages:
 
 tests-others:
 	$(VENV)/bin/python -m pytest -q $(addprefix --ignore=tests/,browser pages exporters)
+
+# FUZZ="--seed 7 --kind onnx --case 3" brings one case back. The examples of properties are fresh, too.
+FUZZ =
+
+fuzz: $(VENV)/ready-to-test $(VENV)/compiled
+	$(VENV)/bin/python -m tests.fuzz $(FUZZ)
+	HYPOTHESIS_PROFILE=fresh $(VENV)/bin/python -m pytest -q -m hypothesis tests
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser

@@ -8,6 +8,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Graph, Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.typed import shown
 
 
 def upward_ranks(problem: Problem, device_of_kernel: Ints) -> list[float]:
@@ -41,7 +42,7 @@ def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints)
     for i, name in enumerate(placement.order):
         if name not in problem.graph.index or name in position:
             raise ValueError(
-                f"The placement's order names op {name!r} twice or in vain; list each op once."
+                f"The placement's order names op {shown(name)} twice or in vain; list each op once."
             )
         position[name] = i
     of_op = [position.get(op.name, len(position)) for op in problem.graph.ops]

@@ -242,6 +242,7 @@ def make_problem(
     (roofline) costs. A file that carries its own machine and costs keeps them.
     """
     from placement.core.problem import Problem, own_kernels
+    from placement.core.typed import listed, shown
     from placement.roofline import roofline
 
     if model.problem is not None:
@@ -254,22 +255,21 @@ def make_problem(
         )
     if profile.graph != graph.fingerprint:
         raise ValueError(
-            f"The profile is of another graph ({profile.graph}, this one is {graph.fingerprint});"
-            " measure this model."
+            f"The profile is of another graph ({shown(profile.graph)}, this one is"
+            f" {graph.fingerprint}); measure this model."
         )
     wanted = [d.name for d in machine.devices]
     if [d.name for d in profile.machine.devices] != wanted:
         raise ValueError(
-            f"The profile is for devices {', '.join(d.name for d in profile.machine.devices)}, the"
-            f" machine has {', '.join(wanted)}; measure on this machine."
+            f"The profile is for devices {listed(profile.machine.index)}, the machine has"
+            f" {listed(wanted)}; measure on this machine."
         )
     named = {name for names in profile.sources for name in names}
     unknown = next((name for name in sorted(named) if name not in graph.index), None)
     if unknown is not None:
         raise ValueError(
-            f"The profile's kernels do not fit graph {graph.name!r}"
-            + (f" (it has no op {unknown!r})" if unknown else "")
-            + "; measure this model again."
+            f"The profile's kernels do not fit graph {shown(graph.name)} (it has no op"
+            f" {shown(unknown)}); measure this model again."
         )
     same = profile.machine.fingerprint == machine.fingerprint
     return Problem(

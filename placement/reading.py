@@ -1,6 +1,5 @@
 """What the options of a command name, read into values: models, problems, placements, files."""
 
-import json
 import math
 from argparse import Namespace
 from collections.abc import Sequence
@@ -9,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import pipeline
+from placement.core.typed import typed
+from placement.loaders._files import read_value
 from placement.printing import listener
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.core.timeline import Timeline
 
-MAX_JSON_BYTES = 512 * 2**20
 _SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
 
 
@@ -43,17 +43,20 @@ def hold(options: Namespace, problem: "Problem") -> "Problem":
 
 
 def read_pins(path: str) -> list[tuple[str, str]]:
-    content = read_json(path)
-    if not isinstance(content, dict) or not all(isinstance(d, str) for d in content.values()):
-        raise ValueError(f'The pins in {path!r} are not of the form {{"op": "device"}}.')
-    return list(content.items())
+    pins = read_value(Path(path), "file of pins", _pins)
+    return list(pins.items())
+
+
+def _pins(content: Any) -> dict[str, str]:
+    return typed(content, dict[str, str], remedy='use {"op": "device"}')
 
 
 def read_names(path: str) -> list[str]:
-    content = read_json(path)
-    if not isinstance(content, list) or not all(isinstance(name, str) for name in content):
-        raise ValueError(f"The file {path!r} is not a JSON list of op names.")
-    return content
+    return read_value(Path(path), "file of names", _names)
+
+
+def _names(content: Any) -> list[str]:
+    return typed(content, list[str], remedy="use a list of op names")
 
 
 def read_conditions(options: Namespace) -> pipeline.Conditions:
@@ -95,29 +98,9 @@ def read_number(text: str, option: str) -> float:
 
 def read_timeline(path: str) -> "Timeline":
     """The measured timeline in what `run --json` or `run --jsonl` printed."""
-    from placement.core.timeline import timeline_from_json
+    from placement.core.timeline import timeline_of_run
 
-    result = read_result(path)
-    try:
-        return timeline_from_json(result["timeline"])
-    except (KeyError, TypeError, ValueError, AssertionError):
-        raise ValueError(
-            f"The file {path!r} is not the result of a run; write one with run --json."
-        ) from None
-
-
-def read_result(path: str) -> Any:
-    """A JSON file, or the last line of a file of JSON lines."""
-    try:
-        return read_json(path)
-    except ValueError:
-        if not Path(path).is_file():
-            raise
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-        try:
-            return json.loads(lines[-1])
-        except (ValueError, IndexError, RecursionError):
-            raise ValueError(f"The file {path!r} is not JSON; write it anew.") from None
+    return read_value(Path(path), "run", timeline_of_run, lines=True)
 
 
 def read_model(options: Namespace) -> "Model":
@@ -151,7 +134,7 @@ def read_problem(
     target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
     costs = None
     if options.profile:
-        costs = profile_from_json(read_json(options.profile))
+        costs = read_value(Path(options.profile), "profile", profile_from_json)
     elif not options.analytic and pipeline.can_measure(model, target):
         if not measure:
             costs = pipeline.stored_profile(model, target)
@@ -173,7 +156,7 @@ def dedicate(machine: "Machine") -> None:
 def read_placement(path: str) -> "Placement":
     from placement.core.placement import placement_from_json
 
-    return placement_from_json(read_json(path))
+    return read_value(Path(path), "placement", placement_from_json)
 
 
 def read_whole(options: Namespace, problem: "Problem") -> "Placement":
@@ -191,18 +174,6 @@ def chosen(options: Namespace, problem: "Problem") -> "Placement":
     return pipeline.place(
         problem, options.placer, seed=options.seed, emit=listener(options)
     ).placement
-
-
-def read_json(path: str) -> Any:
-    file = Path(path)
-    if not file.is_file():
-        raise ValueError(f"There is no file {path!r}; check the path.")
-    if file.stat().st_size > MAX_JSON_BYTES:
-        raise ValueError(f"The file {path!r} is larger than {MAX_JSON_BYTES} bytes; it is refused.")
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        raise ValueError(f"The file {path!r} is not JSON; export it again.") from None
 
 
 def read_inputs(path: str) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.machine import MOST, Device, Link, Machine
+from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem
+from placement.core.sizes import MOST
+from placement.core.typed import shown, typed
 
 # The ends of a link: sender, receiver.
 Ends = tuple[str, str]
@@ -38,18 +40,19 @@ class Conditions:
     link_latency: Mapping[Ends, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        factors = {f"speed of {name!r}": value for name, value in self.speed.items()}
+        factors = {f"speed of {shown(name)}": value for name, value in self.speed.items()}
         factors |= {"bandwidth of links": self.bandwidth, "latency of links": self.latency}
         for word in ("bandwidth", "latency"):
             for (src, dst), value in getattr(self, f"link_{word}").items():
                 factors[f"{word} of the link {src!r} to {dst!r}"] = value
         for what, value in factors.items():
             if not 1 / MOST <= value <= MOST:
-                raise ValueError(f"The factor on the {what} is {value}; use more than zero.")
+                raise ValueError(f"The factor on the {what} is {value!s:.20}; use more than zero.")
         for name, limit in self.memory_bytes.items():
             if limit is not None and not 0 <= limit <= MOST:
                 raise ValueError(
-                    f"The memory limit of {name!r} is {limit}; use a number of bytes, or none."
+                    f"The memory limit of {shown(name)} is {limit!s:.20}; use a number of"
+                    " bytes, or none."
                 )
         for name in ("speed", "memory_bytes", "link_bandwidth", "link_latency"):
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
@@ -80,23 +83,40 @@ class Conditions:
 UNCHANGED = Conditions()
 
 
+@dataclass(frozen=True)
+class _LinkRow:
+    """The factors of one link, as JSON lists them."""
+
+    src: str
+    dst: str
+    bandwidth: float | None = None
+    latency: float | None = None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Conditions as JSON lists them."""
+
+    speed: dict[str, float] = field(default_factory=dict)
+    bandwidth: float = 1.0
+    latency: float = 1.0
+    memory_bytes: dict[str, int | None] = field(default_factory=dict)
+    links: tuple[_LinkRow, ...] = ()
+
+
 def conditions_from_json(content: Any) -> Conditions:
     """Conditions from their JSON object; a ValueError where the object is not understood."""
     try:
-        speed = {str(name): float(value) for name, value in content.get("speed", {}).items()}
-        bandwidth, latency = (float(content.get(key, 1.0)) for key in ("bandwidth", "latency"))
-        limits = {
-            str(name): None if limit is None else int(limit)
-            for name, limit in content.get("memory_bytes", {}).items()
-        }
-        links = list(content.get("links", []))
-        of_link = [
-            {(str(row["src"]), str(row["dst"])): float(row[key]) for row in links if key in row}
-            for key in ("bandwidth", "latency")
-        ]
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
-        raise ValueError("The what-if conditions are not understood; set them anew.") from None
-    return Conditions(speed, bandwidth, latency, limits, *of_link)
+        rows = typed(content, _Rows, remedy="set them anew")
+    except ValueError as error:
+        raise ValueError(f"The what-if conditions are not understood: {error}") from None
+    bandwidth, latency = (
+        {(r.src, r.dst): f for r in rows.links if (f := getattr(r, key)) is not None}
+        for key in ("bandwidth", "latency")
+    )
+    return Conditions(
+        rows.speed, rows.bandwidth, rows.latency, rows.memory_bytes, bandwidth, latency
+    )
 
 
 def changes(machine: Machine, conditions: Conditions) -> Conditions:

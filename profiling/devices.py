@@ -6,12 +6,11 @@ can use (`profiling.runtimes`). Arithmetic and memory speeds are nominal (they s
 estimates only), and so are the links until `profiling.links` has measured them.
 """
 
-import json
-import math
 from dataclasses import replace
 from pathlib import Path
 
 from placement.core.machine import Device, Link, Machine, machine_from_json
+from placement.loaders._files import read_value
 from profiling.accelerators import why_none
 from profiling.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
 from profiling.providers import NOMINAL, providers
@@ -21,7 +20,6 @@ CPU_PROVIDERS = {"onnxruntime": "CPUExecutionProvider", "torch": "cpu"}
 CPU_PROVIDER = CPU_PROVIDERS["onnxruntime"]
 NOMINAL_NOTE = "Link figures are nominal until this machine is profiled."
 _PRESETS = Path(__file__).parent.parent / "assets" / "machines"
-_MOST_BYTES = 8 << 20
 # A hand-over between threads that share memory, and a copy to a device with its own.
 _SHARED = (30e-6, 20e9)
 _COPIED = (20e-6, 10e9)
@@ -66,12 +64,15 @@ def load_machine(spec: str) -> Machine:
             f"There is no machine {spec!r}; use local, {', '.join(_preset_files())},"
             " or a JSON file."
         )
-    return _resolved(_read(path))
+    return _resolved(read_value(path, "machine file", machine_from_json))
 
 
 def presets() -> dict[str, str]:
     """The machines in assets/machines by name, each with what it is in a sentence or two."""
-    return {name: _read(path).note for name, path in _preset_files().items()}
+    return {
+        name: read_value(path, "machine file", machine_from_json).note
+        for name, path in _preset_files().items()
+    }
 
 
 def missing_devices(machine: Machine) -> tuple[tuple[str, str], ...]:
@@ -127,46 +128,6 @@ def _lane(name: str, cores: tuple[int, ...], memory_bytes: int, *, pinned: bool)
 
 def _preset_files() -> dict[str, Path]:
     return {path.stem: path for path in sorted(_PRESETS.glob("*.json"))}
-
-
-def _read(path: Path) -> Machine:
-    """A machine file, checked; a ValueError names the file and what is wrong."""
-    try:
-        size = path.stat().st_size
-        if size > _MOST_BYTES:
-            raise ValueError(f"it has {size} bytes, more than {_MOST_BYTES}")
-        return _checked(machine_from_json(json.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"Machine file {str(path)!r} is no JSON text ({error}).") from None
-    except ValueError as error:
-        raise ValueError(f"Machine file {str(path)!r} cannot be used: {error}") from None
-
-
-def _checked(machine: Machine) -> Machine:
-    """The machine if its numbers are numbers; a file may hold anything."""
-    for device in machine.devices:
-        for name, kinds in _FIELDS.items():
-            value = getattr(device, name)
-            if not isinstance(value, kinds) or isinstance(value, bool):
-                raise ValueError(f"device {device.name!r} has {name} {value!r}.")
-        if device.cores < 1 or any(not isinstance(i, int) or i < 0 for i in device.core_ids):
-            raise ValueError(f"device {device.name!r} has no whole number of cores.")
-        if not (math.isfinite(device.flops_per_s) and math.isfinite(device.memory_bytes_per_s)):
-            raise ValueError(f"device {device.name!r} has a speed that is not finite.")
-    return machine
-
-
-_FIELDS: dict[str, tuple[type, ...]] = {
-    "name": (str,),
-    "kind": (str,),
-    "runtime": (str,),
-    "provider": (str,),
-    "label": (str,),
-    "cores": (int,),
-    "memory_bytes": (int, type(None)),
-    "flops_per_s": (int, float),
-    "memory_bytes_per_s": (int, float),
-}
 
 
 def _resolved(machine: Machine) -> Machine:

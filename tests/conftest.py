@@ -1,7 +1,8 @@
-"""What all tests share: one home folder per run, no time limits per example, skips by name."""
+"""What all tests share: one home folder per run, the same examples of properties, skips by name."""
 
 import importlib.metadata
 import importlib.util
+import os
 from collections import defaultdict
 
 import pytest
@@ -21,8 +22,12 @@ collect_ignore = [] if _installed("onnxruntime-webgpu") else ["webgpu"]
 if importlib.util.find_spec("hypothesis"):
     from hypothesis import settings
 
-    settings.register_profile("studio", deadline=None)
-    settings.load_profile("studio")
+    # The same examples at every run; `make fuzz` looks for fresh ones.
+    settings.register_profile(
+        "studio", deadline=None, derandomize=True, database=None, print_blob=True
+    )
+    settings.register_profile("fresh", deadline=None, print_blob=True)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "studio"))
 
 
 @pytest.fixture(scope="session", autouse=True)

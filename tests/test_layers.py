@@ -161,9 +161,9 @@ def test_deciding_and_predicting_touch_no_machine(module):
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("placement.core")])
-def test_core_needs_the_standard_library_and_numpy(module):
+def test_core_needs_the_standard_library_numpy_and_msgspec(module):
     tops = {name.split(".")[0] for name in imports(tree_of(module), at_once=False)}
-    assert tops <= {*sys.stdlib_module_names, "numpy", "placement"}
+    assert tops <= {*sys.stdlib_module_names, "msgspec", "numpy", "placement"}
 
 
 @pytest.mark.parametrize("module", MODULES)

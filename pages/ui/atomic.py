@@ -33,14 +33,6 @@ def write_json(path: Path, content: Any, *, make_folder: bool = True) -> None:
     write_bytes(path, text.encode(), make_folder=make_folder)
 
 
-def parse_json(content: bytes) -> Any:
-    """What a person's JSON file holds; a ValueError in plain words where it is none."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        raise ValueError("the file is not JSON; export it again.") from None
-
-
 def read_json(path: Path, default: Any = None) -> Any:
     """The content of a JSON file; `default` where there is none or it is not JSON."""
     try:

@@ -6,8 +6,27 @@ Each function takes a value and what it is called in the sentence of the refusal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from placement.core import typed
+
 LONGEST_TEXT = 4_000
 MOST_NAMES = 1_000
+
+
+def row(value: Any, what: str, *keys: str) -> Mapping[str, Any]:
+    """An object that has at least these keys."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"its {what} is {shown(value)}, not an object.")
+    lacking = next((key for key in keys if key not in value), None)
+    if lacking is not None:
+        raise ValueError(f"its {what} says nothing of {lacking}.")
+    return value
+
+
+def rows(value: Any, what: str, most: int, *keys: str) -> list[Mapping[str, Any]]:
+    """A list of so many objects at most, each with at least these keys."""
+    if not isinstance(value, list) or len(value) > most:
+        raise ValueError(f"its {what} are no list of at most {most}.")
+    return [row(one, what, *keys) for one in value]
 
 
 def label(value: Any, what: str) -> str:
@@ -83,4 +102,4 @@ def is_whole(value: Any, most: int) -> bool:
 
 
 def shown(value: Any) -> str:
-    return repr(value)[:80]
+    return typed.shown(value)

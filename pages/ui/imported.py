@@ -19,15 +19,18 @@ from placement import loaders
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from placement.core.problem import UNIT_S
+from placement.core.typed import typed
 from placement.rules import REGEX, Rule
 from profiling.devices import load_machine, presets
 
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")
 LONGEST_PATTERN = 400
+MOST_PLACEMENTS = 4_000
 # Files of a shelf that are no placement.
 LISTS = ("index.json", "pins.json")
 MOST_SHOWN = 4
+_ITEM = ("name", "file", "made_by", "facts")
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 
@@ -82,14 +85,16 @@ def _dims(content: Any) -> dict[str, int]:
 
 def index(content: Any) -> dict[str, Any]:
     """The list of a shelf's placements."""
-    items = [_item(item) for item in content["items"]]
+    content = fields.row(content, "list of placements", "current", "items")
+    rows = fields.rows(content["items"], "placements", MOST_PLACEMENTS, *_ITEM)
+    items = [_item(row) for row in rows]
     names, files = ([item[key] for item in items] for key in ("name", "file"))
     if len(set(names)) < len(names) or len(set(files)) < len(files):
         raise ValueError("two of its placements share a name or a file.")
     return {"current": fields.label(content["current"], "current placement"), "items": items}
 
 
-def _item(content: Any) -> dict[str, Any]:
+def _item(content: Mapping[str, Any]) -> dict[str, Any]:
     file = fields.text(content["file"], "file", 210)
     if not file.endswith(".json") or not _FILE.fullmatch(file) or file == "index.json":
         raise ValueError(f"{shown(file)} is no file of a placement.")
@@ -97,7 +102,7 @@ def _item(content: Any) -> dict[str, Any]:
         "name": fields.label(content["name"], "name of a placement"),
         "file": file,
         "made_by": fields.label(content["made_by"], "method"),
-        "facts": _facts(content["facts"]),
+        "facts": _facts(fields.row(content["facts"], "facts of a placement")),
     }
 
 
@@ -131,17 +136,13 @@ def history(content: Any) -> dict[str, Any]:
 
 def pins(content: Any) -> dict[str, str]:
     """Devices by name of the op that is held there."""
-    if not all(isinstance(device, str) for device in content.values()):
-        raise ValueError("a pin names no device.")
-    return dict(content)
+    return typed(content, dict[str, str], remedy='pins are {"op": "device"}')
 
 
 def rules(content: Any) -> list[dict[str, str]]:
     """Rules by pattern; regular expressions are tried out under a time limit before all else."""
-    if not isinstance(content, list) or len(content) > MAX_RULES:
-        raise ValueError(f"it has no list of at most {MAX_RULES} rules.")
     found = []
-    for row in content:
+    for row in fields.rows(content, "rules", MAX_RULES, "pattern", "device"):
         pattern = fields.text(row["pattern"], "pattern", LONGEST_PATTERN)
         if pattern.startswith(REGEX):
             by_regex(pattern.removeprefix(REGEX), (), any_case=False)

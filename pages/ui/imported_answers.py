@@ -31,6 +31,7 @@ def _facts(given: Mapping[str, Any], taken: Mapping[str, Any]) -> dict[str, Any]
         raise ValueError(f"an answer does not tell its {missing[0]}.")
     if taken["objective"] not in trials.GOALS:
         raise ValueError(f"an answer has the goal {shown(taken['objective'])}, which is unknown.")
+    given = fields.row(given, "facts of an answer", "unchanged_value", "what_if")
     unchanged = fields.number(given["unchanged_value"], "value on the machine as it is")
     return {"unchanged_value": unchanged, "what_if": _conditions(given["what_if"])}
 

@@ -17,6 +17,8 @@ from placement.core.timeline import KINDS, ORIGINS
 
 MOST_SPANS = 200_000
 MOST_STEPS = 100_000
+_SPREAD = ("median", "p5", "p95")
+_BAR = ("kind", "name", "device", "start_s", "end_s")
 # No process has this number, so nobody takes the job for a living one.
 NO_PROCESS = -1
 _SHELF = re.compile(r"[0-9a-f]{8,64}-[0-9a-f]{8}")
@@ -35,6 +37,7 @@ def packed(job: jobs.Job) -> dict[str, Any]:
 
 def run(content: Any) -> dict[str, Any]:
     """A run from elsewhere, as `packed` writes it; a ValueError where it is none."""
+    content = fields.row(content, "run", "result", "about", "started_at")
     result = _taken(content["result"], _STEP, _MORE)
     if "samples_per_s" in content["result"]:
         result |= _taken(content["result"], _STREAM, {})
@@ -87,12 +90,8 @@ def _devices(result: Mapping[str, Any]) -> set[str]:
     return names.union(*(result.get(key, {}) for key in tables))
 
 
-def _taken(
-    content: Mapping[str, Any], needed: Mapping[str, Read], more: Mapping[str, Read]
-) -> dict[str, Any]:
-    lacking = [name for name in needed if name not in content]
-    if lacking:
-        raise ValueError(f"it says nothing of {lacking[0]}.")
+def _taken(content: Any, needed: Mapping[str, Read], more: Mapping[str, Read]) -> dict[str, Any]:
+    content = fields.row(content, "run", *needed)
     found = {name: read(content[name], name) for name, read in needed.items()}
     return found | {
         name: read(content[name], name) for name, read in more.items() if name in content
@@ -100,7 +99,8 @@ def _taken(
 
 
 def _spread(value: Any, what: str) -> dict[str, float]:
-    return {key: fields.seconds(value[key], what) for key in ("median", "p5", "p95")}
+    value = fields.row(value, what, *_SPREAD)
+    return {key: fields.seconds(value[key], what) for key in _SPREAD}
 
 
 def _steps(value: Any, what: str) -> list[float]:
@@ -110,6 +110,7 @@ def _steps(value: Any, what: str) -> list[float]:
 
 
 def _timeline(value: Any, what: str) -> dict[str, Any]:
+    value = fields.row(value, what, "origin", "spans", "step_s")
     if value["origin"] not in ORIGINS:
         raise ValueError(f"its {what} is {fields.shown(value['origin'])}, which is not known.")
     spans = _spans(value["spans"], what)
@@ -123,12 +124,10 @@ def _timeline(value: Any, what: str) -> dict[str, Any]:
 
 
 def _spans(value: Any, what: str) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or len(value) > MOST_SPANS:
-        raise ValueError(f"its {what} is no list of at most {MOST_SPANS} bars.")
-    return [_span(one, what) for one in value]
+    return [_span(row, what) for row in fields.rows(value, what, MOST_SPANS, *_BAR)]
 
 
-def _span(value: Any, what: str) -> dict[str, Any]:
+def _span(value: Mapping[str, Any], what: str) -> dict[str, Any]:
     """A span of a timeline, or one of a critical path, which says less."""
     if value["kind"] not in KINDS:
         raise ValueError(f"its {what} has a bar of the kind {fields.shown(value['kind'])}.")
@@ -143,6 +142,8 @@ def _span(value: Any, what: str) -> dict[str, Any]:
         segment = value.get("segment", -1)
         found["segment"] = -1 if segment == -1 else fields.count(segment, what)
         found["num_bytes"] = fields.count(value.get("num_bytes", 0), what)
+        if not isinstance(value["after"], list):
+            raise ValueError(f"its {what} has a bar after {fields.shown(value['after'])}.")
         found["after"] = [fields.count(i, what) for i in value["after"]]
     return found
 
@@ -167,12 +168,11 @@ def _require_order(spans: list[dict[str, Any]], what: str) -> None:
 
 
 def _path(value: Any, what: str) -> list[dict[str, Any]]:
-    short = ("kind", "name", "device", "start_s", "end_s")
-    return [{key: span[key] for key in short} for span in _spans(value, what)]
+    return [{key: span[key] for key in _BAR} for span in _spans(value, what)]
 
 
 def _goal(value: Any, what: str) -> str:
-    if value not in ("latency", "throughput"):
+    if not isinstance(value, str) or value not in ("latency", "throughput"):
         raise ValueError(f"its {what} is {fields.shown(value)}, which is no goal.")
     return str(value)
 

@@ -5,9 +5,10 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import cached, choices, units, words
-from pages.ui.atomic import parse_json, write_bytes
+from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
 from placement.core.machine import Machine, machine_from_json
+from placement.loaders._files import json_value
 from profiling.devices import presets
 
 LOCAL = "local"
@@ -138,7 +139,7 @@ def _split(key: str, drawn: int) -> None:
 
 def _open_file(now: Studio, upload: Any) -> None:
     try:
-        machine_from_json(parse_json(upload.getvalue()))
+        machine_from_json(json_value(upload.getvalue()))
         name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
         incoming = now.project.folder / "incoming" / name
         cached.machine(str(incoming), None)

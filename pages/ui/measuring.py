@@ -6,10 +6,10 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import cached, choices, commands, jobs, tasks, units, words, working
-from pages.ui.atomic import parse_json
 from pages.ui.studio import Studio, studio
 from placement import pipeline as pl
 from placement.core.profile import profile_from_json
+from placement.loaders._files import json_value
 from profiling.store import ProfileStore, age_s, changes
 
 
@@ -113,7 +113,7 @@ def _forget() -> None:
 
 def _bring(now: Studio, upload: Any) -> None:
     try:
-        profile = profile_from_json(parse_json(upload.getvalue()))
+        profile = profile_from_json(json_value(upload.getvalue()))
         if profile.graph != now.model.graph.fingerprint:
             raise ValueError("it was measured for another model (or other dimensions).")
         if profile.machine.fingerprint != now.machine.fingerprint:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui import imported, imported_answers, imported_runs, jobs, projects, records, runs, units
-from pages.ui.atomic import parse_json, read_json, write_bytes, write_json, write_text
+from pages.ui.atomic import read_json, write_bytes, write_json, write_text
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
 from placement.core.machine import Machine
+from placement.loaders._files import json_value
 
 FORMAT = "placement-studio-project"
 VERSION = 1
@@ -234,7 +235,7 @@ def _write_run(
 
 def _json(archive: Archive, name: str) -> Any:
     try:
-        return parse_json(archive.read(name))
+        return json_value(archive.read(name))
     except ValueError as error:
         raise ValueError(f"{name!r}: {error}") from None
 
@@ -242,7 +243,7 @@ def _json(archive: Archive, name: str) -> Any:
 def _checked(part: Part, name: str, content: Any) -> Any:
     try:
         return part.check(content)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except ValueError as error:
         raise ValueError(
             f"{name!r} in it is not understood: {str(error)[:LONGEST_REASON]}"
         ) from None

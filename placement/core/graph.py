@@ -6,6 +6,7 @@ and a graph of *kernels* (what a runtime runs after its own optimisation).
 
 import heapq
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import Bytes
+from placement.core.sizes import MOST, Bytes, is_amount
+from placement.core.typed import shown
 
 PHASES = ("forward", "backward", "update")
 Ints = NDArray[np.int64]
@@ -46,9 +48,14 @@ class Op:
                 f"An op of kind {self.kind!r} has an empty name; give every op a name."
             )
         if self.phase not in PHASES:
-            raise ValueError(f"Op {self.name!r} has phase {self.phase!r}; use one of {PHASES}.")
-        if self.param_bytes < 0 or self.flops < 0:
-            raise ValueError(f"Op {self.name!r} has negative flops or bytes; use zero or more.")
+            raise ValueError(
+                f"Op {shown(self.name)} has phase {shown(self.phase)}; use one of {PHASES}."
+            )
+        if not 0 <= self.flops < math.inf or not is_amount(self.param_bytes):
+            raise ValueError(
+                f"Op {shown(self.name)} has {self.flops:g} flops and {self.param_bytes!s:.20} bytes"
+                f" of weights; use no negative numbers, and at most {MOST:g} bytes."
+            )
 
 
 @dataclass(frozen=True)
@@ -68,10 +75,14 @@ class Tensor:
     is_output: bool = False
 
     def __post_init__(self) -> None:
-        if self.num_bytes < 0:
-            raise ValueError(f"Tensor {self.name!r} has {self.num_bytes} bytes; use zero or more.")
+        if not is_amount(self.num_bytes):
+            raise ValueError(
+                f"Tensor {shown(self.name)} has {self.num_bytes!s:.20} bytes; use 0 to {MOST:g}."
+            )
         if len(set(self.consumers)) != len(self.consumers):
-            raise ValueError(f"Tensor {self.name!r} lists a consumer twice; list each op once.")
+            raise ValueError(
+                f"Tensor {shown(self.name)} lists a consumer twice; list each op once."
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,32 +119,33 @@ class Graph:
         if len(position) != len(self.ops):
             twice = _first_repeated(op.name for op in self.ops)
             raise ValueError(
-                f"Graph {self.name!r} has two ops named {twice!r}; give each op its own name."
+                f"Graph {shown(self.name)} has two ops named {shown(twice)}; give each op"
+                " its own name."
             )
         if len({t.name for t in self.tensors}) != len(self.tensors):
             raise ValueError(
-                f"Graph {self.name!r} has two tensors named"
-                f" {_first_repeated(t.name for t in self.tensors)!r}; give each its own name."
+                f"Graph {shown(self.name)} has two tensors named"
+                f" {shown(_first_repeated(t.name for t in self.tensors))}; give each its own name."
             )
         for tensor in self.tensors:
             start = -1
             if tensor.producer is not None:
                 if tensor.producer not in position:
                     raise ValueError(
-                        f"Tensor {tensor.name!r} is produced by {tensor.producer!r}, which is not"
-                        " an op of the graph; correct the name."
+                        f"Tensor {shown(tensor.name)} is produced by {shown(tensor.producer)},"
+                        " which is not an op of the graph; correct the name."
                     )
                 start = position[tensor.producer]
             for consumer in tensor.consumers:
                 if consumer not in position:
                     raise ValueError(
-                        f"Tensor {tensor.name!r} is consumed by {consumer!r}, which is not an op of"
-                        " the graph; correct the name."
+                        f"Tensor {shown(tensor.name)} is consumed by {shown(consumer)}, which is"
+                        " not an op of the graph; correct the name."
                     )
                 if position[consumer] <= start:
                     raise ValueError(
-                        f"Op {consumer!r} reads tensor {tensor.name!r} before op"
-                        f" {tensor.producer!r} writes it; list the ops in topological order"
+                        f"Op {shown(consumer)} reads tensor {shown(tensor.name)} before op"
+                        f" {shown(tensor.producer)} writes it; list the ops in topological order"
                         " (a cycle has none)."
                     )
 

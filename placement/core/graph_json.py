@@ -1,10 +1,10 @@
 """Graphs as JSON objects, ops and tensors in declared order."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from placement.core.graph import Graph, Op, Tensor
+from placement.core.graph import Graph
+from placement.core.typed import typed
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:
@@ -15,21 +15,5 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
     }
 
 
-def graph_from_json(content: Mapping[str, Any]) -> Graph:
-    return Graph(
-        str(content["name"]),
-        tuple(
-            Op(**{**op, "attributes": tuple((str(k), str(v)) for k, v in op.get("attributes", ()))})
-            for op in content["ops"]
-        ),
-        tuple(
-            Tensor(
-                **{
-                    **t,
-                    "consumers": tuple(t["consumers"]),
-                    "shape": None if t.get("shape") is None else tuple(t["shape"]),
-                }
-            )
-            for t in content["tensors"]
-        ),
-    )
+def graph_from_json(content: Any) -> Graph:
+    return typed(content, Graph)

@@ -1,8 +1,9 @@
 """Machines: devices that compute and directed links that carry tensors between them."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import Bytes
+from placement.core.sizes import MOST, Bytes, is_amount
+from placement.core.typed import listed, shown, typed
 
-# Beyond this a number is a mistake; sums and products below it stay far from overflow.
-MOST = 1e18
+# Every pair of devices has costs of its own, and may have two links: the work for a step grows with
+# the square. Larger machines than this one exist, but nobody places single ops on them.
+MAX_DEVICES = 1024
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,15 @@ class Device:
             "memory_bytes_per_s": self.memory_bytes_per_s,
         }
         for field, value in numbers.items():
-            if not 0 <= value <= MOST:
+            if not is_amount(value):
                 raise ValueError(
-                    f"Device {self.name!r} has {field} {value!s:.20}; use 0 to {MOST:g}."
+                    f"Device {shown(self.name)} has {field} {value!s:.20}; use 0 to {MOST:g}."
                 )
+        if self.cores < 1 or any(core < 0 for core in self.core_ids):
+            raise ValueError(
+                f"Device {shown(self.name)} has {self.cores} cores and core_ids"
+                f" {listed(self.core_ids) or 'none'}; use 1 core or more, and ids from 0."
+            )
 
     @property
     def on_host(self) -> bool:
@@ -69,15 +77,15 @@ class Link:
     bytes_per_s: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.latency_s <= MOST:
+        if not is_amount(self.latency_s):
             raise ValueError(
-                f"Link {self.src!r} to {self.dst!r} has latency_s {self.latency_s!s:.20};"
+                f"Link {shown(self.src)} to {shown(self.dst)} has latency_s {self.latency_s!s:.20};"
                 f" use 0 to {MOST:g}."
             )
         if not 1 / MOST <= self.bytes_per_s <= MOST:
             raise ValueError(
-                f"Link {self.src!r} to {self.dst!r} has bytes_per_s {self.bytes_per_s!s:.20};"
-                f" use more than zero, at most {MOST:g}."
+                f"Link {shown(self.src)} to {shown(self.dst)} has bytes_per_s"
+                f" {self.bytes_per_s!s:.20}; use more than zero, at most {MOST:g}."
             )
 
 
@@ -94,20 +102,30 @@ class Machine:
     def __post_init__(self) -> None:
         if not self.devices:
             raise ValueError(f"Machine {self.name!r} has no devices; list at least one.")
-        names = [d.name for d in self.devices]
-        if len(set(names)) != len(names):
-            raise ValueError(f"Machine {self.name!r} lists a device name twice: {names}.")
+        if len(self.devices) > MAX_DEVICES:
+            raise ValueError(
+                f"Machine {shown(self.name)} has {len(self.devices)} devices; use at most"
+                f" {MAX_DEVICES}, for every two of them may have a link."
+            )
+        names = Counter(d.name for d in self.devices)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise ValueError(
+                f"Machine {shown(self.name)} lists the device {shown(twice)} twice; give each its"
+                " own name."
+            )
         seen = set()
         for link in self.links:
             for end in (link.src, link.dst):
                 if end not in names:
                     raise ValueError(
-                        f"A link of machine {self.name!r} ends at {end!r}, which is not one of its"
-                        f" devices: {', '.join(names)}."
+                        f"A link of machine {shown(self.name)} ends at {shown(end)}, which is not"
+                        f" one of its devices: {listed(names)}."
                     )
             if (link.src, link.dst) in seen:
                 raise ValueError(
-                    f"Machine {self.name!r} lists the link {link.src!r} to {link.dst!r} twice."
+                    f"Machine {shown(self.name)} lists the link {shown(link.src)} to"
+                    f" {shown(link.dst)} twice; keep one of them."
                 )
             seen.add((link.src, link.dst))
 
@@ -118,7 +136,8 @@ class Machine:
     def device(self, name: str) -> Device:
         if name not in self.index:
             raise ValueError(
-                f"Machine {self.name!r} has no device {name!r}; it has {', '.join(self.index)}."
+                f"Machine {shown(self.name)} has no device {shown(name)}; it has"
+                f" {listed(self.index)}."
             )
         return self.devices[self.index[name]]
 
@@ -144,27 +163,19 @@ class Machine:
         return asdict(self)
 
 
-def machine_from_json(content: Mapping[str, Any]) -> Machine:
+def machine_from_json(content: Any) -> Machine:
     """A machine from its JSON object; a ValueError names the field that is wrong."""
-    try:
-        devices = tuple(
-            Device(**{**d, "core_ids": tuple(d.get("core_ids", ()))}) for d in content["devices"]
-        )
-        links = tuple(Link(**link) for link in content.get("links", ()))
-        libraries = tuple((str(a), str(b)) for a, b in content.get("libraries", ()))
-        return Machine(
-            str(content.get("name", "machine")),
-            devices,
-            links,
-            libraries,
-            str(content.get("note", "")),
-        )
-    except KeyError as error:
-        raise ValueError(
-            f"The machine has no {error}; see `python -m placement machine --json`."
-        ) from None
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"The machine is not understood: {error}.") from None
+    remedy = "correct it, or see `python -m placement machine --json`"
+    if not isinstance(content, Mapping):
+        raise ValueError(f"A machine is an object with devices, not {shown(content)}; {remedy}.")
+    machine = typed({"name": "machine", **content}, Machine, remedy=remedy)
+    for key, kind in (("devices", Device), ("links", Link)):
+        known = {field.name for field in fields(kind)}
+        for i, row in enumerate(content.get(key, ())):
+            if not known.issuperset(row):
+                unknown = shown(min(set(row) - known))
+                raise ValueError(f"{key}[{i}] has a field {unknown}, which is not known; {remedy}.")
+    return machine
 
 
 def machine_to_text(machine: Machine) -> str:

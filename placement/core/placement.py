@@ -7,6 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from placement.core.graph import Graph
+from placement.core.typed import shown, typed
+
+# Of calls of one device, and of copies of its part.
+MAX_COUNT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -32,17 +36,19 @@ class Placement:
         """ValueError unless this placement gives a device to every op of `graph` and no other."""
         if self.graph and self.graph != graph.fingerprint:
             raise ValueError(
-                f"The placement was made for another graph ({self.graph}, this one is"
+                f"The placement was made for another graph ({shown(self.graph)}, this one is"
                 f" {graph.fingerprint}); place this model anew."
             )
         if self.device_of.keys() == graph.index.keys():
             return
         missing = next((op.name for op in graph.ops if op.name not in self.device_of), None)
         if missing is not None:
-            raise ValueError(f"The placement gives op {missing!r} no device; add it.")
+            raise ValueError(f"The placement gives op {shown(missing)} no device; add it.")
         unknown = next((name for name in self.device_of if name not in graph.index), None)
         if unknown is not None:
-            raise ValueError(f"The placement names op {unknown!r}, which this graph does not have.")
+            raise ValueError(
+                f"The placement names op {shown(unknown)}, which this graph does not have."
+            )
 
     def ops_per_device(self) -> dict[str, int]:
         """Number of source ops by device, in order of first use."""
@@ -78,26 +84,15 @@ def placement_from_json(content: Any) -> Placement:
     for op, device in content["device_of"].items():
         if not isinstance(device, str):
             raise ValueError(
-                f"The placement gives op {op!r} the device {device!r}; use a device name."
+                f"The placement gives op {shown(op)} the device {shown(device)}; use a device name."
             )
-    order = content.get("order") or ()
-    if not isinstance(order, list | tuple) or not all(isinstance(name, str) for name in order):
-        raise ValueError("The placement's order is not a list of op names; correct or remove it.")
-    counts = {}
     for key in ("calls", "replicas"):
-        value = content.get(key)
-        if value is not None and (
-            not isinstance(value, dict) or not all(type(n) is int and n > 0 for n in value.values())
+        counts = content.get(key) or {}
+        if not isinstance(counts, dict) or not all(
+            type(n) is int and 0 < n <= MAX_COUNT for n in counts.values()
         ):
             raise ValueError(
-                f"The placement's {key} are not positive counts by device; correct them."
+                f"The placement's {key} are not counts by device, 1 to {MAX_COUNT}; correct them."
             )
-        counts[key] = value
-    return Placement(
-        graph=str(content.get("graph", "")),
-        machine=str(content.get("machine", "")),
-        device_of=content["device_of"],
-        order=tuple(order),
-        calls=counts["calls"],
-        replicas=counts["replicas"],
-    )
+    order = content.get("order") or ()
+    return typed({"graph": "", "machine": "", **content, "order": order}, Placement)

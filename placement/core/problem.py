@@ -18,6 +18,7 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine
 from placement.core.placement import Placement
+from placement.core.typed import listed, shown
 
 OBJECTIVES = ("latency", "throughput")
 EXECUTIONS = ("op", "segment", "call")
@@ -74,21 +75,25 @@ class Problem:
         ):
             if value not in known:
                 raise ValueError(
-                    f"The {what} {value!r} is not known; use one of {', '.join(known)}."
+                    f"The {what} {shown(value)} is not known; use one of {listed(known)}."
                 )
         for op, device in self.pins:
             if op not in self.graph.index:
-                raise ValueError(f"Op {op!r} is pinned but not in graph {self.graph.name!r}.")
+                raise ValueError(
+                    f"Op {shown(op)} is pinned but not in graph {shown(self.graph.name)}."
+                )
             self.machine.device(device)
         for name in (name for group in self.groups for name in group):
             if name not in self.graph.index:
-                raise ValueError(f"Op {name!r} is in a group but not in graph {self.graph.name!r}.")
+                raise ValueError(
+                    f"Op {shown(name)} is in a group but not in graph {shown(self.graph.name)}."
+                )
         unplaceable = np.flatnonzero(~self.allowed.any(axis=1))
         if unplaceable.size:
             ops = self.ops_of_unit[int(unplaceable[0])]
             group = ", for it and its group" if len(ops) > 1 else ""
             raise ValueError(
-                f"No device may run op {self.graph.ops[ops[0]].name!r}"
+                f"No device may run op {shown(self.graph.ops[ops[0]].name)}"
                 f" (pins and supported devices leave none{group}); remove a pin or choose another"
                 " machine."
             )
@@ -203,8 +208,8 @@ class Problem:
         if -1 in found:
             op = self.graph.ops[found.index(-1)].name
             raise ValueError(
-                f"The placement puts op {op!r} on {device_of[op]!r}, but machine"
-                f" {self.machine.name!r} has {', '.join(index)}."
+                f"The placement puts op {shown(op)} on {shown(device_of[op])}, but machine"
+                f" {shown(self.machine.name)} has {listed(index)}."
             )
         device_of_op = np.array(found, dtype=np.int64)
         device_of_unit = np.full(self.num_units, -1, dtype=np.int64)
@@ -215,9 +220,9 @@ class Problem:
             i = int(apart[0])
             first = self.ops_of_unit[int(self.unit_of_op[i])][0]
             raise ValueError(
-                f"Ops {self.graph.ops[first].name!r} and {self.graph.ops[i].name!r} run as one"
-                " kernel or group, but the placement gives them different devices; put both on one"
-                " (--mend does)."
+                f"Ops {shown(self.graph.ops[first].name)} and {shown(self.graph.ops[i].name)} run"
+                " as one kernel or group, but the placement gives them different devices; put both"
+                " on one (--mend does)."
             )
         # Units without source ops are not the placement's to decide: any device that runs them.
         free = np.flatnonzero(device_of_unit < 0)

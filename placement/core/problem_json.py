@@ -13,37 +13,100 @@ problem.
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from placement.core.costs import Costs, Floats
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.machine import MOST, Device, Link, Machine
+from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem, own_kernels
+from placement.core.sizes import MOST, is_amount
+from placement.core.typed import shown, typed
 
 FORMAT = "placement-problem"
 
 
-def problem_from_json(content: Mapping[str, Any], name: str) -> Problem:
+@dataclass(frozen=True)
+class DeviceRow:
+    """A device as the file lists it."""
+
+    name: str
+    memory_bytes: int | float | None = None
+
+    def __post_init__(self) -> None:
+        _require_name(self.name)
+        _require_amounts("memory_bytes", self.memory_bytes)
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """An op as the file lists it; a time is null on a device that cannot run the op.
+
+    Instances from the literature may state fractions of a byte, which are kept.
+    """
+
+    name: str
+    times_s: tuple[float | None, ...]
+    memory_bytes: int | float = 0
+    group: str | int | None = None
+
+    def __post_init__(self) -> None:
+        _require_name(self.name)
+        _require_amounts("times_s", *self.times_s)
+        _require_amounts("memory_bytes", self.memory_bytes)
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """A tensor as the file lists it; one without producer is an input."""
+
+    consumers: tuple[str, ...]
+    bytes: int | float
+    producer: str | None = None
+
+    def __post_init__(self) -> None:
+        _require_amounts("bytes", self.bytes)
+
+
+@dataclass(frozen=True)
+class ProblemFile:
+    """What a problem file says, by its own words."""
+
+    devices: tuple[DeviceRow, ...]
+    ops: tuple[OpRow, ...]
+    links: tuple[Link, ...] = ()
+    tensors: tuple[TensorRow, ...] = ()
+    link_contention: bool = True
+    execution: str = "op"
+
+    def __post_init__(self) -> None:
+        for key, rows in (("devices", self.devices), ("ops", self.ops)):
+            if not rows:
+                raise ValueError(f"The problem lists no {key}; add at least one.")
+
+
+def problem_from_json(content: Any, name: str) -> Problem:
     """The problem of a parsed problem file; a ValueError says what is wrong and where."""
     if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         raise ValueError(
             f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).'
         )
-    machine = _machine(content, name)
-    graph, times = _graph(content, name, len(machine.devices))
-    contention = content.get("link_contention", True)
-    if not isinstance(contention, bool):
-        raise ValueError(f"link_contention is {contention!r}; use true or false.")
+    file = typed(content, ProblemFile, remedy="see the format in the README")
+    devices = tuple(
+        Device(d.name, runtime="given", memory_bytes=_whole(d.memory_bytes)) for d in file.devices
+    )
+    machine = Machine(name, devices, file.links, note="given by the problem file")
+    graph, times = _graph(file, name)
     return Problem(
         graph,
         machine,
         _costs(machine, times),
         graph,
         own_kernels(graph),
-        execution=str(content.get("execution", "op")),
-        link_contention=contention,
+        execution=file.execution,
+        link_contention=file.link_contention,
         memory_model="sum",
     )
 
@@ -84,29 +147,6 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _machine(content: Mapping[str, Any], name: str) -> Machine:
-    devices = tuple(
-        Device(
-            _text(d, "name", f"device {i}"),
-            runtime="given",
-            memory_bytes=None
-            if d.get("memory_bytes") is None
-            else _count(d, "memory_bytes", "device"),
-        )
-        for i, d in enumerate(_rows(content, "devices"))
-    )
-    links = tuple(
-        Link(
-            _text(link, "src", f"link {i}"),
-            _text(link, "dst", f"link {i}"),
-            _number(link, "latency_s", f"link {i}"),
-            _number(link, "bytes_per_s", f"link {i}"),
-        )
-        for i, link in enumerate(_rows(content, "links", required=False))
-    )
-    return Machine(name, devices, links, note="given by the problem file")
-
-
 def _costs(machine: Machine, times: Floats) -> Costs:
     num_devices = len(machine.devices)
     latency_s = np.zeros((num_devices, num_devices))
@@ -119,17 +159,22 @@ def _costs(machine: Machine, times: Floats) -> Costs:
     return Costs(times, np.zeros(num_devices), latency_s, s_per_byte, "given")
 
 
-def _graph(content: Mapping[str, Any], name: str, num_devices: int) -> tuple[Graph, Floats]:
+def _graph(file: ProblemFile, name: str) -> tuple[Graph, Floats]:
     """Graph and times (ops, devices) of a problem file, ops put in topological order."""
-    rows = _rows(content, "ops")
-    ops = [_op(row, i) for i, row in enumerate(rows)]
-    times = np.array([_times(row, num_devices) for row in rows], dtype=np.float64)
+    ops = [
+        Op(
+            row.name,
+            "op",
+            param_bytes=_whole(row.memory_bytes),
+            colocation_group=None if row.group is None else str(row.group),
+        )
+        for row in file.ops
+    ]
+    times = np.array([_times(row, i, len(file.devices)) for i, row in enumerate(file.ops)])
     index = {op.name: i for i, op in enumerate(ops)}
     if len(index) != len(ops):
         raise ValueError(f"The problem {name!r} lists an op name twice; give each op its own name.")
-    tensors = [
-        _tensor(row, i, index) for i, row in enumerate(_rows(content, "tensors", required=False))
-    ]
+    tensors = [_tensor(row, i, index) for i, row in enumerate(file.tensors)]
     successors: list[list[int]] = [[] for _ in ops]
     for tensor in tensors:
         if tensor.producer is not None:
@@ -140,86 +185,43 @@ def _graph(content: Mapping[str, Any], name: str, num_devices: int) -> tuple[Gra
     return Graph(name, tuple(ops[i] for i in order), tuple(tensors)), times[order]
 
 
-def _op(row: Mapping[str, Any], number: int) -> Op:
-    name, group = _text(row, "name", f"op {number}"), row.get("group")
-    num_bytes = _count(row, "memory_bytes", f"op {name!r}") if "memory_bytes" in row else 0
-    return Op(
-        name,
-        "op",
-        param_bytes=num_bytes,
-        colocation_group=None if group is None else str(group),
-    )
-
-
-def _times(row: Mapping[str, Any], num_devices: int) -> list[float]:
+def _times(row: OpRow, number: int, num_devices: int) -> list[float]:
     """Seconds of an op on each device, infinite where it cannot run."""
-    where, times = f"op {row['name']!r}", row.get("times_s")
-    if not isinstance(times, list) or len(times) != num_devices:
+    if len(row.times_s) != num_devices:
         raise ValueError(
-            f"The times_s of {where} is not a list of {num_devices} times, one per device."
+            f"ops[{number}].times_s ({shown(row.name)}) is not a list of {num_devices} times; give"
+            " one per device."
         )
-    return [math.inf if t is None else _seconds(t, where) for t in times]
+    return [math.inf if t is None else t for t in row.times_s]
 
 
-def _tensor(row: Mapping[str, Any], number: int, index: Mapping[str, int]) -> Tensor:
-    producer, consumers = row.get("producer"), row.get("consumers")
-    if not isinstance(consumers, list):
+def _tensor(row: TensorRow, number: int, index: Mapping[str, int]) -> Tensor:
+    ends = row.consumers if row.producer is None else (*row.consumers, row.producer)
+    unknown = next((end for end in ends if end not in index), None)
+    if unknown is not None:
         raise ValueError(
-            f"The consumers of tensor {number} are {consumers!r}; use a list of op names."
+            f"The producer or a consumer of tensors[{number}] is {shown(unknown)}, which the"
+            " problem does not list; add it to the ops."
         )
-    for end in consumers if producer is None else [*consumers, producer]:
-        if not isinstance(end, str) or end not in index:
-            raise ValueError(
-                f"Tensor {number} names op {end!r:.80}, which the problem does not list."
-            )
     return Tensor(
-        f"{producer or 'input'}:{number}",
-        producer,
-        tuple(dict.fromkeys(consumers)),
-        _count(row, "bytes", f"tensor {number}"),
+        f"{row.producer or 'input'}:{number}",
+        row.producer,
+        tuple(dict.fromkeys(row.consumers)),
+        _whole(row.bytes),
     )
 
 
-def _rows(
-    content: Mapping[str, Any], key: str, *, required: bool = True
-) -> list[Mapping[str, Any]]:
-    rows = content.get(key, [])
-    if not isinstance(rows, list) or not all(isinstance(r, Mapping) for r in rows):
-        raise ValueError(
-            f"The problem's {key} are not a list of objects; see the format in the README."
-        )
-    if required and not rows:
-        raise ValueError(f"The problem lists no {key}; add at least one.")
-    return rows
+def _require_name(name: str) -> None:
+    if not name:
+        raise ValueError("its name is empty; give it one.")
 
 
-def _text(row: Mapping[str, Any], key: str, where: str) -> str:
-    value = row.get(key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"The {key} of {where} is {value!r}; use a name.")
-    return value
+def _require_amounts(what: str, *values: float | None) -> None:
+    for i, value in enumerate(values):
+        if value is not None and not is_amount(value):
+            place = f"{what}[{i}]" if len(values) > 1 else what
+            raise ValueError(f"{place} is {value!s:.20}; use a number, 0 to {MOST:g}.")
 
 
-def _number(row: Mapping[str, Any], key: str, where: str) -> float:
-    return _seconds(row.get(key), f"{key} of {where}")
-
-
-def _count(row: Mapping[str, Any], key: str, where: str) -> Any:
-    """A size; instances from the literature may state fractions of a byte, which are kept."""
-    value = row.get(key)
-    if not _is_amount(value):
-        raise ValueError(
-            f"The {key} of {where} is {value!s:.20}; use a number of bytes, 0 to {MOST:g}."
-        )
-    return int(value) if value == int(value) else value
-
-
-def _seconds(value: Any, where: str) -> float:
-    if not _is_amount(value):
-        raise ValueError(f"The time of {where} is {value!s:.20}; use a number, 0 to {MOST:g}.")
-    return float(value)
-
-
-def _is_amount(value: Any) -> TypeGuard[float]:
-    number = isinstance(value, float | int) and not isinstance(value, bool)
-    return number and 0 <= value <= MOST
+def _whole(value: float | None) -> Any:
+    return int(value) if value is not None and value == int(value) else value

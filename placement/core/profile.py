@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from placement.core.costs import Costs
+from placement.core.costs import ORIGINS, Costs
 from placement.core.graph import Graph
-from placement.core.graph_json import graph_from_json, graph_to_json
-from placement.core.machine import Machine, link_arrays, machine_from_json
+from placement.core.graph_json import graph_to_json
+from placement.core.machine import Machine, link_arrays
+from placement.core.sizes import MOST, is_amount
+from placement.core.typed import shown, typed
+
+FORMAT = "placement-profile"
+Rows = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Profile:
     machine: Machine
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
-    compute_s: tuple[tuple[float | None, ...], ...]
+    compute_s: Rows
     spread: tuple[tuple[float, ...], ...]
     call_s: tuple[float, ...]
     step_s: tuple[float | None, ...]
@@ -48,12 +53,32 @@ class Profile:
                     f"The profile's {name} is not {num_kernels} kernels by {num_devices} devices;"
                     " measure it again."
                 )
-        if not 0 <= self.contention < float("inf"):
+        if not is_amount(self.contention):
             raise ValueError(f"The profile has contention {self.contention}; measure it again.")
+        if self.origin not in ORIGINS:
+            raise ValueError(f"The profile has origin {shown(self.origin)}; use one of {ORIGINS}.")
         if len(self.sources) != num_kernels or len(self.call_s) != num_devices:
             raise ValueError(
                 "The profile's lists do not match its kernels and devices; measure again."
             )
+        for name, rows in self._seconds().items():
+            wrong = next(
+                (s for row in rows for s in row if s is not None and not is_amount(s)), None
+            )
+            if wrong is not None:
+                raise ValueError(
+                    f"The profile's {name} has {wrong!s:.20}; use 0 to {MOST:g}, or measure again."
+                )
+
+    def _seconds(self) -> dict[str, Rows]:
+        """Everything measured, by name: rows of times, and of spreads."""
+        return {
+            "compute_s": self.compute_s,
+            "spread": self.spread,
+            "call_s": (self.call_s,),
+            "step_s": (self.step_s,),
+            "all_cores_s": ((self.all_cores_s,),),
+        }
 
     @property
     def coverage(self) -> float:
@@ -77,31 +102,15 @@ class Profile:
     def to_json(self) -> dict[str, Any]:
         content = asdict(self)
         content["kernels"] = graph_to_json(self.kernels)
-        content["format"] = "placement-profile"
+        content["format"] = FORMAT
         return content
 
 
-def profile_from_json(content: Mapping[str, Any]) -> Profile:
-    """A profile from its JSON object; a ValueError says what is missing."""
-    if not isinstance(content, Mapping) or content.get("format") != "placement-profile":
+def profile_from_json(content: Any) -> Profile:
+    """A profile from its JSON object; a ValueError says what is missing or wrong."""
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         raise ValueError(
-            'A profile file needs "format": "placement-profile"; write one with'
+            f'A profile file needs "format": "{FORMAT}"; write one with'
             " `python -m placement profile INPUT --out FILE`."
         )
-    try:
-        return Profile(
-            graph=str(content["graph"]),
-            machine=machine_from_json(content["machine"]),
-            kernels=graph_from_json(content["kernels"]),
-            sources=tuple(tuple(s) for s in content["sources"]),
-            compute_s=tuple(tuple(row) for row in content["compute_s"]),
-            spread=tuple(tuple(row) for row in content["spread"]),
-            call_s=tuple(content["call_s"]),
-            step_s=tuple(content["step_s"]),
-            all_cores_s=content.get("all_cores_s"),
-            contention=float(content.get("contention", 0.0)),
-            measured_at=str(content.get("measured_at", "")),
-            origin=str(content.get("origin", "given")),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"The profile is not understood: {error}; measure it again.") from None
+    return typed({"origin": "given", **content}, Profile, remedy="measure it again")

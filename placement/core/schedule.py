@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from placement.core.typed import shown, typed
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -14,7 +16,7 @@ class Segment:
 
     def __post_init__(self) -> None:
         if not self.kernels:
-            raise ValueError(f"A segment on {self.device!r} has no kernels; leave it out.")
+            raise ValueError(f"A segment on {shown(self.device)} has no kernels; leave it out.")
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,6 @@ class Schedule:
 
 def schedule_from_json(content: Any) -> Schedule:
     """A schedule from its JSON object."""
-    try:
-        return Schedule(
-            tuple(
-                Segment(str(s["device"]), tuple(map(str, s["kernels"])))
-                for s in content["segments"]
-            )
-        )
-    except (KeyError, TypeError):
-        raise ValueError(
-            'A schedule needs {"segments": [{"device": name, "kernels": [names]}]}; this has not.'
-        ) from None
+    return typed(
+        content, Schedule, remedy='use {"segments": [{"device": name, "kernels": [names]}]}'
+    )

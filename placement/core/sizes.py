@@ -1,12 +1,20 @@
-"""Amounts of memory: their type, and as people read them with three digits and a fitting unit."""
+"""Amounts: their type and how large one may be, and memory as people read it."""
 
 from typing import TYPE_CHECKING
+
+# Beyond this a number is a mistake; sums and products below it stay far from overflow.
+MOST = 1e18
 
 if TYPE_CHECKING:
     Bytes = int
 else:
     # Workload files state times as sizes, with fractions; only who decodes values must know.
     Bytes = int | float
+
+
+def is_amount(value: float) -> bool:
+    """Whether a number is finite, not negative and not too large (which NaN is not either)."""
+    return 0 <= value <= MOST
 
 
 def num_bytes(value: float | None) -> str:

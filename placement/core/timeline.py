@@ -1,10 +1,12 @@
 """A timeline: when everything in one step ran, predicted by simulation or measured."""
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+from placement.core.sizes import MOST, is_amount
+from placement.core.typed import shown, typed
 
 KINDS = ("compute", "transfer", "wait")
 ORIGINS = ("predicted", "measured", "emulated")
@@ -28,6 +30,15 @@ class Span:
     num_bytes: int = 0
     after: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"A span has kind {shown(self.kind)}; use one of {KINDS}.")
+        for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
+            if not abs(time_s) <= MOST:
+                raise ValueError(f"A span has {name} {time_s}; use seconds, at most {MOST:g}.")
+        if not is_amount(self.num_bytes):
+            raise ValueError(f"A span has num_bytes {self.num_bytes!s:.20}; use 0 to {MOST:g}.")
+
     @property
     def duration_s(self) -> float:
         return self.end_s - self.start_s
@@ -45,10 +56,6 @@ class Span:
         }
 
 
-def span_from_json(content: Mapping[str, Any]) -> Span:
-    return Span(**{**content, "after": tuple(content["after"])})
-
-
 @dataclass(frozen=True)
 class Timeline:
     """Spans of one step, from the moment its inputs are there (time 0) to its last output."""
@@ -60,8 +67,10 @@ class Timeline:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "peak_bytes", MappingProxyType(dict(self.peak_bytes)))
-        assert self.origin in ORIGINS, self.origin
-        assert all(s.kind in KINDS for s in self.spans)
+        if self.origin not in ORIGINS:
+            raise ValueError(f"A timeline has origin {shown(self.origin)}; use one of {ORIGINS}.")
+        if not is_amount(self.step_s):
+            raise ValueError(f"A timeline has step_s {self.step_s}; use 0 to {MOST:g} seconds.")
 
     def busy_s(self) -> dict[str, float]:
         """Seconds of compute by device and of transfer by link."""
@@ -83,15 +92,41 @@ class Timeline:
         }
 
 
-def timeline_from_json(content: Mapping[str, Any]) -> Timeline:
-    """The timeline of a JSON object; ValueError where a time of it is no finite number."""
-    spans = tuple(span_from_json(s) for s in content["spans"])
-    for time_s in (content["step_s"], *(t for s in spans for t in (s.start_s, s.end_s))):
-        if type(time_s) not in (int, float) or not abs(time_s) <= sys.float_info.max:
-            raise ValueError(f"A timeline has the time {time_s!r}, which is no finite number.")
-    return Timeline(
-        spans,
-        content["step_s"],
-        content["origin"],
-        content.get("peak_bytes", {}),
-    )
+def timeline_from_json(content: Any) -> Timeline:
+    """The timeline of a JSON object; a ValueError says which part of it is wrong."""
+    timeline = typed(content, Timeline, remedy="write it with `run --json`")
+    _require_order(timeline.spans)
+    return timeline
+
+
+@dataclass(frozen=True)
+class _RunFile:
+    timeline: Timeline
+
+
+def timeline_of_run(content: Any) -> Timeline:
+    """The measured timeline in the JSON object that `run --json` prints."""
+    timeline = typed(content, _RunFile, remedy="write one with run --json").timeline
+    _require_order(timeline.spans)
+    return timeline
+
+
+def _require_order(spans: Sequence[Span]) -> None:
+    """ValueError where spans wait for others that are not there, or in a circle for themselves."""
+    waiting = [len(span.after) for span in spans]
+    readers: list[list[int]] = [[] for _ in spans]
+    for i, span in enumerate(spans):
+        for before in span.after:
+            if not 0 <= before < len(spans):
+                raise ValueError(
+                    f"spans[{i}] waits for span {before!s:.20}, which is not there; run it again."
+                )
+            readers[before].append(i)
+    ready = [i for i, number in enumerate(waiting) if not number]
+    for i in ready:
+        for reader in readers[i]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                ready.append(reader)
+    if len(ready) < len(spans):
+        raise ValueError("Spans of the timeline wait for each other; run it again.")

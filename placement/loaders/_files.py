@@ -2,11 +2,21 @@
 
 import json
 import os
+import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from placement.core.typed import shortened
+
+T = TypeVar("T")
 
 MAX_JSON_BYTES = 512 * 2**20
+# What Python reads of a whole number, lest it take for ever.
+_MOST_DIGITS = 4300
+# Half of a character outside the first plane, which no text can be written with.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def regular_file(path: Path) -> Path:
@@ -32,25 +42,69 @@ def regular_file(path: Path) -> Path:
     return path
 
 
-def read_json(path: Path) -> Any:
-    """The JSON value in a file; ValueError names the file and what is wrong with it."""
-    size = path.stat().st_size
+def read_json(path: Path, *, lines: bool = False) -> Any:
+    """The JSON value in a file; ValueError names the file and what is wrong with it.
+
+    Of a file with one value per line, where that is allowed, the last.
+    """
+    size = regular_file(path).stat().st_size
     if size > MAX_JSON_BYTES:
         raise ValueError(
-            f"{path.name!r} has {size} bytes, more than the {MAX_JSON_BYTES} that a JSON file may"
-            " have; split it."
+            f"{path.name[:200]!r} has {size} bytes, more than the {MAX_JSON_BYTES} that a JSON file"
+            " may have; split it."
         )
-    return parse_json(path.read_bytes(), path.name)
+    content = path.read_bytes()
+    try:
+        return parse_json(content, path.name)
+    except ValueError:
+        if not lines:
+            raise
+        return parse_json(content.splitlines()[-1], path.name)
+
+
+def read_value(path: Path, what: str, parse: Callable[[Any], T], *, lines: bool = False) -> T:
+    """What `parse` makes of the JSON in a file of this kind; its refusals are given both names."""
+    content = read_json(path, lines=lines)
+    try:
+        return parse(content)
+    except ValueError as error:
+        name = shortened(repr(path.name), 200)
+        raise ValueError(shortened(f"The {what} {name} cannot be used: {error}")) from None
 
 
 def parse_json(content: bytes | str, name: str) -> Any:
     """The JSON value in a text that is called `name`."""
     try:
-        return json.loads(content)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{name!r} is not valid JSON ({error}); write it again.") from None
+        return json_value(content)
+    except ValueError as error:
+        shown = repr(name[:200])
+        raise ValueError(f"The file {shown} cannot be read: {error}") from None
+
+
+def json_value(content: bytes | str) -> Any:
+    """The JSON value in a text; the ValueError leaves it to the caller to name the file."""
+    try:
+        value = json.loads(content)
+        if _SURROGATE.search(content if isinstance(content, bytes) else content.encode()):
+            json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not valid JSON ({error}); write it again.") from None
+    except UnicodeError:
+        raise ValueError("it has text that is not Unicode; write it again.") from None
     except RecursionError:
-        raise ValueError(f"{name!r} is nested too deeply; flatten it.") from None
+        raise ValueError("it is nested too deeply; flatten it.") from None
+    except ValueError:
+        raise ValueError(
+            f"it has a number of more than {_MOST_DIGITS} digits in line"
+            f" {_line_of_long_number(content)}; correct it."
+        ) from None
+    return value
+
+
+def _line_of_long_number(content: bytes | str) -> int:
+    text = content if isinstance(content, str) else content.decode(errors="replace")
+    found = re.search(rf"\d{{{_MOST_DIGITS + 1},}}", text)
+    return text.count("\n", 0, found.start() if found else 0) + 1
 
 
 def refuse_dims(dims: Any, path: Path) -> None:

@@ -7,14 +7,16 @@ it), they are taken from there; otherwise each edge is one tensor of `bytes` byt
 the edges of one node that give the same `tensor` name are one tensor with several readers.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.model import Model
-from placement.loaders._files import read_json, refuse_dims
+from placement.core.sizes import MOST
+from placement.core.typed import shown, typed
+from placement.loaders._files import read_json, read_value, refuse_dims
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -39,15 +41,18 @@ def from_networkx(source: "nx.DiGraph[Any]", name: str = "graph") -> Graph:
     except nx.NetworkXUnfeasible:
         on_cycle = text[nx.find_cycle(source)[0][0]]
         raise ValueError(
-            f"The networkx graph {name!r} has a cycle through {on_cycle!r}; remove an edge."
+            f"The networkx graph {name!r} has a cycle through {shown(on_cycle)}; remove an edge."
         ) from None
     ops = tuple(_op(text[node], source.nodes[node]) for node in order)
     described = source.graph.get("tensors")
     if described is not None:
-        tensors = tuple(_tensor(entry) for entry in _list(described, "tensors"))
+        tensors = tuple(
+            _tensor(entry, i)
+            for i, entry in enumerate(_list(described, "graph attribute 'tensors'"))
+        )
     else:
         tensors = _edge_tensors(source, order, text)
-    return Graph(str(source.graph.get("name") or name), ops, tensors)
+    return Graph(_text(source.graph.get("name") or name, "name of the graph"), ops, tensors)
 
 
 @dataclass(frozen=True)
@@ -72,46 +77,85 @@ class NetworkxLoader:
         )
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
-        import networkx as nx
-
         refuse_dims(dims, path)
-        content = read_json(path)
-        if not self.accepts(path):
-            raise ValueError(f"{path.name!r} is not node-link JSON; write it with networkx.")
-        try:
-            edges = "edges" if "edges" in content else "links"
-            graph = nx.node_link_graph(content, edges=edges)
-            return Model(from_networkx(graph, path.stem))
-        except (nx.NetworkXException, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(
-                f"{path.name!r} is not understood as node-link JSON ({type(error).__name__}:"
-                f" {str(error)[:200]}); write it with networkx.node_link_data."
-            ) from None
+        graph = read_value(path, "node-link file", lambda c: _graph_of(c, path.stem))
+        return Model(graph)
+
+
+@dataclass(frozen=True)
+class NodeLink:
+    """Node-link JSON, as networkx writes it; older versions call the edges links."""
+
+    nodes: list[dict[str, Any]]
+    edges: list[dict[str, Any]]
+    directed: bool = True
+    multigraph: bool = False
+    graph: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids = [_id(node.get("id"), f"nodes[{i}].id") for i, node in enumerate(self.nodes)]
+        known = set(ids)
+        if len(known) < len(ids):
+            raise ValueError("two of its nodes have one id; give each its own.")
+        for i, edge in enumerate(self.edges):
+            for key in ("source", "target"):
+                if _id(edge.get(key), f"edges[{i}].{key}") not in known:
+                    raise ValueError(
+                        f"edges[{i}].{key} is {shown(edge[key])}, which is not the id of a node;"
+                        " add the node or remove the edge."
+                    )
+
+
+def _id(value: Any, place: str) -> Hashable:
+    """A node's name: a text, a number, or a list of them, which networkx makes a tuple."""
+    if isinstance(value, list) and value:
+        return tuple(_id(part, place) for part in value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{place} is {shown(value)}; use a text or a number.")
+    return value
+
+
+def _graph_of(content: Any, name: str) -> Graph:
+    import networkx as nx
+
+    if isinstance(content, Mapping) and "edges" not in content and "links" in content:
+        content = {**content, "edges": content["links"]}
+    file = typed(content, NodeLink, remedy="write it with networkx.node_link_data")
+    return from_networkx(nx.node_link_graph(vars(file), edges="edges"), name)
 
 
 def _op(name: str, data: Mapping[str, Any]) -> Op:
     given = {key: data[key] for key in _OP_FIELDS if data.get(key) is not None}
-    given.setdefault("kind", "op")
     for key in ("kind", "scope", "phase", "colocation_group"):
         if key in given:
-            given[key] = str(given[key])
-    given["flops"] = _number(given.get("flops", 0.0), f"flops of op {name!r}")
-    given["param_bytes"] = int(_number(given.get("param_bytes", 0), f"param_bytes of op {name!r}"))
-    pairs = _list(given.get("attributes", ()), "attributes")
-    given["attributes"] = tuple((str(key), str(value)) for key, value in pairs)
-    return Op(name, **given)
+            given[key] = _text(given[key], f"{key} of op {shown(name)}")
+    given["flops"] = _number(given.get("flops", 0.0), f"flops of op {shown(name)}")
+    given["param_bytes"] = _whole(given.get("param_bytes", 0), f"param_bytes of op {shown(name)}")
+    where = f"attributes of op {shown(name)}"
+    pairs = [_list(pair, where) for pair in _list(given.get("attributes", ()), where)]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError(f"The {where} are no pairs; give lists of a key and a value.")
+    given["attributes"] = tuple((_text(k, where), _text(v, where)) for k, v in pairs)
+    return Op(name, **{"kind": "op", **given})
 
 
-def _tensor(entry: Any) -> Tensor:
+def _tensor(entry: Any, number: int) -> Tensor:
     if not isinstance(entry, dict) or "name" not in entry:
-        raise ValueError("An entry of the graph attribute 'tensors' has no name; give it one.")
+        raise ValueError(f"graph.tensors[{number}] has no name; give it one.")
     given = {key: entry[key] for key in _TENSOR_FIELDS if key in entry}
-    name = given["name"] = str(given["name"])
-    given.setdefault("producer", None)
-    given["consumers"] = tuple(map(str, _list(given.get("consumers", ()), "consumers")))
-    given["num_bytes"] = int(_number(given.get("num_bytes", 0), f"num_bytes of tensor {name!r}"))
+    name = given["name"] = _text(given["name"], f"name of graph.tensors[{number}]")
+    where = f"tensor {shown(name)}"
+    if given.setdefault("producer", None) is not None:
+        given["producer"] = _text(given["producer"], f"producer of {where}")
+    readers = _list(given.get("consumers", ()), f"consumers of {where}")
+    given["consumers"] = tuple(_text(reader, f"consumers of {where}") for reader in readers)
+    given["num_bytes"] = _whole(given.get("num_bytes", 0), f"num_bytes of {where}")
     if given.get("shape") is not None:
-        given["shape"] = tuple(int(_number(d, f"shape of {name!r}")) for d in given["shape"])
+        shape = _list(given["shape"], f"shape of {where}")
+        given["shape"] = tuple(_whole(size, f"shape of {where}") for size in shape)
+    given["dtype"] = _text(given.get("dtype", "float32"), f"dtype of {where}")
+    if not isinstance(given.setdefault("is_output", False), bool):
+        raise ValueError(f"The is_output of {where} is {shown(given['is_output'])}; use a truth.")
     return Tensor(**given)
 
 
@@ -122,10 +166,11 @@ def _edge_tensors(
     sizes: dict[tuple[str, str], int] = {}
     for node in order:
         for _, reader, data in source.out_edges(node, data=True):
-            name = str(data.get("tensor", f"{text[node]} -> {text[reader]}"))
+            between = f"{text[node]} -> {text[reader]}"
+            name = _text(data.get("tensor", between), f"tensor of edge {shown(between)}")
             key = (text[node], name)
             consumers.setdefault(key, []).append(text[reader])
-            size = int(_number(data.get("bytes", 0), f"bytes of edge {name!r}"))
+            size = _whole(data.get("bytes", 0), f"bytes of edge {shown(name)}")
             sizes[key] = max(sizes.get(key, 0), size)
     return tuple(
         Tensor(name, producer, tuple(readers), sizes[producer, name])
@@ -134,14 +179,25 @@ def _edge_tensors(
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**62:
-        raise ValueError(f"The {what} is {str(value)[:50]!r}; give a number.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MOST:
+        raise ValueError(f"The {what} is {shown(value)}; give a number, at most {MOST:g}.")
     return value
 
 
+def _whole(value: Any, what: str) -> int:
+    """A number of bytes; files of the literature state fractions of one."""
+    return int(_number(value, what))
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, list | tuple | Mapping) or value is None:
+        raise ValueError(f"The {what} is {shown(value)}; give a text.")
+    return str(value)
+
+
 def _list(value: Any, what: str) -> list[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(f"The graph attribute {what!r} is no list; give a list.")
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"The {what} is {shown(value)}; give a list.")
     return list(value)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from placement.core.model import Model
 from placement.core.problem_json import FORMAT, problem_from_json
-from placement.loaders._files import read_json, refuse_dims
+from placement.loaders._files import read_value, refuse_dims
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class ProblemLoader:
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
         refuse_dims(dims, path)
-        problem = problem_from_json(read_json(path), path.stem)
+        problem = read_value(path, "problem file", lambda c: problem_from_json(c, path.stem))
         return Model(problem.graph, problem=problem)
 
 

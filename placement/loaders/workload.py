@@ -20,10 +20,12 @@ import numpy as np
 
 from placement.core.costs import Costs, Floats
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.machine import MOST, Device, Link, Machine
+from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
 from placement.core.problem import UNIT_S, Problem, own_kernels
-from placement.loaders._files import read_json, refuse_dims
+from placement.core.sizes import MOST, is_amount
+from placement.core.typed import shown
+from placement.loaders._files import read_json, read_value, refuse_dims
 
 UNIT = "ms"
 BYTES_PER_S = 1e9
@@ -52,10 +54,7 @@ class WorkloadLoader:
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
         refuse_dims(dims, path)
-        try:
-            problem = problem_from_workload(read_json(path), path.stem)
-        except ValueError as error:
-            raise ValueError(f"The workload {path.name!r}: {error}") from None
+        problem = read_value(path, "workload", lambda c: problem_from_workload(c, path.stem))
         return Model(problem.graph, problem=problem)
 
 
@@ -125,7 +124,9 @@ def _positions(nodes: list[Row]) -> dict[int, int]:
     for i, node in enumerate(nodes):
         number = node.get("id")
         if type(number) is not int:
-            raise ValueError(f"node {i} of the list has the id {number!r:.40}; use a whole number.")
+            raise ValueError(
+                f"node {i} of the list has the id {shown(number)}; use a whole number."
+            )
         if number in position:
             raise ValueError(f"two nodes have the id {number}; give each its own.")
         position[number] = i
@@ -141,7 +142,9 @@ def _nets(edges: list[Row], position: Mapping[int, int]) -> tuple[list[list[int]
         for key in ("sourceId", "destId"):
             number = edge.get(key)
             if type(number) is not int or number not in position:
-                raise ValueError(f"edge {i} has the {key} {number!r:.40}, which no node has as id.")
+                raise ValueError(
+                    f"edge {i} has the {key} {shown(number)}, which no node has as id."
+                )
             ends.append(position[number])
         source, dest = ends
         cost = _number(edge, "cost", f"edge {i}")
@@ -219,13 +222,13 @@ def _colour(node: Row) -> str | None:
     colour = node.get("colorClass")
     if colour is None or type(colour) in (int, str):
         return None if colour is None else str(colour)
-    raise ValueError(f"node {node['id']} has the colorClass {colour!r:.40}; use a number or none.")
+    raise ValueError(f"node {node['id']} has the colorClass {shown(colour)}; use a number or none.")
 
 
 def _flag(node: Row, key: str, default: bool | None) -> bool:
     value = node.get(key, default)
     if value not in (0, 1) or not isinstance(value, bool | int):
-        raise ValueError(f"node {node['id']} has the {key} {value!r:.40}; use true or false.")
+        raise ValueError(f"node {node['id']} has the {key} {shown(value)}; use true or false.")
     return bool(value)
 
 
@@ -238,8 +241,8 @@ def _count(content: Row, key: str) -> int:
 
 def _number(row: Row, key: str, where: str) -> float:
     value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
-        raise ValueError(f"the {key} of {where} is {value!s:.40}; use a number, 0 to {MOST:g}.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not is_amount(value):
+        raise ValueError(f"the {key} of {where} is {shown(value)}; use a number, 0 to {MOST:g}.")
     return float(value)
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.loaders._files import read_json, regular_file
+from placement.loaders._files import read_value
 from placement.placers._base import Placer, Report, quiet, setting
 from placement.split_file import split_from_json
 
@@ -26,11 +26,7 @@ class Expert(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if not self.split:
             raise ValueError("The placer 'expert' needs a split file; name one (split=FILE).")
-        path = regular_file(Path(self.split))
-        try:
-            return split_from_json(problem, read_json(path))
-        except ValueError as error:
-            raise ValueError(f"{path.name!r}: {error}") from None
+        return read_value(Path(self.split), "split", lambda c: split_from_json(problem, c))
 
 
 PLACER = Expert

@@ -163,7 +163,7 @@ def broken(**changes):
     [
         ({}, "not a problem file"),
         (broken(devices=[]), "lists no devices"),
-        (broken(ops="x"), "ops are not a list"),
+        (broken(ops="x"), "ops: expected a list, got a text"),
         (broken(ops=[{"name": "a", "times_s": [1]}]), "list of 3 times"),
         (broken(ops=[{"name": "a", "times_s": [1, -1, 2]}]), "-1"),
         (broken(link_contention="no"), "link_contention"),

@@ -11,9 +11,7 @@ from placement.loaders._onnx_names import MAX_NAME, readable
 from placement.loaders._scopes_labels import node_path, tidy, weight_path
 from tests.loaders.models import package_files
 
-SETTINGS = settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 SMALL = [p for p in package_files() if p.stat().st_size < 5000]
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),

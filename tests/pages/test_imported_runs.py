@@ -134,7 +134,7 @@ HOSTILE = {
     "other device": (broken(baseline_s={"mars": 1.0}), "'mars', which its machine has not"),
     "other op": (broken(placement={"device_of": {"zzz": "cpu:0"}}), "other ops"),
     "placed": (broken(placement={"device_of": {"a": 7}}), "device name"),
-    "schedule": (broken(schedule={"segments": [7]}), "schedule needs"),
+    "schedule": (broken(schedule={"segments": [7]}), "segments[0]: expected an object"),
     "bottleneck": (
         broken(
             samples_per_s=1.0,

@@ -63,7 +63,8 @@ def _functional(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _user_inputs(exported: ExportedProgram) -> list[Node]:
-    names = set(exported.graph_signature.user_inputs)
+    specs = exported.graph_signature.input_specs
+    names = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
     return [n for n in exported.graph.nodes if n.op == "placeholder" and n.name in names]
 
 

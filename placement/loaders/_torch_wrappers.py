@@ -30,7 +30,7 @@ def open_grad_modes(exported: ExportedProgram) -> None:
         name = getattr(spec.arg, "name", "")
         while name in renamed:
             name = renamed[name]
-            spec.arg = replace(spec.arg, name=name)  # type: ignore[type-var]
+            spec.arg = replace(spec.arg, name=name)
 
 
 def _open(module: fx.GraphModule, call: Node) -> dict[str, str]:

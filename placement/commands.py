@@ -17,9 +17,9 @@ from placement.reading import (
     read_inputs,
     read_model,
     read_problem,
+    read_settings,
     read_timeline,
     read_whole,
-    split_pair,
 )
 from placement.stopping import TERMINATED, Stop, has_value, partly
 from placement.train_command import train as train
@@ -115,7 +115,7 @@ def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bo
         placed = pipeline.place(
             problem,
             options.placer,
-            settings=dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
+            settings=read_settings(options),
             time_limit_s=options.time_limit,
             seed=options.seed,
             emit=emit,

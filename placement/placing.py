@@ -70,10 +70,11 @@ def place(
     """
     from placement.bounds import lower_bound
     from placement.core.violations import violations
-    from placement.placers import placer_class
+    from placement.placers import current_name, placer_class
     from placement.placers._base import build
     from placement.placers._warm import warm_up
 
+    placer = current_name(placer)
     kind = placer_class(placer)
     if problem.objective not in kind.objectives:
         raise ValueError(

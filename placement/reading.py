@@ -170,10 +170,22 @@ def read_whole(options: Namespace, problem: "Problem") -> "Placement":
 def chosen(options: Namespace, problem: "Problem") -> "Placement":
     """The placement that `--placer` finds, or that of the file of `--placement`."""
     if not options.placer:
+        if options.set or options.time_limit is not None:
+            raise ValueError("--set and --time-limit are for --placer; leave them out.")
         return read_whole(options, problem)
     return pipeline.place(
-        problem, options.placer, seed=options.seed, emit=listener(options)
+        problem,
+        options.placer,
+        settings=read_settings(options),
+        time_limit_s=options.time_limit,
+        seed=options.seed,
+        emit=listener(options),
     ).placement
+
+
+def read_settings(options: Namespace) -> dict[str, Any]:
+    """The settings of the placer: what `--set` says, as text by name."""
+    return dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set)
 
 
 def read_inputs(path: str) -> dict[str, Any]:

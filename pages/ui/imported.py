@@ -9,7 +9,6 @@ from typing import Any
 
 from pages.ui import fields
 from pages.ui.atomic import read_json
-from pages.ui.canvas.searching import by_regex
 from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from pages.ui.fields import shown
 from pages.ui.projects import LONGEST_NAME, Project, Settings
@@ -20,6 +19,7 @@ from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from placement.core.problem import UNIT_S
 from placement.core.typed import typed
+from placement.regexes import search_names
 from placement.rules import REGEX, Rule
 from profiling.devices import load_machine, presets
 
@@ -140,13 +140,16 @@ def pins(content: Any) -> dict[str, str]:
 
 
 def rules(content: Any) -> list[dict[str, str]]:
-    """Rules by pattern; regular expressions are tried out under a time limit before all else."""
-    found = []
-    for row in fields.rows(content, "rules", MAX_RULES, "pattern", "device"):
-        pattern = fields.text(row["pattern"], "pattern", LONGEST_PATTERN)
-        if pattern.startswith(REGEX):
-            by_regex(pattern.removeprefix(REGEX), (), any_case=False)
-        found.append(Rule(pattern, fields.text(row["device"], "device", LONGEST_PATTERN)))
+    """Rules by pattern; all regular expressions are tried out before, within one time limit."""
+    rows = fields.rows(content, "rules", MAX_RULES, "pattern", "device")
+    patterns = [fields.text(row["pattern"], "pattern", LONGEST_PATTERN) for row in rows]
+    devices = [fields.text(row["device"], "device", LONGEST_PATTERN) for row in rows]
+    expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
+    for expression, tried in zip(expressions, search_names(expressions, ()), strict=True):
+        if tried.too_slow or tried.error:
+            why = tried.error or "it takes too long to read"
+            raise ValueError(f"{shown(expression)} is not a regular expression: {why}.")
+    found = [Rule(pattern, device) for pattern, device in zip(patterns, devices, strict=True)]
     return [{"pattern": rule.pattern, "device": rule.device} for rule in found]
 
 

@@ -19,6 +19,7 @@ from pages.ui import (
     working,
 )
 from pages.ui.studio import Studio, studio
+from placement.placers import current_name
 
 GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
 GOAL_HELP = (
@@ -44,7 +45,7 @@ def show(now: Studio) -> None:
     method, goal, limit, more, go = st.columns(
         [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
     )
-    remembered = choices.remembered("placer", methods.DEFAULT)
+    remembered = _remembered()
     name = method.selectbox(
         "Method",
         list(offered),
@@ -199,10 +200,14 @@ def _asked(now: Studio) -> Asked:
     )
 
 
+def _remembered() -> str:
+    return current_name(str(choices.remembered("placer", methods.DEFAULT)))
+
+
 def _chosen(now: Studio) -> Mapping[str, Any]:
     """The method that the menu names now."""
     offered = methods.offered(now.problem)
-    name = choices.typed(_method_key(now), choices.remembered("placer", methods.DEFAULT))
+    name = choices.typed(_method_key(now), _remembered())
     return offered.get(name, next(iter(offered.values())))
 
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pages.ui import former_names
 from pages.ui.atomic import read_json
 
 RECORD = "job.json"
@@ -22,7 +23,9 @@ def read(folder: Path) -> dict[str, Any] | None:
     """The record in a job's folder; None where there is none or it is damaged."""
     found = read_json(folder / RECORD)
     known = isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in _TYPES.items())
-    return found if known else None
+    if not known:
+        return None
+    return {**found, "about": former_names.in_record(found["about"])}
 
 
 def all_of(project: Path) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pages.ui import former_names
 from pages.ui.atomic import read_json, write_json, write_text
 from pages.ui.edits import History, history_from_json
 from pages.ui.kept import parsed, written
@@ -54,7 +55,8 @@ class Shelf:
         return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
     def _index(self) -> dict[str, Any]:
-        return read_json(self.folder / "index.json") or {"current": "", "items": []}
+        found = read_json(self.folder / "index.json")
+        return former_names.in_index(found or {"current": "", "items": []})
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None

@@ -156,7 +156,7 @@ class Auto(Placer):
         settings: dict[str, Any] = {"max_iterations": self.max_iterations}
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
-        placer = placer_class("cp_sat")(seed=self.seed, **settings)
+        placer = placer_class("branch_and_bound")(seed=self.seed, **settings)
         return [_compared("search", problem, placer.place(problem, watch.pass_on))]
 
 

@@ -113,7 +113,7 @@ def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
 
 
 def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
-    little, much = (f"{s:.0%}" for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
+    little, much = (units.percent(s) for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
     said = (
         "on the critical path",
         f"slack below {little} of a step",

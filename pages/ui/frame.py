@@ -68,8 +68,8 @@ def _account(now: Studio) -> None:
     st.markdown(f"Project: **{words.plain(now.settings.name)}**")
     try:
         machine = now.machine
-        ops = len(now.model.graph.ops)
-        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops} ops)")
+        ops = units.counted(len(now.model.graph.ops), "op")
+        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops})")
         st.markdown(f"Machine: {words.plain(machine.name)}, {_devices(len(machine.devices))}")
         of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
         if choices.have_changed(of, now.costs):
@@ -88,7 +88,7 @@ def _account(now: Studio) -> None:
 
 
 def _devices(number: int) -> str:
-    return f"{number} device{'s' if number > 1 else ''}"
+    return units.counted(number, "device")
 
 
 def _jobs(now: Studio) -> None:

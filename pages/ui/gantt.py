@@ -229,7 +229,7 @@ def _id(span: Span) -> tuple[str, str, str]:
 
 
 def _busy(busy_s: float, step_s: float) -> str:
-    return f"busy {busy_s / step_s:.0%} of the time" if step_s else "idle"
+    return f"busy {units.percent(busy_s / step_s)} of the time" if step_s else "idle"
 
 
 def _tip(
@@ -242,7 +242,7 @@ def _tip(
     if span.kind == "compute" and len(ops) > 1:
         more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
         names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
-        lines.append(f"{len(ops)} ops: {names}{more}")
+        lines.append(f"{units.counted(len(ops), 'op')}: {names}{more}")
     if predicted_s is not None:
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
         lines.append(f"predicted {units.seconds(predicted_s)}")

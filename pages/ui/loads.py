@@ -78,8 +78,8 @@ def html(loads: Sequence[Load], unit: str) -> str:
 
 
 def _row(load: Load, unit: str) -> str:
-    number = f"{load.num_ops} op{'' if load.num_ops == 1 else 's'}"
-    busy = f"{units.seconds(load.busy_s, unit)} busy ({100 * load.busy_share:.0f} %)"
+    number = units.counted(load.num_ops, "op")
+    busy = f"{units.seconds(load.busy_s, unit)} busy ({units.percent(load.busy_share)})"
     memory, share = units.num_bytes(load.memory_bytes), load.memory_share
     if share is not None:
         memory += f" of {units.num_bytes(load.limit_bytes)}"

@@ -32,7 +32,8 @@ def show(now: Studio, job: jobs.Job) -> None:
     result = job.result
     assert result is not None
     about = job.about
-    steps = f"{len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
+    number = units.counted(len(result.get("steps_s", ())), "step")
+    steps = f"{number} after {about.get('warmup')} to warm up"
     doubts.badges(now, job, result, steps)
     _numbers(result)
     baselines.show(result)
@@ -171,7 +172,7 @@ def _critical(result: Mapping[str, Any], graph: Graph | None, of: spans.OpsOf) -
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
                 "Name": spans.name_of(s, of(s), graph),
-                "Takes (ms)": round(s.duration_s * 1e3, 3),
+                "Takes": units.seconds(s.duration_s),
             }
             for s in rows[:MOST_ROWS]
         ],

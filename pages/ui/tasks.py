@@ -183,7 +183,7 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         facts["job"] = job.id
         placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
         # What else was decided there is in it, so it stands beside earlier answers.
-        name = f"{placer} on {selected} op{'' if selected == 1 else 's'}" if selected else placer
+        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
         kept = shelf.of_job(job.id)
         if kept:
             name = kept[0].name
@@ -198,7 +198,10 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         return f"Placed by {name}: predicted {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])
-        return f"Measured {job.result['num_kernels']} kernels on {number} devices."
+        return (
+            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
+            f" {units.counted(number, 'device')}."
+        )
     if job.verb == "train":
         kept = trials.end_of_training_kept(now.project, job)
         return f"Training finished: {trained_in_short(job.result)}.{kept}"
@@ -223,11 +226,13 @@ def in_short(result: Mapping[str, Any]) -> str:
 def trained_in_short(result: Mapping[str, Any]) -> str:
     """What a training run has shown, in a few words."""
     losses, moves = result["losses"], len(result["moves"])
-    said = [f"{result['steps']} steps of {units.seconds(result['step_s']['median'])}"]
+    said = [
+        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
+    ]
     said += (
         [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
     )
-    said += [f"{moves} move{'' if moves == 1 else 's'}"] if result["adjusted"] else []
+    said += [units.counted(moves, "move")] if result["adjusted"] else []
     return ", ".join(said)
 
 

@@ -42,7 +42,7 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
         return f"No method found a placement.{ended}"
     best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
     value = units.stated(best["value"], best["unit"])
-    number = f"{len(found)} method{'s' if len(found) > 1 else ''}"
+    number = units.counted(len(found), "method")
     as_good = sum(not r["violations"] and r["value"] <= best["value"] * (1 + SAME) for r in found)
     also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
     return f"Compared {number}: the best is {best['placer']}{also}, predicted {value}.{ended}"

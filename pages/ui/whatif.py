@@ -143,7 +143,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
 def _change(ratio: float) -> str:
     if abs(ratio - 1.0) < NOTICEABLE:
         return "no change"
-    return f"{abs(ratio - 1.0):.1%} {'longer' if ratio > 1 else 'shorter'}"
+    return f"{units.percent(abs(ratio - 1.0))} {'longer' if ratio > 1 else 'shorter'}"
 
 
 def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
@@ -159,7 +159,7 @@ def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0
             busy = units.seconds(busy_s.get(name, 0.0), posed.unit)
             held = simulated.peak_bytes.get(name, 0)
-            columns[title] += [f"{busy} ({share:.0%})", _held(posed, name, held)]
+            columns[title] += [f"{busy} ({units.percent(share)})", _held(posed, name, held)]
     return {key: [words.plain(text) for text in texts] for key, texts in columns.items()}
 
 
@@ -220,7 +220,7 @@ def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
     if case.broken:
         return f"Of the placements that are allowed there, {reach}."
     gain = 1 - best.after_s / case.after_s
-    return f"{reach}, {gain:.1%} shorter than this one there."
+    return f"{reach}, {units.percent(gain)} shorter than this one there."
 
 
 def _ranking(cases: Sequence[Case], now: Studio) -> dict[str, list[str]]:

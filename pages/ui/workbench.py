@@ -7,6 +7,7 @@ else. Everything is read anew from the project, which the edit has changed by th
 import streamlit as st
 
 from pages.ui import (
+    cached,
     canvas,
     changing,
     choices,
@@ -98,6 +99,7 @@ def _draw(height: int) -> None:
         tones=chosen.tones,
         hatched=chosen.hatched,
         crossings=canvas.crossings(view, now.model.graph, placed),
+        path=canvas.path_lines(view, cached.path_steps(now.problem, now.placement)),
         sums=colouring.sums(now, view),
     )
 
@@ -178,8 +180,8 @@ def _above(value_s: float, bound_s: float) -> str:
     """How far a placement is from what is known to be impossible."""
     if value_s <= bound_s * (1 + 1e-9):
         return "this is the best possible"
-    above = value_s / bound_s - 1 if bound_s > 0 else 0.0
-    return f"this is {above:.{1 if above > 0.01 else 2}%} above" if above else ""
+    above = units.gap(value_s, bound_s)
+    return f"this is {units.percent(above)} above" if above else ""
 
 
 def _move_buttons(now: Studio, with_placing: bool) -> None:
@@ -199,7 +201,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
     row.button(
         "Undo",
         key="undo",
-        help=f"{len(history.done)} steps can be undone",
+        help=f"{units.counted(len(history.done), 'step')} can be undone",
         disabled=locked or not history.done,
         on_click=_clicked_travel,
         args=("undo",),
@@ -207,7 +209,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
     row.button(
         "Redo",
         key="redo",
-        help=f"{len(history.undone)} steps can be redone",
+        help=f"{units.counted(len(history.undone), 'step')} can be redone",
         disabled=locked or not history.undone,
         on_click=_clicked_travel,
         args=("redo",),

@@ -76,6 +76,25 @@ def path_steps(problem: Problem, schedule: Schedule, path: Sequence[Span]) -> Pa
     return PathSteps(frozenset(edges), tuple(queues))
 
 
+def waits(problem: Problem, schedule: Schedule, path: Sequence[Span]) -> tuple[str, ...]:
+    """For each span of a critical path the device or link that it queued for; empty for data."""
+    readers: dict[str, set[str]] = {}
+    for tensor in problem.kernels.tensors:
+        if tensor.producer is not None:
+            readers.setdefault(tensor.producer, set()).update(tensor.consumers)
+
+    def queued(before: Span, after: Span) -> bool:
+        if before.kind == after.kind == "transfer":
+            return True
+        if not before.kind == after.kind == "compute":
+            return False
+        first, then = (schedule.segments[span.segment].kernels for span in (before, after))
+        return not any(readers.get(kernel, set()).intersection(then) for kernel in first)
+
+    found = (after.device if queued(before, after) else "" for before, after in pairwise(path))
+    return ("", *found) if path else ()
+
+
 # Ops of what comes first and of what comes next on the path, and where that one queued if it reads
 # nothing of the first.
 Pair = tuple[Group, Group, str]

@@ -12,7 +12,7 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.problem import Problem
 from placement.core.problem_json import problem_from_json
-from placement.path_steps import path_steps
+from placement.path_steps import path_steps, waits
 from placement.pipeline import place, simulate
 from tests.instances import canonical_file, random_devices, random_problem
 from tests.pages.problems import diamond, everywhere
@@ -98,6 +98,18 @@ def test_steps_are_consecutive_on_one_longest_path(problem, seed):
         # Each hand-over is told once, as data if there are any.
         assert bool(edges) != bool(queues) and len(queues) <= 1
     assert steps.edges <= allowed & reads
+    queued = waits(problem, predicted.schedule, path)
+    # What is told of a span agrees with how its ops are drawn, wherever it followed another.
+    for before, after, waited in zip(path, path[1:], queued[1:], strict=True):
+        if before.kind == after.kind == "compute":
+            pairs = {
+                (index[a], index[b])
+                for a in predicted.schedule.segments[before.segment].kernels
+                for b in predicted.schedule.segments[after.segment].kernels
+            }
+            assert bool(waited) == any((q.before, q.after) in pairs for q in steps.queues)
+        else:
+            assert bool(waited) == (before.kind == after.kind)
     assert len(steps.queues) == sum(not pairs & steps.edges for pairs in needed)
 
 
@@ -124,6 +136,9 @@ def test_the_canonical_example_waits_for_a_device_between_n4_and_n6():
     assert [(names[q.before], names[q.after], q.place) for q in steps.queues] == [
         ("n4", "n6", "P2")
     ]
+    path = predicted.critical_path
+    told = waits(problem, predicted.schedule, path)
+    assert [s.name for s, waited in zip(path, told, strict=True) if waited] == ["n6"]
 
 
 def test_what_a_kernel_fuses_is_one_piece_of_the_path():

@@ -72,7 +72,8 @@ def table(now: Studio, sides: Sequence[Side]) -> None:
     memory = "" if now.problem.memory_model == "sum" else ", and the most memory in use at one time"
     st.caption(
         "All but what is called measured is simulated. Of each device: its ops, how long it is"
-        f" busy, and the share of the time{memory}."
+        f" busy, and the share of the time{memory}.",
+        help=words.SEGMENT,
     )
 
 

@@ -22,6 +22,7 @@ ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
 LEGEND = (
     {"mark": "path", "text": "critical path"},
+    {"mark": "queued", "text": "there it waited its turn"},
     {"mark": "idle", "text": "idle"},
 )
 SELECTED = {"mark": "selected", "text": "selected"}

@@ -83,12 +83,15 @@ def _times(now: Studio, answer: Why) -> None:
                 "Time": words.plain(
                     "cannot run it" if time_s is None else units.seconds(time_s, unit)
                 ),
-                "": here if len(answer.devices) == 1 else ("in part" if here else ""),
+                "Placed": here if len(answer.devices) == 1 else ("in part" if here else ""),
             }
         )
     origin = "estimated" if now.is_estimate else now.costs.split()[0]
     with_others = f", with the {len(answer.along)} that move along" if answer.along else ""
-    st.markdown(f"Time on each device ({origin}{with_others})")
+    st.markdown(
+        f"Time on each device ({origin}{with_others})",
+        help=words.IN_PART if len(answer.devices) > 1 else None,
+    )
     st.table(rows, border="horizontal", hide_index=True)
     if answer.slack_s is None:
         st.caption("Costs nothing by itself.")

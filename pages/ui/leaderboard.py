@@ -16,6 +16,7 @@ from pages.ui import (
     units,
     words,
     working,
+    yardstick,
 )
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
@@ -54,6 +55,8 @@ def show(now: Studio) -> tuple[Standing, ...]:
     _controls(now)
     working.show(now, "compare", live)
     rows = standing.standings(now)
+    for row in rows:
+        yardstick.remember(now, row.name, standing.placement_of(now, row.name), row.value_s)
     per = "sample" if now.settings.objective == "throughput" else "step"
     goal = {"step": "shortest step", "sample": "most samples per second"}[per]
     unit = _unit(rows, now)[1]

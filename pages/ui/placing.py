@@ -152,9 +152,8 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
         said.append("Not measured on this machine yet: placing measures the model first.")
     others = methods.left_out(now.problem)
     if others:
-        said.append(
-            f"{units.counted(len(others), 'method')} for other kinds of files not in the menu."
-        )
+        number = units.counted(len(others), "method")
+        said.append(f"Not in the menu: {number} for other kinds of files.")
     notes = [f"Paper: {method['paper']}."] if method["paper"] else []
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []
     st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)

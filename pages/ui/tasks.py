@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units
+from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units, words
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
@@ -92,6 +92,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
     return path, {
+        "path": str(path),
         "placement": now.named.name,
         "devices_key": key,
         "shelf": now.shelf.folder.name,
@@ -192,10 +193,10 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
                 now.project, shelf, name, placed, placer, facts, beside=bool(selected)
             )
         now.project.change()
-        found = units.stated(job.result["value"], job.result["unit"])
+        found = words.predicted(job.result)
         if job.result.get("cancelled"):
-            return f"Stopped early; the best that {name} had found is kept: predicted {found}."
-        return f"Placed by {name}: predicted {found}."
+            return f"Stopped early; the best that {name} had found is kept: {found}."
+        return f"Placed by {name}: {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])
         return (

@@ -18,6 +18,7 @@ from pages.ui import (
     standing,
     units,
     words,
+    yardstick,
 )
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
@@ -94,6 +95,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         if wanted != conditions.UNCHANGED
         else f"Placement **{name}** on the machine as it is: move a slider."
     )
+    yardstick.remember(now, now.named.name, now.placement, case.before_s)
     _numbers(now, case, changed)
     for sentence in case.broken:
         st.warning(words.plain(sentence), icon=":material/memory:")
@@ -253,3 +255,5 @@ def _choose(name: str) -> None:
     now = studio()
     if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
         now.shelf.choose(name)
+        # All of the page: whatever it says of one placement may not stay beside another.
+        st.rerun()

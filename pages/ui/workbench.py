@@ -28,6 +28,7 @@ from pages.ui import (
     table,
     units,
     words,
+    yardstick,
 )
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
@@ -112,6 +113,7 @@ def _side(with_prediction: bool) -> None:
     naming.chooser(now)
     finding.show(now)
     if with_prediction:
+        yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         predicted = units.seconds(now.simulated.value, now.problem.unit)
         st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=words.STEP)
     _move_buttons(now, with_placing=not with_prediction)
@@ -136,6 +138,7 @@ def numbers_of(now: Studio) -> None:
     counts = now.placement.ops_per_device()
     # In workloads a call has its sending inside, and nobody says how many bytes that is.
     knows_bytes = now.problem.execution != "call"
+    yardstick.remember(now, now.named.name, now.placement, predicted.value)
     cells = st.columns(5 if knows_bytes else 4)
     label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
     cells[0].metric(

@@ -100,7 +100,7 @@ def test_steps_are_consecutive_on_one_longest_path(problem, seed):
     assert steps.edges <= allowed & reads
     queued = waits(problem, predicted.schedule, path)
     # What is told of a span agrees with how its ops are drawn, wherever it followed another.
-    for before, after, waited in zip(path, path[1:], queued[1:], strict=True):
+    for (before, after), waited in zip(pairwise(path), queued[1:], strict=True):
         if before.kind == after.kind == "compute":
             pairs = {
                 (index[a], index[b])

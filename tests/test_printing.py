@@ -61,7 +61,7 @@ def test_a_comparison_is_a_table_with_units():
     assert list(table_of([compared("heft", 0.039), best, failed])) == [
         "Placer       Predicted  Fastest ≥    Gap  Proven   Search",
         "heft             39 ms    31.2 ms  25.0%       –  1.25 ms",
-        "greedy_fill    31.2 ms    31.2 ms   0.0%     yes  1.25 ms",
+        "greedy_fill    31.2 ms    31.2 ms     0%     yes  1.25 ms",
         "exact                –          –      –       –        –",
         "greedy_fill: single 39 ms",
         "exact: It does not fit.",

@@ -177,7 +177,7 @@ def test_a_finished_pipeline_is_told_in_full():
     assert metric(app, "Outputs").value == "match"
     assert metric(app, "Outputs").delta == "210 outputs compared, no bit differs"
     assert "200 samples through 2 stages, at most 5 in flight, 2 segments" in shown
-    assert "cpu:1 sets the pace: it is busy 97 % of the time" in shown
+    assert "cpu:1 sets the pace: it is busy 97.0% of the time" in shown
     assert "That is the one that was predicted" in shown
     assert "Measured: 3.6 ms (median), mostly 3.4 ms to 4.1 ms. Predicted: 3.45 ms (-4.2%" in shown
     assert "38.0% more samples than the best device alone (cpu:0)" in shown
@@ -270,7 +270,7 @@ RESULT = {
 
 def test_a_bottleneck_that_was_not_predicted_or_waits_is_said_to():
     said = streamed.pace(RESULT).replace("\\", "")
-    assert "cpu:1 sets the pace: it is busy 60 % of the time" in said
+    assert "cpu:1 sets the pace: it is busy 60.0% of the time" in said
     assert "even this device waits" in said
     assert "Predicted was the link cpu:0->cpu:1" in said
     said = streamed.pace(RESULT | {"predicted_bottleneck": "cpu:0"}).replace("\\", "")
@@ -312,7 +312,7 @@ def test_shares_are_drawn_in_percent_and_gaps_stay_gaps():
     figure = charts.busy_shares(names, [0.5, 0.97, None], [0.4, 1.0, 0.25], 1)
     assert [list(t.x) for t in figure.data] == [[50.0, 97.0, None], [40.0, 100.0, 25.0]]
     assert figure.data[0].marker.color[1] == charts.BEST_COLOUR
-    assert figure.data[0].text[2] == "" and figure.data[1].text[2] == "25 % predicted"
+    assert figure.data[0].text[2] == "" and figure.data[1].text[2] == "25.0% predicted"
 
 
 def test_rates_side_by_side_and_times_between_outputs_name_what_they_are():

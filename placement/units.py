@@ -5,7 +5,7 @@ import math
 from placement.core.problem import in_unit
 from placement.core.sizes import num_bytes
 
-__all__ = ["counted", "gap", "num_bytes", "percent", "seconds", "stated"]
+__all__ = ["counted", "gap", "num_bytes", "percent", "seconds", "stated", "to_shown"]
 
 
 def counted(number: int, noun: str, more: str = "") -> str:
@@ -14,14 +14,17 @@ def counted(number: int, noun: str, more: str = "") -> str:
 
 
 def percent(share: float, signed: bool = False) -> str:
-    """A share in percent, with one digit behind the point; with two where it is less than one.
+    """A share in percent with at most one digit behind the point, two where it is less than one.
 
-    Nothing and the whole have none: 0%, 0.37%, 14.6%, 100%.
+    No zeros at the end: 0%, 0.37%, 14.6%, 83%.
     """
-    sign = "+" if signed else ""
-    if share in (0.0, 1.0):
-        return f"{share:{sign}.0%}"
-    return f"{share:{sign}.{1 if abs(share) >= 0.01 else 2}%}"
+    return f"{round(100 * to_shown(share), 2):{'+' if signed else ''}.10g}%"
+
+
+def to_shown(share: float) -> float:
+    """A share rounded to the digits that `percent` shows, for tables that write it themselves."""
+    rounded = round(share, 3 if abs(share) >= 0.01 else 4)
+    return rounded if math.isfinite(rounded) and rounded else abs(rounded)
 
 
 def gap(value: float, bound: float) -> float | None:

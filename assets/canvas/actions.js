@@ -7,10 +7,10 @@ function opsText(number) {
   return `${number} ${number === 1 ? "op" : "ops"}`;
 }
 
-// A share in percent as it reads everywhere: 0%, 0.37%, 14.6%, 100%.
+// A share in percent as it reads everywhere: 0%, 0.37%, 14.6%, 83%.
 function percentText(share) {
-  const digits = share === 0 || share === 1 ? 0 : share >= 0.01 ? 1 : 2;
-  return `${(100 * share).toFixed(digits)}%`;
+  const digits = share >= 0.01 ? 1 : 2;
+  return `${Number((100 * share).toFixed(digits))}%`;
 }
 
 Object.assign(Canvas.prototype, {

@@ -213,7 +213,9 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
         "Gap": row.gap,
         "Proven": "yes" if row.is_best_possible else "",
         "Measured": _measured(row, measured, scale_s, number) if measured else None,
-        "Error": measured.error if measured else None,
+        "Error": None
+        if measured is None or measured.error is None
+        else units.to_shown(measured.error),
         "Search": None if row.search_s is None else units.seconds(row.search_s),
         "Open": "shown" if is_shown else "Open",
     }

@@ -23,6 +23,7 @@ from placement.reading import (
 )
 from placement.stopping import TERMINATED, Stop, has_value, partly
 from placement.train_command import train as train
+from placement.units import counted
 
 if TYPE_CHECKING:
     from placement.core.graph import Graph
@@ -52,8 +53,7 @@ def machine(options: Namespace) -> int:
         Path(options.out).write_text(machine_to_text(found))
     answer = answers.of_machine(found)
     lines = [
-        f"{d.name}: {d.label or d.kind}, {d.cores} core{'' if d.cores == 1 else 's'},"
-        f" {d.provider or d.runtime}"
+        f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"
         for d in found.devices
     ]
     return print_answer(options, answer, lines)

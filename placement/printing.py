@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from placement import pipeline
-from placement.units import num_bytes, seconds, stated
+from placement.units import gap, num_bytes, percent, seconds, stated
 
 MOST_ROWS = 8
 
@@ -92,6 +92,13 @@ def _cell(key: str) -> Callable[[Mapping[str, Any]], str]:
     return text
 
 
+def _gap(row: Mapping[str, Any]) -> str:
+    """How far a row's value is above its bound; nothing where either is unknown."""
+    if row["gap"] is None:
+        return ""
+    return percent(gap(row["value"], row["lower_bound"]) or 0.0)
+
+
 MATCHES = {True: "match", False: "differ", None: ""}
 TIMES = {
     "measured": "measured on this machine",
@@ -102,7 +109,7 @@ COLUMNS = (
     ("Placer", _cell("placer")),
     ("Predicted", _cell("value")),
     ("Fastest ≥", _cell("lower_bound")),
-    ("Gap", lambda row: "" if row["gap"] is None else f"{row['gap']:.1%}"),
+    ("Gap", lambda row: _gap(row)),
     ("Proven", lambda row: "yes" if row["proven_optimal"] else ""),
     ("Measured", _cell("measured_s")),
     ("Outputs", lambda row: MATCHES[row["outputs_match"]]),
@@ -130,7 +137,7 @@ def _readable(key: str, value: Any, unit: str) -> str:
     if key.endswith("_bytes"):
         return num_bytes(value)
     if key in ("error", "gap"):
-        return f"{value:+.1%}"
+        return percent(value, signed=True)
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

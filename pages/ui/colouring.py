@@ -113,7 +113,7 @@ def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
 
 
 def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
-    little, much = (f"{s:.0%}" for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
+    little, much = (units.percent(s) for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
     said = (
         "on the critical path",
         f"slack below {little} of a step",
@@ -144,11 +144,11 @@ def difference(
 ) -> canvas.Tones:
     """Tones by what moves from one placement to another, whose name is given."""
     same = ("same device", lone_colour("same"))
-    palette, names = colours("kinds"), [d.name for d in now.machine.devices]
+    palette, names = colours("moves"), [d.name for d in now.machine.devices]
     classes, moves = qualities.differences(
         qualities.device_indices(now.problem, here),
         qualities.device_indices(now.problem, there),
-        len(palette) - 1,
+        len(palette),
     )
     keys = [same]
     for (source, target), colour in zip(moves, palette, strict=False):

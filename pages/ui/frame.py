@@ -1,11 +1,23 @@
 """What every page has around it: the sidebar's account of the project, and who may change it."""
 
+import contextlib
 import time
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui import choices, guide, jobs, messages, patience, projects, tasks, units, words
+from pages.ui import (
+    choices,
+    guide,
+    jobs,
+    messages,
+    patience,
+    projects,
+    tasks,
+    units,
+    words,
+    yardstick,
+)
 from pages.ui.studio import Studio, studio
 
 HEARTBEAT_S = 2.0
@@ -37,16 +49,28 @@ def show(page: str) -> None:
     with st.sidebar:
         _heartbeat()
         _projects(now, page)
+    messages.take(now)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
     with st.container():
         if not mine:
             _banner(now)
-        messages.show()
+        _said()
         guide.show(now, page)
     if page not in ("model", "projects"):
         _ = now.model
     if page not in ("model", "projects", "devices"):
         _ = now.machine
+
+
+@st.fragment(key="said")
+@messages.plain_errors()
+def _said() -> None:
+    """Messages, and why values are others than before: both end when what they are about does."""
+    now = studio()
+    messages.still_true(now)
+    with contextlib.suppress(ValueError):
+        # Where the model or the machine cannot be had, its page says so.
+        yardstick.show(now)
 
 
 @st.fragment(run_every=HEARTBEAT_S)
@@ -68,8 +92,8 @@ def _account(now: Studio) -> None:
     st.markdown(f"Project: **{words.plain(now.settings.name)}**")
     try:
         machine = now.machine
-        ops = len(now.model.graph.ops)
-        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops} ops)")
+        ops = units.counted(len(now.model.graph.ops), "op")
+        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops})")
         st.markdown(f"Machine: {words.plain(machine.name)}, {_devices(len(machine.devices))}")
         of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
         if choices.have_changed(of, now.costs):
@@ -88,7 +112,7 @@ def _account(now: Studio) -> None:
 
 
 def _devices(number: int) -> str:
-    return f"{number} device{'s' if number > 1 else ''}"
+    return units.counted(number, "device")
 
 
 def _jobs(now: Studio) -> None:

@@ -141,7 +141,7 @@ def _trash() -> None:
             st.caption(f"Empty. Deleted projects stay here for {trash.KEEP_DAYS} days.")
             return
         for one in thrown:
-            left = f"{one.days_left} day{'' if one.days_left == 1 else 's'}"
+            left = units.counted(one.days_left, "day")
             row = st.container(horizontal=True, vertical_alignment="center")
             row.markdown(
                 f"**{words.plain(one.name)}**  :small[{words.plain(one.model, 60)};"

@@ -30,7 +30,7 @@ def show(now: Studio, apply: Apply) -> None:
 
 
 def _row(now: Studio, number: int, hint: Hint, apply: Apply) -> None:
-    ops = f" ({len(hint.ops)} ops)" if len(hint.ops) > 1 else ""
+    ops = f" ({units.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
     listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
     row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     row.markdown(
@@ -59,4 +59,4 @@ def saving(now: Studio, hint: Hint) -> str:
     if not hint.saves_s:
         return f"then everything fits, in {units.seconds(hint.value_s, now.problem.unit)}"
     share = hint.saves_s / (hint.value_s + hint.saves_s)
-    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({100 * share:.2g} %)"
+    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({units.percent(share)})"

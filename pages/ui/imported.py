@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pages.ui import fields
+from pages.ui import fields, units
 from pages.ui.atomic import read_json
 from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from pages.ui.fields import shown
@@ -175,7 +175,7 @@ def unseen(project: Project, machine: Machine) -> str:
     devices = sorted({device for each in placed for device in each["device_of"].values()})
     if not placed:
         return ""
-    number = f"{len(placed)} placement{'' if len(placed) == 1 else 's'}"
+    number = units.counted(len(placed), "placement")
     named = ", ".join(devices[:MOST_SHOWN]) + (" and more" if len(devices) > MOST_SHOWN else "")
     return (
         f"{number} in it {'is' if len(placed) == 1 else 'are'} for"

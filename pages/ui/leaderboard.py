@@ -16,6 +16,7 @@ from pages.ui import (
     units,
     words,
     working,
+    yardstick,
 )
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
@@ -54,6 +55,8 @@ def show(now: Studio) -> tuple[Standing, ...]:
     _controls(now)
     working.show(now, "compare", live)
     rows = standing.standings(now)
+    for row in rows:
+        yardstick.remember(now, row.name, standing.placement_of(now, row.name), row.value_s)
     per = "sample" if now.settings.objective == "throughput" else "step"
     goal = {"step": "shortest step", "sample": "most samples per second"}[per]
     unit = _unit(rows, now)[1]
@@ -210,7 +213,9 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
         "Gap": row.gap,
         "Proven": "yes" if row.is_best_possible else "",
         "Measured": _measured(row, measured, scale_s, number) if measured else None,
-        "Error": measured.error if measured else None,
+        "Error": None
+        if measured is None or measured.error is None
+        else units.to_shown(measured.error),
         "Search": None if row.search_s is None else units.seconds(row.search_s),
         "Open": "shown" if is_shown else "Open",
     }

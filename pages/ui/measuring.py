@@ -36,7 +36,8 @@ def _state(now: Studio) -> None:
         age = age_s(profile)
         when = "at an unknown time" if age is None else units.age(age)
         st.success(
-            f"Measured {when}: {len(profile.kernels.ops)} kernels on {len(profile.step_s)} devices,"
+            f"Measured {when}: {units.counted(len(profile.kernels.ops), 'kernel')} on"
+            f" {units.counted(len(profile.step_s), 'device')},"
             f" {units.percent(profile.coverage)} of all pairs.",
             icon=":material/timer:",
         )

@@ -15,6 +15,7 @@ from pages.ui import (
     jobs,
     methods,
     tasks,
+    units,
     words,
     working,
 )
@@ -152,7 +153,8 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
         said.append("Not measured on this machine yet: placing measures the model first.")
     others = methods.left_out(now.problem)
     if others:
-        said.append(f"{len(others)} methods for other kinds of files are not in the menu.")
+        number = units.counted(len(others), "method")
+        said.append(f"Not in the menu: {number} for other kinds of files.")
     notes = [f"Paper: {method['paper']}."] if method["paper"] else []
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []
     st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)

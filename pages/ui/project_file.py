@@ -102,7 +102,7 @@ def _num_listed(project: Project, names: Iterable[str], folder: str) -> int:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return units.counted(number, what)
 
 
 def _model_words(project: Project, with_model: bool) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages.ui import edits, studio
+from pages.ui import edits, studio, units
 from pages.ui.atomic import read_json, write_json
 from pages.ui.canvas.memo import remembered
 from pages.ui.studio import Studio
@@ -111,7 +111,7 @@ def apply(now: Studio) -> str:
     named = {now.model.graph.ops[i].name for ops in matched for i in ops}
     along = sum(op not in named for op, _, _ in move.changes)
     also = f", {along} of them because they run as one with ops that a rule names" if along else ""
-    done = f"The rules moved {number} op{'' if number == 1 else 's'}{also}."
+    done = f"The rules moved {units.counted(number, 'op')}{also}."
     if not number:
         done = "The rules moved nothing: every op that they name is where they want it or stays."
     idle = [row.rule.text for row in rows(now) if row.trouble]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials
+from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials, units
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
@@ -55,7 +55,7 @@ class Standing:
     @property
     def gap(self) -> float | None:
         """How far above the bound it is, as a share of the bound."""
-        return self.value_s / self.bound_s - 1.0 if self.bound_s > 0 else None
+        return units.gap(self.value_s, self.bound_s)
 
     @property
     def is_best_possible(self) -> bool:
@@ -117,7 +117,7 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
         return (f"found for a what-if machine: {facts['made_for']}",)
     if facts.get("num_selected"):
         number = int(facts["num_selected"])
-        said.append(f"only {number} op{'s' * (number > 1)} placed by it, from {facts.get('from')}")
+        said.append(f"only {units.counted(number, 'op')} placed by it, from {facts.get('from')}")
     if facts.get("objective", now.settings.objective) != now.settings.objective:
         said.append("found for the other goal")
     if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pages.ui import cached, choices, edits
+from pages.ui import cached, choices, edits, units
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
@@ -231,7 +231,7 @@ def edit(now: Studio, ops: Sequence[str], device: str) -> str:
         return ""
     told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
     extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
-    also = f"{extra} more op{'s' if extra > 1 else ''} moved along (fused into one kernel)."
+    also = f"{units.counted(extra, 'more op')} moved along (fused into one kernel)."
     return " ".join(filter(None, (told, also if extra else "", stayed)))
 
 

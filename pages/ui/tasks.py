@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units
+from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units, words
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
@@ -92,6 +92,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
     return path, {
+        "path": str(path),
         "placement": now.named.name,
         "devices_key": key,
         "shelf": now.shelf.folder.name,
@@ -183,7 +184,7 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         facts["job"] = job.id
         placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
         # What else was decided there is in it, so it stands beside earlier answers.
-        name = f"{placer} on {selected} op{'' if selected == 1 else 's'}" if selected else placer
+        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
         kept = shelf.of_job(job.id)
         if kept:
             name = kept[0].name
@@ -192,13 +193,16 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
                 now.project, shelf, name, placed, placer, facts, beside=bool(selected)
             )
         now.project.change()
-        found = units.stated(job.result["value"], job.result["unit"])
+        found = words.predicted(job.result)
         if job.result.get("cancelled"):
-            return f"Stopped early; the best that {name} had found is kept: predicted {found}."
-        return f"Placed by {name}: predicted {found}."
+            return f"Stopped early; the best that {name} had found is kept: {found}."
+        return f"Placed by {name}: {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])
-        return f"Measured {job.result['num_kernels']} kernels on {number} devices."
+        return (
+            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
+            f" {units.counted(number, 'device')}."
+        )
     if job.verb == "train":
         kept = trials.end_of_training_kept(now.project, job)
         return f"Training finished: {trained_in_short(job.result)}.{kept}"
@@ -223,11 +227,13 @@ def in_short(result: Mapping[str, Any]) -> str:
 def trained_in_short(result: Mapping[str, Any]) -> str:
     """What a training run has shown, in a few words."""
     losses, moves = result["losses"], len(result["moves"])
-    said = [f"{result['steps']} steps of {units.seconds(result['step_s']['median'])}"]
+    said = [
+        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
+    ]
     said += (
         [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
     )
-    said += [f"{moves} move{'' if moves == 1 else 's'}"] if result["adjusted"] else []
+    said += [units.counted(moves, "move")] if result["adjusted"] else []
     return ", ".join(said)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import jobs, keeping, units
+from pages.ui import jobs, keeping, units, words
 from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
 from placement.core.placement import placement_from_json
@@ -41,11 +41,10 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
     if not found:
         return f"No method found a placement.{ended}"
     best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
-    value = units.stated(best["value"], best["unit"])
-    number = f"{len(found)} method{'s' if len(found) > 1 else ''}"
+    number = units.counted(len(found), "method")
     as_good = sum(not r["violations"] and r["value"] <= best["value"] * (1 + SAME) for r in found)
     also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
-    return f"Compared {number}: the best is {best['placer']}{also}, predicted {value}.{ended}"
+    return f"Compared {number}: the best is {best['placer']}{also}, {words.predicted(best)}.{ended}"
 
 
 def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:

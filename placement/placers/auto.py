@@ -21,6 +21,7 @@ from placement.placers._candidates import final_s
 from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
 from placement.placers._improve import improve, num_cores
+from placement.units import counted
 
 # The share of the time limit for cheap placers, of which these many are tried in any case.
 FIRST_SHARE, AT_LEAST = 0.4, 2
@@ -214,10 +215,9 @@ class _Watch:
         self.best_s = best.value_s
         account = f"{first.name} {in_words(first.value_s)}"
         if best is not first:
-            moved = num_moved(first.placement, best.placement)
-            ops = "op" if moved == 1 else "ops"
+            moved = counted(num_moved(first.placement, best.placement), "op")
             saved = in_words(first.value_s - best.value_s)
-            account += f", search saves {saved} by moving {moved} {ops}: {in_words(best.value_s)}"
+            account += f", search saves {saved} by moving {moved}: {in_words(best.value_s)}"
         self._tell(account)
 
     def _tell(self, account: str) -> bool:

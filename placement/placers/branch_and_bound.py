@@ -21,6 +21,7 @@ from placement.placers.annealing_split import contiguous_start
 from placement.splits.contract import Units
 from placement.splits.instance import SplitInstance, from_problem, require_sums
 from placement.splits.search import Budget
+from placement.units import gap, percent
 
 if TYPE_CHECKING:
     from placement.splits.branch_calls import CallBranchSearch
@@ -209,7 +210,7 @@ class _Proof:
 def _note(value_s: float, bound_s: float) -> str:
     if value_s <= bound_s * PROVEN:
         return "proven optimal"
-    return f"at most {100.0 * (value_s / max(bound_s, TINY_S) - 1.0):.2g} % above the best"
+    return f"at most {percent(gap(value_s, max(bound_s, TINY_S)) or 0.0)} above the best"
 
 
 PLACER = BranchAndBound

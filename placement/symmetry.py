@@ -8,7 +8,7 @@ of GPUs with a fast link inside each. Inside classes the best names are an assig
 classes they are searched.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -64,12 +64,13 @@ def renaming(problem: Problem, here: Placement, there: Placement) -> dict[str, s
 
 def aligned(problem: Problem, here: Placement, there: Placement) -> Placement:
     """The second placement with equal devices named so that it differs least from the first."""
-    new = renaming(problem, here, there)
-    return with_names(there, new) if new else there
+    return with_names(there, renaming(problem, here, there))
 
 
-def with_names(placement: Placement, new: dict[str, str]) -> Placement:
+def with_names(placement: Placement, new: Mapping[str, str]) -> Placement:
     """The placement with some devices under other names; calls and replicas go with them."""
+    if not new:
+        return placement
     calls, replicas = (
         counts and {new.get(d, d): n for d, n in counts.items()}
         for counts in (placement.calls, placement.replicas)

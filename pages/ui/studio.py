@@ -177,6 +177,20 @@ def common_bound_s(now: Studio) -> float:
     return max([cached.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
+def by_hand_s(now: Studio) -> dict[str, float]:
+    """Seconds of the goal that placements made by hand are predicted to take, by name.
+
+    Those that break a rule are left out.
+    """
+    names = [item.name for item in now.shelf.items if item.by_hand]
+    found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
+    return {
+        name: cached.simulated(now.problem, placement).value
+        for name, placement in found.items()
+        if not cached.violations(now.problem, placement)
+    }
+
+
 def is_unusual(placement: Placement) -> bool:
     """Whether it does what common bounds do not allow for: several calls, or replicas."""
     return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)

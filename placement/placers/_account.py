@@ -2,8 +2,6 @@
 
 import math
 
-from placement.core.placement import Placement
-
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -25,8 +23,3 @@ def gap_in_words(value_s: float, bound_s: float) -> str:
     if bound_s <= 0:
         return "no bound is known"
     return f"at most {math.ceil(1000 * (value_s / bound_s - 1) - 1e-6) / 10:g} % above the optimum"
-
-
-def num_moved(before: Placement, after: Placement) -> int:
-    """Ops that are on another device."""
-    return sum(before.device_of[op] != device for op, device in after.device_of.items())

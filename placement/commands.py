@@ -13,6 +13,7 @@ from placement.reading import (
     chosen,
     dedicate,
     hold,
+    kept_placement,
     read_conditions,
     read_inputs,
     read_model,
@@ -120,6 +121,7 @@ def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bo
             seed=options.seed,
             emit=emit,
             stop=stop,
+            keep=kept_placement(options),
         )
     return placed, stop.asked
 

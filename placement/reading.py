@@ -34,12 +34,18 @@ def hold(options: Namespace, problem: "Problem") -> "Problem":
         if unknown is not None:
             raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
         pins = list(whole(problem, dict(pins)).items())
-    keep, move = (str(getattr(options, key, None) or "") for key in ("keep", "move"))
-    if bool(keep) != bool(move):
+    keep, move = kept_placement(options), str(getattr(options, "move", None) or "")
+    if (keep is None) != (not move):
         raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
-    if keep:
-        pins = list(held(problem, dict(pins), read_placement(keep), read_names(move)).items())
+    if keep is not None:
+        pins = list(held(problem, dict(pins), keep, read_names(move)).items())
     return replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def kept_placement(options: Namespace) -> "Placement | None":
+    """The placement of which only some ops may move, where there is one."""
+    path = str(getattr(options, "keep", None) or "")
+    return read_placement(path) if path else None
 
 
 def read_pins(path: str) -> list[tuple[str, str]]:

@@ -222,16 +222,17 @@ def _check_names(
     shelf: Path, items: Iterable[Mapping[str, Any]], devices: Container[str] | None
 ) -> None:
     """ValueError where placements, steps or pins of a shelf are about other ops or devices."""
-    placed = [read_json(shelf / item["file"])["device_of"] for item in items]
+    placed = [placement_from_json(read_json(shelf / item["file"])) for item in items]
     if not placed:
         return
-    ops = placed[0].keys()
+    ops = placed[0].device_of.keys()
     pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
     known = fits(pins, ops, devices)
-    for item, device_of in zip(items, placed, strict=True):
+    for item, each in zip(items, placed, strict=True):
         steps = history_from_json(read_json((shelf / item["file"]).with_suffix(".history"), {}))
-        whole = Edit("", tuple((op, device, device) for op, device in device_of.items()))
-        known = known and device_of.keys() == ops
+        stays = tuple((op, device, device) for op, device in each.device_of.items())
+        whole = Edit("", stays, order=(each.order, each.order))
+        known = known and each.device_of.keys() == ops
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
             raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")

@@ -1,5 +1,6 @@
 """Everything a page draws from, derived from the project on disk through the caches."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from placement.core.problem import Problem, in_unit
 from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.mend import mended
+from placement.moving import moved
 from placement.pinning import whole
 from placement.pipeline import Simulated
 from placement.placers import placer_class
@@ -101,7 +103,8 @@ class Studio:
     @cached_property
     def state(self) -> edits.State:
         """What edits by hand change."""
-        return edits.State(self.placement.device_of, self.pins)
+        placed = self.placement
+        return edits.State(placed.device_of, self.pins, placed.order, placed.replicas)
 
     @cached_property
     def history(self) -> edits.History:
@@ -174,6 +177,20 @@ def common_bound_s(now: Studio) -> float:
     return max([cached.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
+def by_hand_s(now: Studio) -> dict[str, float]:
+    """Seconds of the goal that placements made by hand are predicted to take, by name.
+
+    Those that break a rule are left out.
+    """
+    names = [item.name for item in now.shelf.items if item.by_hand]
+    found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
+    return {
+        name: cached.simulated(now.problem, placement).value
+        for name, placement in found.items()
+        if not cached.violations(now.problem, placement)
+    }
+
+
 def is_unusual(placement: Placement) -> bool:
     """Whether it does what common bounds do not allow for: several calls, or replicas."""
     return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
@@ -206,16 +223,14 @@ def facts_of(placed: pl.Placed) -> dict[str, Any]:
     }
 
 
-def with_devices(placement: Placement, device_of: Mapping[str, str]) -> Placement:
-    """The placement with other devices; what a method said about order and calls is void then."""
-    return Placement(placement.graph, placement.machine, device_of)
-
-
 def all_on(now: Studio, device: str) -> Placement:
-    """The placement on the screen with every op on one device, as far as pins and support allow."""
+    """A placement with every op on one device, as far as pins and support allow.
+
+    Nothing of the one on the screen is left in it: its order is open.
+    """
     move = edits.assign(now.problem, now.state, now.model.graph.index, device)
     changed = edits.applied(now.state, edits.Edit("", move.changes))
-    return with_devices(now.placement, changed.device_of)
+    return Placement(now.placement.graph, now.placement.machine, changed.device_of)
 
 
 def edit(now: Studio, ops: Sequence[str], device: str) -> str:
@@ -239,11 +254,25 @@ def do(now: Studio, step: edits.Edit) -> str:
     """Make a step and remember it; what to tell where a placer's result was copied for it."""
     name, told = now.named.name, ""
     history = now.shelf.history(name)
+    step = _with_the_rest(now, step)
     if step.changes and not now.named.by_hand:
         name = now.shelf.add("manual", now.placement, HAND, {"from": name})
         told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
     _store(now, name, edits.applied(now.state, step), history.add(step))
     return told
+
+
+def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
+    """The step with what its moves do to the placement's order and replicas."""
+    if not step.changes:
+        return step
+    before = now.placement
+    after = moved(now.problem, before, {op: device for op, _, device in step.changes})
+    return dataclasses.replace(
+        step,
+        order=None if after.order == before.order else (before.order, after.order),
+        replicas=None if after.replicas == before.replicas else (before.replicas, after.replicas),
+    )
 
 
 def step_back(now: Studio) -> None:
@@ -275,6 +304,9 @@ def _store(now: Studio, name: str, state: edits.State, history: edits.History) -
     if state.pins != now.pins:
         now.shelf.keep_pins(state.pins)
     now.shelf.keep_history(name, history)
-    if state.device_of != now.placement.device_of:
-        now.shelf.replace(name, with_devices(now.placement, state.device_of))
+    placed = dataclasses.replace(
+        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
+    )
+    if placed != now.placement:
+        now.shelf.replace(name, placed)
     now.project.change()

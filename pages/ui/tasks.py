@@ -5,11 +5,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units, words
+from pages.ui import (
+    choices,
+    commands,
+    holding,
+    jobs,
+    keeping,
+    records,
+    studio,
+    trials,
+    units,
+    words,
+)
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
-from placement.core.placement import placement_from_json, placement_to_text
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.symmetry import aligned
 from placement.what_if import Conditions
 
 WORDS = {
@@ -29,8 +41,6 @@ PAGES = {
     "what-if": "What if",
 }
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
-# Their results are taken over by functions of their own, however the job ended.
-TRIALS = {"compare": trials.rows_taken_over, "what-if": trials.answer_taken_over}
 
 
 def start_profile(now: Studio, *, refresh: bool) -> str:
@@ -172,8 +182,10 @@ def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
-    if job.verb in TRIALS:
-        return TRIALS[job.verb](now.project, job)
+    if job.verb == "compare":
+        return trials.rows_taken_over(now.project, job, by_hand_s(now, job))
+    if job.verb == "what-if":
+        return trials.answer_taken_over(now.project, job)
     if job.status != "done" or job.result is None:
         return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
     if job.verb == "place":
@@ -189,6 +201,7 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         if kept:
             name = kept[0].name
         else:
+            placed = _with_names_of(now, shelf, name, placed)
             name = keeping.keep(
                 now.project, shelf, name, placed, placer, facts, beside=bool(selected)
             )
@@ -210,6 +223,30 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         pace = f"{job.result['bottleneck']} sets the pace"
         return f"Run finished: {in_short(job.result)}, {pace}."
     return f"Run finished: median {in_short(job.result)}."
+
+
+def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
+    """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
+    here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
+    is_here = job.about.get("shelf") == now.shelf.folder.name
+    if is_here and all(row.get("problem", here[0]) in here for row in job.all("row")):
+        return studio.by_hand_s(now)
+    return {}
+
+
+def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> Placement:
+    """What a method found, by the the device names of its earlier result if no more differs.
+
+    With equal devices nothing has changed then, and what was measured of the earlier one holds.
+    """
+    earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
+    if earlier is None or shelf.folder != now.shelf.folder:
+        return placed
+    before = shelf.read(name)
+    if before.device_of.keys() != placed.device_of.keys():
+        return placed
+    renamed = aligned(now.pinned_problem, before, placed)
+    return renamed if renamed.device_of == before.device_of else placed
 
 
 def is_stream(result: Mapping[str, Any]) -> bool:

@@ -66,6 +66,14 @@ HINTS = (
     "Predicted, each move as if it were the only one. Moving an op here is the same as moving it by"
     " hand: it can be undone, and a method's placement is copied first."
 )
+MANY_MOVES = (
+    "On a model of this size not all moves are looked at: those of ops on the critical path and of"
+    " blocks come first, and the best of them are worked out to the end."
+)
+EQUAL = (
+    "Devices are equal where memory, links and the times of all ops are the same and no pin tells"
+    " them apart. Which of them has which part makes no difference, so it is not counted as one."
+)
 ESTIMATE = (
     "These times come from a formula (arithmetic and memory traffic against the device's nominal"
     " speed), not from this machine. Measure on the Devices page to replace them."

@@ -2,7 +2,6 @@
 
 import math
 
-from placement.core.placement import Placement
 from placement.units import gap, percent, seconds
 
 
@@ -20,8 +19,3 @@ def gap_in_words(value_s: float, bound_s: float) -> str:
     if bound_s <= 0:
         return "no bound is known"
     return f"at most {percent(gap(value_s, bound_s) or 0.0)} above the optimum"
-
-
-def num_moved(before: Placement, after: Placement) -> int:
-    """Ops that are on another device."""
-    return sum(before.device_of[op] != device for op, device in after.device_of.items())

@@ -7,12 +7,14 @@ machine). Each heavy part is imported by the verb that needs it.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.comparing import compare
 from placement.events import Emit, silent, waiting
+from placement.files import NotWritten
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
 from placement.running import require_present, run, stream
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from placement.core.profile import Profile
     from placement.core.timeline import Timeline
     from placement.exporters._view import View
+
+_log = logging.getLogger(__name__)
 
 __all__ = [
     "Conditions",
@@ -189,7 +193,12 @@ def profile(
     require_present(model, machine)
     with measuring(f"profile of {model.graph.name}", waiting(emit)):
         measured = ops.profile(model, machine, emit)
-    ProfileStore().put(measured)
+    try:
+        ProfileStore().put(measured)
+    except NotWritten as error:
+        message = f"What was measured is used now, but is not kept: {error}"
+        _log.warning(message)
+        emit({"event": "not_kept", "message": message, "profile": measured.to_json()})
     return measured
 
 

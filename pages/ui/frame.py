@@ -5,7 +5,18 @@ import time
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui import choices, guide, jobs, messages, patience, projects, tasks, units, words
+from pages.ui import (
+    choices,
+    guide,
+    jobs,
+    messages,
+    patience,
+    projects,
+    saving,
+    tasks,
+    units,
+    words,
+)
 from pages.ui.studio import Studio, studio
 
 HEARTBEAT_S = 2.0
@@ -39,7 +50,8 @@ def show(page: str) -> None:
         _projects(now, page)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
     with st.container():
-        if not mine:
+        saving.show()
+        if not mine and not choices.unwritable():
             _banner(now)
         messages.show()
         guide.show(now, page)
@@ -54,12 +66,12 @@ def show(page: str) -> None:
 def _heartbeat() -> None:
     """Keeps the claim, takes over finished jobs and shows what the project is."""
     now = studio()
-    before = choices.may_write()
+    before = choices.may_write(), choices.unwritable(), choices.not_saved()
     mine = choices.renew_claim(now.project)
     told = tasks.collect(now) if mine else []
     for text in told:
         choices.say("info", text)
-    if told or mine != before:
+    if told or before != (mine, choices.unwritable(), choices.not_saved()):
         st.rerun()
     _account(now)
 
@@ -83,8 +95,15 @@ def _account(now: Studio) -> None:
     except ValueError as error:
         st.error(words.plain(str(error)))
     _jobs(now)
-    saved = "All changes saved" if choices.may_write() else "View only: open in another session"
-    st.caption(saved, help=f"In {words.plain(str(now.project.folder))}")
+    st.caption(_saved(), help=f"In {words.plain(str(now.project.folder))}")
+
+
+def _saved() -> str:
+    if choices.unwritable():
+        return "View only: nothing can be saved"
+    if not choices.may_write():
+        return "View only: open in another session"
+    return "The last change is not saved" if choices.not_saved() else "All changes saved"
 
 
 def _devices(number: int) -> str:

@@ -9,8 +9,11 @@ from pages.ui import choices, commands, holding, jobs, keeping, records, trials,
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
+from placement import files
 from placement.core.placement import placement_from_json, placement_to_text
+from placement.core.profile import profile_from_json
 from placement.what_if import Conditions
+from profiling.store import ProfileStore
 
 WORDS = {
     "place": "Placing",
@@ -28,16 +31,19 @@ PAGES = {
     "compare": "Compare",
     "what-if": "What if",
 }
+NOT_STARTED = "The job was not started."
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
 # Their results are taken over by functions of their own, however the job ended.
 TRIALS = {"compare": trials.rows_taken_over, "what-if": trials.answer_taken_over}
 
 
+@files.losing(NOT_STARTED)
 def start_profile(now: Studio, *, refresh: bool) -> str:
     argv = commands.profile(now.project, refresh=refresh)
     return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
 
 
+@files.losing(NOT_STARTED)
 def start_place(
     now: Studio,
     placer: str,
@@ -67,6 +73,7 @@ def start_place(
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
@@ -79,6 +86,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
     return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
 
 
+@files.losing(NOT_STARTED)
 def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
@@ -100,6 +108,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     }
 
 
+@files.losing(NOT_STARTED)
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
     held = holding.options(now, lasting=True)
     argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
@@ -111,6 +120,7 @@ def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | Non
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_what_if(
     now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
 ) -> str:
@@ -171,6 +181,7 @@ def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
+    _measured_kept(job)
     if job.verb in TRIALS:
         return TRIALS[job.verb](now.project, job)
     if job.status != "done" or job.result is None:
@@ -206,6 +217,13 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         pace = f"{job.result['bottleneck']} sets the pace"
         return f"Run finished: {in_short(job.result)}, {pace}."
     return f"Run finished: median {in_short(job.result)}."
+
+
+def _measured_kept(job: jobs.Job) -> None:
+    """Store what a job measured and could not store; NotWritten where that is still so."""
+    measured = job.last("not_kept")
+    if measured is not None:
+        ProfileStore().put(profile_from_json(measured["profile"]))
 
 
 def is_stream(result: Mapping[str, Any]) -> bool:
@@ -251,10 +269,11 @@ def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     latest = jobs.latest(now.project.folder, verb)
     if latest is not None and latest.is_live:
         return latest.id
+    # The job is last: whatever cannot be written before keeps it from being started.
+    now.project.change()
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
     disturbing = disturbed(now.project.folder, verb)
     if disturbing:
         choices.say("warning", disturbing)
-    now.project.change()
     choices.show_run("")
     return job_id

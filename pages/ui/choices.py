@@ -124,6 +124,12 @@ def _session() -> str:
     return f"{context.session_id if context else ''}/{nonce()}"
 
 
+def is_drawn_alone() -> bool:
+    """Whether a part of the page is drawn anew, not all of it."""
+    context = get_script_run_ctx()
+    return bool(context and context.fragment_ids_this_run)
+
+
 def may_write() -> bool:
     return bool(st.session_state.get("may_write", False))
 

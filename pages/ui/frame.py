@@ -66,12 +66,12 @@ def show(page: str) -> None:
 def _heartbeat() -> None:
     """Keeps the claim, takes over finished jobs and shows what the project is."""
     now = studio()
-    before = choices.may_write(), choices.unwritable(), choices.not_saved()
+    before = choices.may_write()
     mine = choices.renew_claim(now.project)
     told = tasks.collect(now) if mine else []
     for text in told:
         choices.say("info", text)
-    if told or before != (mine, choices.unwritable(), choices.not_saved()):
+    if told or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
 

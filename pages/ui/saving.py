@@ -46,11 +46,21 @@ def _saved_again() -> None:
 
 def show() -> None:
     """Say what is not saved, and why nothing can be where that is so."""
-    lost, locked = choices.not_saved(), choices.unwritable()
+    lost, locked = _to_tell()
+    choices.keep("told", [lost, locked])
     if locked:
         st.error(f"{words.plain(locked)} {LOOK_ONLY}", icon=":material/lock:")
     if lost:
         st.error(words.plain(lost), icon=":material/save:")
+
+
+def is_outdated() -> bool:
+    """Whether what the page said about saving, when all of it was drawn, is no longer so."""
+    return choices.is_drawn_alone() and bool(choices.kept("told", ["", ""]) != list(_to_tell()))
+
+
+def _to_tell() -> tuple[str, str]:
+    return choices.not_saved(), choices.unwritable()
 
 
 LOOK_ONLY = "Until then you can look at everything here, but change nothing."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pages.ui import cached, choices, edits
+from pages.ui import cached, choices, edits, saving
 from pages.ui.atomic import NotWritten
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
@@ -83,11 +83,9 @@ class Studio:
         first = first_placer(self.problem)
         placed = cached.placed(self.problem, first)
         given = placed.placement, facts_of(placed)
-        try:
-            if choices.may_write():
+        if choices.may_write():
+            with saving.change("The first placement is not saved."):
                 self.shelf.add(first, given[0], first, given[1])
-        except NotWritten as error:
-            choices.note_not_saved(f"The first placement is not saved. {error.of_folder}")
         if self.shelf.is_empty:
             self.shelf.lend(first, *given)
 

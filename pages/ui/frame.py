@@ -13,6 +13,7 @@ from pages.ui import (
     messages,
     patience,
     projects,
+    saving,
     tasks,
     units,
     words,
@@ -52,7 +53,8 @@ def show(page: str) -> None:
     messages.take(now)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
     with st.container():
-        if not mine:
+        saving.show()
+        if not mine and not choices.unwritable():
             _banner(now)
         _said()
         guide.show(now, page)
@@ -83,7 +85,7 @@ def _heartbeat() -> None:
     told = tasks.collect(now) if mine else []
     for text in told:
         choices.say("info", text)
-    if told or mine != before:
+    if told or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
 
@@ -107,8 +109,15 @@ def _account(now: Studio) -> None:
     except ValueError as error:
         st.error(words.plain(str(error)))
     _jobs(now)
-    saved = "All changes saved" if choices.may_write() else "View only: open in another session"
-    st.caption(saved, help=f"In {words.plain(str(now.project.folder))}")
+    st.caption(_saved(), help=f"In {words.plain(str(now.project.folder))}")
+
+
+def _saved() -> str:
+    if choices.unwritable():
+        return "View only: nothing can be saved"
+    if not choices.may_write():
+        return "View only: open in another session"
+    return "The last change is not saved" if choices.not_saved() else "All changes saved"
 
 
 def _devices(number: int) -> str:

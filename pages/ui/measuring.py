@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, jobs, tasks, units, words, working
+from pages.ui import cached, choices, commands, jobs, saving, tasks, units, words, working
 from pages.ui.studio import Studio, studio
 from placement import pipeline as pl
 from placement.core.profile import profile_from_json
@@ -123,6 +123,7 @@ def _bring(now: Studio, upload: Any) -> None:
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
     else:
-        ProfileStore().put(profile)
-        choices.say("success", f"{upload.name} is used from now on.")
+        with saving.change(f"{upload.name} was not taken over."):
+            ProfileStore().put(profile)
+            choices.say("success", f"{upload.name} is used from now on.")
     st.rerun()

@@ -9,11 +9,12 @@ from streamlit.elements import exception
 from streamlit.errors import FragmentHandledException
 
 from pages.ui import cached, choices, words
+from pages.ui.atomic import NotWritten
 from pages.ui.studio import Studio
 
 FAULT = (
-    "The studio met a fault of its own here. Your work is saved; reload the page to go on. What"
-    " happened stands in the terminal that runs the studio"
+    "The studio met a fault of its own here. What you did last may not be saved, everything before"
+    " is; reload the page to go on. What happened stands in the terminal that runs the studio"
 )
 _SAID = "said-on-page"
 _log = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ def plain_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         st.error(words.plain(str(error)))
+    except NotWritten as error:
+        st.error(words.plain(f"{error.lost} {error.of_folder}".strip()))
     except FragmentHandledException:
         # It has been shown inside the fragment, and ends the page.
         raise

@@ -1,12 +1,11 @@
 """What is written down about the jobs of a project: one JSON file in the folder of each."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pages.ui import former_names
-from pages.ui.atomic import read_json
+from pages.ui.atomic import names_in, read_json
 
 RECORD = "job.json"
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -47,5 +46,4 @@ def set_damaged_aside(project: Path) -> tuple[str, ...]:
 
 
 def _ids(project: Path) -> list[str]:
-    folder = project / "jobs"
-    return sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
+    return names_in(project / "jobs")[::-1]

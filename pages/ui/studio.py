@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pages.ui import cached, choices, edits, units
+from pages.ui import cached, choices, edits, saving, units
+from pages.ui.atomic import NotWritten
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
@@ -70,17 +72,24 @@ class Studio:
     @cached_property
     def named(self) -> Named:
         """The placement on the screen; an empty shelf first gets one, so there is one to see."""
-        if self.shelf.current is None:
-            if not choices.may_write():
-                raise ValueError(
-                    "The window that owns this project is opening a model; reload soon."
-                )
-            first = first_placer(self.problem)
-            placed = cached.placed(self.problem, first)
-            self.shelf.add(first, placed.placement, first, facts_of(placed))
+        if self.shelf.is_empty:
+            self._fill_shelf()
         found = self.shelf.current
         assert found is not None
         return found
+
+    def _fill_shelf(self) -> None:
+        """Place the model for a first look, only to be looked at where that cannot be written."""
+        if not choices.may_write() and not choices.unwritable():
+            raise ValueError("The window that owns this project is opening a model; reload soon.")
+        first = first_placer(self.problem)
+        placed = cached.placed(self.problem, first)
+        given = placed.placement, facts_of(placed)
+        if choices.may_write():
+            with saving.change("The first placement is not saved."):
+                self.shelf.add(first, given[0], first, given[1])
+        if self.shelf.is_empty:
+            self.shelf.lend(first, *given)
 
     @cached_property
     def placement(self) -> Placement:
@@ -92,7 +101,9 @@ class Studio:
         stored = self.shelf.read(self.named.name)
         whole = _mended(self.problem, stored)
         if whole is not stored and choices.may_write():
-            self.shelf.replace(self.named.name, whole)
+            # Whatever reads the file mends it as well.
+            with suppress(NotWritten):
+                self.shelf.replace(self.named.name, whole)
         return whole
 
     @cached_property

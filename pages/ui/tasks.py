@@ -20,9 +20,12 @@ from pages.ui import (
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
+from placement import files
 from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.core.profile import profile_from_json
 from placement.symmetry import aligned
 from placement.what_if import Conditions
+from profiling.store import ProfileStore
 
 WORDS = {
     "place": "Placing",
@@ -40,14 +43,17 @@ PAGES = {
     "compare": "Compare",
     "what-if": "What if",
 }
+NOT_STARTED = "The job was not started."
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
 
 
+@files.losing(NOT_STARTED)
 def start_profile(now: Studio, *, refresh: bool) -> str:
     argv = commands.profile(now.project, refresh=refresh)
     return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
 
 
+@files.losing(NOT_STARTED)
 def start_place(
     now: Studio,
     placer: str,
@@ -77,6 +83,7 @@ def start_place(
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
@@ -89,6 +96,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
     return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
 
 
+@files.losing(NOT_STARTED)
 def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
@@ -111,6 +119,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     }
 
 
+@files.losing(NOT_STARTED)
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
     held = holding.options(now, lasting=True)
     argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
@@ -122,6 +131,7 @@ def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | Non
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_what_if(
     now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
 ) -> str:
@@ -182,6 +192,7 @@ def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
+    _measured_kept(job)
     if job.verb == "compare":
         return trials.rows_taken_over(now.project, job, by_hand_s(now, job))
     if job.verb == "what-if":
@@ -249,6 +260,13 @@ def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> P
     return renamed if renamed.device_of == before.device_of else placed
 
 
+def _measured_kept(job: jobs.Job) -> None:
+    """Store what a job measured and could not store; NotWritten where that is still so."""
+    measured = job.last("not_kept")
+    if measured is not None:
+        ProfileStore().put(profile_from_json(measured["profile"]))
+
+
 def is_stream(result: Mapping[str, Any]) -> bool:
     """Whether a run was a pipeline of samples, not steps one after the other."""
     return "samples_per_s" in result
@@ -294,10 +312,11 @@ def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     latest = jobs.latest(now.project.folder, verb)
     if latest is not None and latest.is_live:
         return latest.id
+    # The job is last: whatever cannot be written before keeps it from being started.
+    now.project.change()
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
     disturbing = disturbed(now.project.folder, verb)
     if disturbing:
         choices.say("warning", disturbing)
-    now.project.change()
     choices.show_run("")
     return job_id

@@ -7,10 +7,10 @@ from pathlib import Path
 from placement import units
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._lines import QUEUE_WIDTH
 from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
 from placement.exporters._view import Box, Mix, Node, no_view
+from placement.files import write_text
 
 HEAD = 76.0
 LEAST_WIDTH = 640.0

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from placement import units
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._picture import Picture, picture
 from placement.exporters._view import no_view
 from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
+from placement.files import write_text
 
 if TYPE_CHECKING:
     from pyvis.network import Network

@@ -90,7 +90,8 @@ def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
         loaders.require_file(source)
         return remote.open_model(source, sizes)
     model = loaders.load(source, sizes)
-    confinement.file_is_read()
+    graph = model.graph
+    confinement.file_is_read(graph.param_bytes + sum(t.num_bytes for t in graph.tensors))
     return model
 
 

@@ -26,6 +26,9 @@ MARK = "PLACEMENT_CONFINED"
 # While a file is read. PyTorch and what it loads take 0.35 GB, a parsed file some times its size.
 READ_BYTES, READ_BYTES_PER_BYTE = 3 * 2**29, 10
 READ_S, READ_S_PER_BYTE = 25.0, 2e-6
+# While a model is measured and run: three programs at a time, each with weights that its runtime
+# packs anew, and buffers of the samples in flight.
+RUN_BYTES, RUN_BYTES_PER_BYTE = 3 * 2**30, 8
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix")
 _KERNEL = ("/proc", "/sys", "/dev", "/run/nvidia-persistenced", "/run/udev")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "dri", "kfd", "accel")
@@ -102,12 +105,11 @@ def confine(limits: Limits) -> None:
         landlock.restrict(_readable(limits), _writable(limits))
 
 
-def file_is_read() -> None:
-    """From here on the limits of reading no longer hold: what the model itself needs is known now,
-    and whoever runs it looks at that first."""
+def file_is_read(num_bytes: float) -> None:
+    """From here on the limits are those of a model whose weights and values have so many bytes."""
     if is_confined():
         signal.setitimer(signal.ITIMER_PROF, 0)
-        _limit(resource.RLIMIT_DATA, resource.RLIM_INFINITY)
+        _limit(resource.RLIMIT_DATA, int(RUN_BYTES + RUN_BYTES_PER_BYTE * num_bytes))
 
 
 @contextmanager
@@ -154,10 +156,7 @@ def _end_with_parent() -> None:
 def _limit(kind: int, value: int) -> None:
     """The soft limit, as far as the hard one lets it."""
     _, hard = resource.getrlimit(kind)
-    wished = hard if value == resource.RLIM_INFINITY else value
-    if hard != resource.RLIM_INFINITY:
-        wished = min(wished, hard)
-    resource.setrlimit(kind, (wished, hard))
+    resource.setrlimit(kind, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
 def _readable(limits: Limits) -> list[str]:

@@ -56,8 +56,15 @@ def hang(limit_s):
 def after_reading(num_bytes):
     from profiling.confinement import file_is_read
 
-    file_is_read()
+    file_is_read(int(num_bytes))
     return allocate(num_bytes)
+
+
+def far_too_much(num_bytes):
+    from profiling.confinement import file_is_read
+
+    file_is_read(int(num_bytes))
+    return allocate(2**32)
 
 
 def crash(number):

@@ -103,10 +103,8 @@ def _check_stored(
     tensor: onnx.TensorProto, kind: str, claimed: int, filled: list[str], shown: str
 ) -> None:
     elements = math.prod(tensor.dims)
-    if (
-        (filled
-        and filled[0] not in ("raw_data", _field(kind)))
-        or (kind == "STRING" and filled == ["raw_data"])
+    if (filled and filled[0] not in ("raw_data", _field(kind))) or (
+        kind == "STRING" and filled == ["raw_data"]
     ):
         raise ValueError(
             f"{shown} is {kind} but its data is stored as {filled[0]}; export the model again."

@@ -10,8 +10,6 @@ def check_memory(peak: Mapping[str, int], machine: Machine, beside_bytes: int = 
 
     `peak` is by device; `beside_bytes` is what the host holds besides.
     """
-    import psutil
-
     on_host = beside_bytes
     for name, num_bytes in peak.items():
         device = machine.device(name)
@@ -21,9 +19,26 @@ def check_memory(peak: Mapping[str, int], machine: Machine, beside_bytes: int = 
                 f"Weights and values on {name!r} need {num_bytes} bytes, it has"
                 f" {device.memory_bytes}; move some ops to another device."
             )
-    free = psutil.virtual_memory().available
+    free = free_bytes()
     if on_host > free:
         raise ValueError(
             f"Weights and values in host memory need {on_host} bytes, {free} are free; close other"
             " programs or place less on the CPU."
         )
+
+
+def free_bytes() -> int:
+    """Bytes of host memory that this process may still take."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has no such limits
+        return free
+    memory = psutil.Process().memory_info()
+    for kind, used in ((resource.RLIMIT_AS, memory.vms), (resource.RLIMIT_DATA, memory.rss)):
+        limit = resource.getrlimit(kind)[0]
+        if limit != resource.RLIM_INFINITY:
+            free = min(free, max(0, limit - used))
+    return free

@@ -70,6 +70,20 @@ def check_calls(model: onnx.ModelProto, name: str) -> None:
         )
 
 
+def give_defaults(model: onnx.ModelProto) -> None:
+    """Write into every call, in place, the attributes that it leaves to the function's defaults.
+
+    The inliner of the onnx package forgets these.
+    """
+    defaults = {_key(f.domain, f.name, f.overload): f.attribute_proto for f in model.functions}
+    for block in blocks(model):
+        for node in block.nodes:
+            given = {attribute.name for attribute in node.attribute}
+            for default in defaults.get(_key(node.domain, node.op_type, node.overload), ()):
+                if default.name not in given:
+                    node.attribute.append(default)
+
+
 def _function_sizes(model: onnx.ModelProto, name: str) -> dict[Key, _Function]:
     functions: dict[Key, onnx.FunctionProto] = {}
     for function in model.functions:
@@ -115,11 +129,9 @@ def _size(nodes: Iterable[onnx.NodeProto], functions: Mapping[Key, _Function]) -
             continue
         own_size = function.size
         total.add(Size(own_size.nodes, own_size.slots, own_size.num_bytes))
-        for attribute, times in own_size.uses.items():
-            if attribute in given:
-                total.add(given[attribute], times)
-            elif attribute in function.defaults:
-                total.add(function.defaults[attribute], times)
+        # A call is given its defaults before it is inlined, used or not.
+        for attribute, size in {**function.defaults, **given}.items():
+            total.add(size, max(1, own_size.uses.get(attribute, 0)))
     return total
 
 

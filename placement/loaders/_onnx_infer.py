@@ -39,6 +39,7 @@ def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str
         text = " ".join(str(error).split())[:200]
         inferred = slim
         notes = (f"Shapes of {name!r} are partly unknown, inference failed: {text}",)
+    _drop_known(inferred.graph, model.graph)
     wrong = _fill_in(inferred.graph, stated)
     if wrong:
         notes += (
@@ -69,21 +70,37 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             graph.initializer.append(tensor)
         else:
             graph.initializer.add(name=tensor.name, dims=tensor.dims, data_type=tensor.data_type)
-    for node in graph.node:
-        for attribute in node.attribute:
-            for body in bodies(attribute):
-                _state_nothing(body)
+    _prepare_bodies(graph, {})
     return slim
 
 
-def _state_nothing(body: onnx.GraphProto) -> None:
-    del body.value_info[:]
-    for output in body.output:
-        output.ClearField("type")
-    for node in body.node:
-        for attribute in node.attribute:
-            for inner in bodies(attribute):
-                _state_nothing(inner)
+def _prepare_bodies(graph: onnx.GraphProto, outer: Mapping[str, onnx.TensorProto]) -> None:
+    """Let bodies state nothing of what their nodes write, in place, and know the shapes that
+    surrounding graphs store: inference does not look outside a body."""
+    known = {**outer, **{t.name: t for t in graph.initializer if _may_be_shape(t)}}
+    for node in graph.node:
+        for body in (b for attribute in node.attribute for b in bodies(attribute)):
+            del body.value_info[:]
+            for output in body.output:
+                output.ClearField("type")
+            read = dict.fromkeys(value for inner in body.node for value in inner.input)
+            own = {value.name for value in (*body.input, *body.initializer)}
+            own |= {value for inner in body.node for value in inner.output}
+            _prepare_bodies(body, known)
+            body.initializer.extend(known[v] for v in read if v in known and v not in own)
+
+
+def _drop_known(graph: onnx.GraphProto, source: onnx.GraphProto) -> None:
+    """Take back what `_prepare_bodies` added to the weights of bodies, in place."""
+    for node, original in zip(graph.node, source.node, strict=True):
+        for attribute, same in zip(node.attribute, original.attribute, strict=True):
+            for body, before in zip(bodies(attribute), bodies(same), strict=True):
+                del body.initializer[len(before.initializer) :]
+                _drop_known(body, before)
+
+
+def _may_be_shape(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_type in _INTEGERS and len(tensor.dims) < 2 and math.prod(tensor.dims) <= 64
 
 
 def _few_numbers(graph: onnx.GraphProto) -> bool:

@@ -12,10 +12,12 @@ from pathlib import Path
 import onnx
 
 from placement.core.graph import topological_order
+from placement.loaders._onnx_calls import give_defaults
 from placement.loaders._onnx_claims import check_limits
 from placement.loaders._onnx_dims import drop_constant_inputs, fix_dims
 from placement.loaders._onnx_external import check_external
 from placement.loaders._onnx_names import unique_names
+from placement.loaders._onnx_schema import check_arguments
 from placement.loaders._onnx_walk import bodies
 
 MAX_IR_VERSION = 13  # the newest that onnxruntime 1.31 reads
@@ -34,6 +36,7 @@ def prepare(
         notes += note
         check_limits(model, name)
         check_external(model, path)
+    check_arguments(model, name)
     graph = model.graph
     constants = drop_constant_inputs(model)
     # Before IR version 4 every initializer had to be an input as well.
@@ -68,6 +71,7 @@ def captured(body: onnx.GraphProto) -> Iterator[str]:
 def _inlined(model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
     import onnx.inliner
 
+    give_defaults(model)
     try:
         return onnx.inliner.inline_local_functions(model), []
     except Exception as error:  # the C++ side raises several kinds, RuntimeError among them

@@ -9,8 +9,11 @@ from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling.backends import _ort_sessions as sessions
+from profiling.backends._ort_errors import sentence, told
 from profiling.backends._ort_feeds import all_feeds, row_limits
 from profiling.backends._ort_kernels import kernel_graph
+from profiling.backends._ort_loops import check_loops
+from profiling.backends._ort_memory import check_whole
 from profiling.backends._ort_optimise import (
     AS_IT_IS,
     LEVELS,
@@ -27,6 +30,7 @@ from profiling.backends._ort_types import type_text
 from profiling.backends._ort_unplaced import Unplaced
 from profiling.backends._ort_values import Value, probe
 from profiling.backends.base import Compiled, Feeds, Program
+from profiling.memory import free_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +67,14 @@ class OrtCompiled(Compiled):
             for segment in schedule.segments
         ]
         parts = cut(self.optimised, groups)
-        return OrtProgram(
-            self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
-        )
+        with told("open the parts of this placement"):
+            return OrtProgram(
+                self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
+            )
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
-        return Unplaced(self.optimised.source, device, feeds)
+        with told("open the model"):
+            return Unplaced(self.optimised.source, device, feeds)
 
 
 def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
@@ -76,10 +82,13 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
 
     Where devices have different providers the graph is optimised as far as any of them accepts,
     and each side optimises its parts. Where the values between the kernels cannot be had the whole
-    model is one kernel. Raises RuntimeError where onnxruntime cannot run the model.
+    model is one kernel. Raises RuntimeError where onnxruntime cannot run the model, ValueError
+    where no memory could hold it or no step could end.
     """
+    check_whole(model.graph)
     executable: Any = model.executable
     proto = executable.model_proto()
+    check_loops(proto, model.graph.name, free_bytes())
     limits, randoms = row_limits(proto.graph), random_ops(proto.graph)
     same = equal_values(proto.graph.node)
     folder = write_source(proto)
@@ -101,7 +110,8 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
         return _compiled(
             model, machine, optimised, values, members, inputs, limits, randoms, alike, same
         )
-    text = " ".join(str(first_error).split())[:300]
+    assert first_error is not None
+    text = sentence(first_error)
     raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
 
 

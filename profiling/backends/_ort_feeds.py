@@ -19,10 +19,12 @@ def row_limits(graph: Any) -> dict[str, int]:
     for node in graph.node:
         if node.op_type in _THROUGH and node.input and node.input[0] in origin:
             origin.update((name, origin[node.input[0]]) for name in node.output)
-        if node.op_type == "Gather" and node.input[0] in rows and node.input[1] in origin:
+        if node.op_type == "Gather" and len(node.input) == 2 and node.input[1] in origin:
             axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-            name, size = origin[node.input[1]], rows[node.input[0]][axis]
-            limits[name] = min(size, limits.get(name, size))
+            shape = rows.get(node.input[0], ())
+            if -len(shape) <= axis < len(shape):
+                name, size = origin[node.input[1]], shape[axis]
+                limits[name] = min(size, limits.get(name, size))
     return limits
 
 

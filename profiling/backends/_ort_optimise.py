@@ -4,6 +4,7 @@ No fusion is lost at a border later and no layout is converted twice, because th
 the optimised graph. Weights stay in a file beside it and are read when a part needs them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,21 @@ def optimise(folder: Folder, level: str) -> Optimised:
     model = onnx.load(target, load_external_data=False)
     _sort(model.graph)
     _prune(model.graph)
-    return Optimised(model, path / "source.onnx", level, folder)
+    made_model = Optimised(model, path / "source.onnx", level, folder)
+    for body in _bodies(model.graph):
+        for tensor in body.initializer:
+            tensor.CopyFrom(made_model.with_data(tensor))
+    return made_model
+
+
+def _bodies(graph: Any) -> Iterator[Any]:
+    """Every graph inside another: onnxruntime moves folded constants to the body that reads them,
+    and such weights go with their node."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield body
+                yield from _bodies(body)
 
 
 def reads(node: Any) -> tuple[str, ...]:

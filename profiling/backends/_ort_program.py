@@ -19,6 +19,7 @@ from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from profiling.backends import _ort_sessions as sessions
 from profiling.backends._ort_buffers import share_buffers
+from profiling.backends._ort_errors import told
 from profiling.backends._ort_items import ort_value, python_outputs
 from profiling.backends._ort_memory import peak_bytes
 from profiling.backends._ort_optimise import PROTOBUF_LIMIT, Optimised
@@ -162,7 +163,8 @@ class OrtProgram(Program):
             if wanted:
                 feeds = {name: self._values[name] for name in part.inputs}
                 values = [self._values[name] for name in wanted]
-                found.update(python_outputs(session, wanted, values, feeds))
+                with told("hand out the outputs"):
+                    found.update(python_outputs(session, wanted, values, feeds))
         return {name: found[name] for name in self._names}
 
     def stop(self) -> None:

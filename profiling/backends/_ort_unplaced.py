@@ -6,6 +6,7 @@ from typing import Any
 
 from placement.core.machine import Device
 from profiling.backends import _ort_sessions as sessions
+from profiling.backends._ort_errors import told
 from profiling.backends._ort_items import ort_value, python_outputs
 from profiling.backends.base import Program
 
@@ -45,7 +46,8 @@ class Unplaced(Program):
 
     def outputs(self) -> dict[str, Any]:
         values = self._binding.get_outputs()
-        return python_outputs(self._session, self._names, values, self._feeds)
+        with told("hand out the outputs"):
+            return python_outputs(self._session, self._names, values, self._feeds)
 
     def stop(self) -> None:
         self._options.terminate = True

@@ -1,5 +1,6 @@
 """Types and sizes of all values of an optimised model: from its own inference, else by one run."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -10,6 +11,8 @@ import numpy as np
 from profiling.backends import _ort_sessions as sessions
 from profiling.backends._ort_optimise import Optimised
 from profiling.backends._ort_types import numpy_dtype
+
+LONGEST_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -79,12 +82,27 @@ def _measured(
     for start in range(0, len(names), 64):
         some = names[start : start + 64]
         try:
-            made = session.run(some, dict(feeds))
+            made = _run(session, some, feeds)
         except Exception:  # seeded inputs may not make sense to the model (sizes, axes)
             break
         for name, value in zip(some, made, strict=True):
             found[name] = Value(known[name].type, None, size_of(value))
     return found
+
+
+def _run(session: Any, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
+    """One run, ended by onnxruntime's own error once it takes too long."""
+    import onnxruntime as ort
+
+    options = ort.RunOptions()
+    timer = threading.Timer(LONGEST_S, setattr, (options, "terminate", True))
+    timer.daemon = True
+    timer.start()
+    try:
+        made: list[Any] = session.run(names, dict(feeds), options)
+        return made
+    finally:
+        timer.cancel()
 
 
 def size_of(value: Any) -> int:

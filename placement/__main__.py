@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -24,15 +25,34 @@ _SIGPIPE = 13
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return the exit status."""
+    """Run one verb in this process and return the exit status."""
     options = make_parser().parse_args(arguments)
+    return _ended(lambda: _performed(options))
+
+
+def command_line() -> int:
+    """Run the verb that this process was started for, confined if it is about a file."""
+    from placement import supervisor
+
+    options = make_parser().parse_args()
+    if supervisor.is_about_a_file(options):
+        return _ended(lambda: supervisor.supervise(options, sys.argv[1:]))
+    return _ended(lambda: _performed(options))
+
+
+def _performed(options: Namespace) -> int:
     verb = getattr(commands, options.verb.replace("-", "_"))
+    with _terminable():
+        status = int(verb(options))
+    # What is still held back is written here, where a reader that is gone can be seen to.
+    sys.stdout.flush()
+    return status
+
+
+def _ended(work: Callable[[], int]) -> int:
+    """The exit status of some work, or that of its failure once that was said."""
     try:
-        with _terminable():
-            status = int(verb(options))
-        # What is still held back is written here, where a reader that is gone can be seen to.
-        sys.stdout.flush()
-        return status
+        return work()
     except BrokenPipeError:
         return _unread()
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
@@ -90,4 +110,4 @@ def _see_to_the_end(reader: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command_line())

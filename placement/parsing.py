@@ -85,7 +85,10 @@ def _add_live(sub: argparse.ArgumentParser, steps: int) -> None:
     sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
     sub.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="S", help="give up on a step after this"
+        "--timeout",
+        type=_seconds,
+        metavar="S",
+        help="give up after this on a step, or on measuring beforehand (default: 60 s a step)",
     )
     _add_jsonl(sub)
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.comparing import compare
+from placement.core.model import ContentElsewhereError
 from placement.events import Emit, silent, waiting
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
+from placement.remote import in_confinement
 from placement.running import require_present, run, stream
 from placement.training import train
 from placement.what_if import Conditions, what_if
@@ -70,10 +72,22 @@ def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
     """The model in a file, or the bundled sample of that name.
 
     `dims` sets symbolic dimensions ("batch": 4). A ValueError says in one sentence what is wrong.
+    A file is read by a confined process; all that comes back is what can be checked here.
     """
     from placement import loaders
+    from profiling import confinement
 
-    return loaders.load(source, dict(dims or {}))
+    sizes = dict(dims or {})
+    if loaders.is_sample(source):
+        return loaders.load(source, sizes)
+    if not confinement.is_confined():
+        from placement import remote
+
+        loaders.require_file(source)
+        return remote.open_model(source, sizes)
+    model = loaders.load(source, sizes)
+    confinement.file_is_read()
+    return model
 
 
 def from_torch(
@@ -176,21 +190,42 @@ def stored_profile(model: Model, machine: Machine) -> Profile | None:
 
 
 def profile(
-    model: Model, machine: Machine, *, emit: Emit = silent, refresh: bool = False
+    model: Model,
+    machine: Machine,
+    *,
+    emit: Emit = silent,
+    refresh: bool = False,
+    timeout_s: float | None = None,
 ) -> Profile:
-    """Measured costs of every kernel and link; from the store unless `refresh` asks anew."""
+    """Measured costs of every kernel and link; from the store unless `refresh` asks anew.
+
+    Measuring may take `timeout_s`, by default as long as it takes.
+    """
     found = None if refresh else stored_profile(model, machine)
     if found is not None:
         return found
-    from profiling import ops
-    from profiling.lock import measuring
     from profiling.store import ProfileStore
 
     require_present(model, machine)
-    with measuring(f"profile of {model.graph.name}", waiting(emit)):
-        measured = ops.profile(model, machine, emit)
+    measured = _measured(model, machine, timeout_s, emit=emit)
     ProfileStore().put(measured)
     return measured
+
+
+def _profile_type() -> Any:
+    from placement.core.profile import Profile
+
+    return Profile
+
+
+@in_confinement(_profile_type)
+def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
+    from profiling import ops
+    from profiling.confinement import deadline
+    from profiling.lock import measuring
+
+    with measuring(f"profile of {model.graph.name}", waiting(emit)), deadline(timeout_s):
+        return ops.profile(model, machine, emit, timeout_s)
 
 
 def make_problem(
@@ -277,5 +312,48 @@ def export(
 
     placement.require_graph(model.graph)
     made = Export(model, problem, placement, label, measured=measured, view=view)
-    write(exporter(format), made, Path(path))
-    return note(exporter(format), made)
+    try:
+        write(exporter(format), made, Path(path))
+        return note(exporter(format), made)
+    except ContentElsewhereError:
+        about = (problem, placement, format)
+        return _exported(model, *about, path=str(path), label=label, measured=measured)
+
+
+@in_confinement(lambda: str, writes="path")
+def _exported(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    format: str,
+    *,
+    path: str,
+    label: str,
+    measured: Timeline | None,
+) -> str:
+    """The same for formats that are made of the model's content."""
+    return export(model, problem, placement, format, path, label=label, measured=measured)
+
+
+def export_notes(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    format: str,
+    view: Callable[[], View] | None = None,
+) -> tuple[str, str]:
+    """What a format says of a placement: what is missing for it, else what it would leave out."""
+    from placement.exporters import Export, exporter, note
+
+    found = exporter(format)
+    made = Export(model, problem, placement, view=view)
+    try:
+        reason = found.missing(made)
+        return reason, "" if reason else note(found, made)
+    except ContentElsewhereError:
+        return _noted(model, problem, placement, format)
+
+
+@in_confinement(lambda: tuple[str, str])
+def _noted(model: Model, problem: Problem, placement: Placement, format: str) -> tuple[str, str]:
+    return export_notes(model, problem, placement, format)

@@ -140,7 +140,8 @@ def read_problem(
             costs = pipeline.stored_profile(model, target)
             return model, pipeline.make_problem(model, target, costs, objective=options.objective)
         dedicate(target)
-        costs = pipeline.profile(model, target, emit=listener(options))
+        timeout_s = getattr(options, "timeout", None)
+        costs = pipeline.profile(model, target, emit=listener(options), timeout_s=timeout_s)
     return model, pipeline.make_problem(model, target, costs, objective=options.objective)
 
 

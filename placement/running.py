@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from placement.events import Emit, never, silent, waiting
 from placement.predicting import Simulated, simulate
+from placement.remote import in_confinement
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+    from placement.core.schedule import Schedule
     from profiling.execute import Run
     from profiling.stream import Stream
+
+STEP_TIMEOUT_S = 60.0
 
 
 def require_present(model: Model, machine: Machine) -> None:
@@ -44,11 +48,13 @@ def run(
     warmup: int = 3,
     seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
+    timeout_s: float | None = None,
     emit: Emit = silent,
 ) -> tuple[Simulated, Run]:
     """Run a placement live; the prediction and the measurement side by side.
 
+    A step that takes longer than `timeout_s` (60 s where nothing is said) ends the run; a time that
+    is given holds for making the model ready, too.
     On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
     computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
     """
@@ -59,24 +65,47 @@ def run(
             "A run measures the latency of one step; a problem for throughput runs by `stream`."
         )
     _require_runnable(model, problem, inputs)
+    predicted = simulate(problem, placement)
+    measured = _executed(
+        model,
+        problem,
+        predicted.schedule,
+        steps=steps,
+        warmup=warmup,
+        seed=seed,
+        inputs=inputs,
+        timeout_s=timeout_s,
+        emit=emit,
+    )
+    return predicted, measured
+
+
+def _run_type() -> Any:
+    from profiling.execute import Run
+
+    return Run
+
+
+@in_confinement(_run_type)
+def _executed(
+    model: Model,
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    steps: int,
+    timeout_s: float | None,
+    emit: Emit,
+    **options: Any,
+) -> Run:
     from profiling.execute import execute
     from profiling.lock import measuring
 
-    predicted = simulate(problem, placement)
     with measuring(f"run of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
-        measured = execute(
-            problem,
-            predicted.schedule,
-            model=model,
-            steps=steps,
-            warmup=warmup,
-            seed=seed,
-            inputs=inputs,
-            timeout_s=timeout_s,
-            emit=emit,
+        step_s = _made_ready(model, problem, timeout_s)
+        return execute(
+            problem, schedule, model=model, steps=steps, timeout_s=step_s, emit=emit, **options
         )
-    return predicted, measured
 
 
 def stream(
@@ -89,7 +118,7 @@ def stream(
     depth: int | None = None,
     seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
+    timeout_s: float | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
 ) -> tuple[Simulated, Stream]:
@@ -105,26 +134,62 @@ def stream(
     if problem.objective != "throughput":
         raise ValueError("A pipeline measures throughput; use --objective throughput.")
     _require_runnable(model, problem, inputs)
+    predicted = simulate(problem, placement)
+    measured = _streamed(
+        model,
+        problem,
+        predicted.schedule,
+        samples=samples,
+        warmup=warmup,
+        depth=depth,
+        seed=seed,
+        inputs=inputs,
+        timeout_s=timeout_s,
+        emit=emit,
+        stop=stop,
+    )
+    return predicted, measured
+
+
+def _stream_type() -> Any:
+    from profiling.stream import Stream
+
+    return Stream
+
+
+@in_confinement(_stream_type)
+def _streamed(
+    model: Model,
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    samples: int,
+    timeout_s: float | None,
+    emit: Emit,
+    **options: Any,
+) -> Stream:
     from profiling import stream as live
     from profiling.lock import measuring
 
-    predicted = simulate(problem, placement)
     with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing the pipeline", "step": 0, "of": samples})
-        measured = live.stream(
-            problem,
-            predicted.schedule,
-            model=model,
-            samples=samples,
-            warmup=warmup,
-            depth=depth,
-            seed=seed,
-            inputs=inputs,
-            timeout_s=timeout_s,
-            emit=emit,
-            stop=stop,
+        step_s = _made_ready(model, problem, timeout_s)
+        return live.stream(
+            problem, schedule, model=model, samples=samples, timeout_s=step_s, emit=emit, **options
         )
-    return predicted, measured
+
+
+def _made_ready(model: Model, problem: Problem, timeout_s: float | None) -> float:
+    """Compile the model within the time that is given for it; seconds that a step may take."""
+    from profiling.confinement import deadline
+    from profiling.execute import compiled_for
+
+    if timeout_s is None:
+        return STEP_TIMEOUT_S
+    if not problem.machine.emulated:
+        with deadline(timeout_s):
+            compiled_for(problem, model)
+    return timeout_s
 
 
 def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:

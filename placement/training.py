@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from placement.events import Emit, never, silent, waiting
 from placement.predicting import Simulated, simulate
-from placement.running import require_present
+from placement.remote import in_confinement
+from placement.running import STEP_TIMEOUT_S, require_present
 
 if TYPE_CHECKING:
+    from placement.adjusting import Policy
     from placement.core.graph import Graph
     from placement.core.model import Model
     from placement.core.placement import Placement
@@ -44,7 +46,7 @@ def train(
     margin: float = 0.05,
     seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float = 60.0,
+    timeout_s: float | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
 ) -> tuple[Simulated, Trained]:
@@ -60,24 +62,59 @@ def train(
         raise ValueError(f"Training needs at least 1 step, not {steps}.")
     if problem.objective != "latency":
         raise ValueError("Training runs step after step; use --objective latency.")
-    from placement.adjusting import Policy, prepare
+    from placement.adjusting import Policy
+
+    if not problem.machine.emulated:
+        require_present(model, problem.machine)
+    predicted = simulate(problem, placement)
+    trained = _trained(
+        model,
+        problem,
+        placement,
+        steps=steps,
+        policy=Policy(placer=placer, margin=margin) if adjust else None,
+        feeds=(seed, inputs, STEP_TIMEOUT_S if timeout_s is None else timeout_s),
+        emit=emit,
+        stop=stop,
+    )
+    return predicted, trained
+
+
+def _trained_type() -> Any:
+    from profiling.training import Trained
+
+    return Trained
+
+
+@in_confinement(_trained_type)
+def _trained(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    steps: int,
+    policy: Policy | None,
+    feeds: tuple[int, Mapping[str, Any] | None, float],
+    emit: Emit,
+    stop: Callable[[], bool],
+) -> Trained:
+    from placement.adjusting import prepare
     from profiling import training
     from profiling.lock import measuring
 
-    wanted = training.Adjust(policy=Policy(placer=placer, margin=margin)) if adjust else None
-    predicted = simulate(problem, placement)
     with measuring(f"training of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing to train", "step": 0, "of": steps})
-        if wanted is not None:
-            prepare(problem, wanted.policy)
-        site = _site(model, problem, seed, inputs, timeout_s)
+        adjust = None
+        if policy is not None:
+            prepare(problem, policy)
+            adjust = training.Adjust(policy=policy)
+        site = _site(model, problem, *feeds)
         try:
-            trained = training.train(
-                problem, placement, site, steps=steps, adjust=wanted, emit=emit, stop=stop
+            return training.train(
+                problem, placement, site, steps=steps, adjust=adjust, emit=emit, stop=stop
             )
         finally:
             site.close()
-    return predicted, trained
 
 
 def _site(
@@ -90,7 +127,6 @@ def _site(
     from profiling.training_sites import LiveSite, VirtualSite
 
     if not problem.machine.emulated:
-        require_present(model, problem.machine)
         return LiveSite(problem, model, seed=seed, inputs=inputs, timeout_s=timeout_s)
     if inputs:
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")

@@ -9,7 +9,9 @@ The unplaced model stands beside them, independent: the sum of the kernels can b
 """
 
 import itertools
+import math
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,17 +60,27 @@ def silent(event: dict[str, Any]) -> None:
     """The default `report`."""
 
 
-def profile(model: Model, machine: Machine, report: Report = silent) -> Profile:
+def profile(
+    model: Model, machine: Machine, report: Report = silent, timeout_s: float | None = None
+) -> Profile:
     """Measure a model on a machine's devices, and the machine's links.
 
     `report` hears {"event": "progress", "what", "step", "of"} and cancels by returning False, which
-    raises `Cancelled`. Lanes of one provider and as many cores share a measurement.
+    raises `Cancelled`. Lanes of one provider and as many cores share a measurement. What takes
+    longer than `timeout_s` altogether is given up with a RuntimeError: between two measurements,
+    and in a confined process wherever it is.
     """
+    until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     kinds = _kinds(machine)
     of = len(kinds) + 3
     steps = itertools.count()
 
     def tell(what: str) -> None:
+        if time.monotonic() > until_s:
+            raise RuntimeError(
+                f"Measuring {model.graph.name!r} takes longer than {timeout_s:g} s; allow more time"
+                " or use smaller sizes."
+            )
         if report({"event": "progress", "what": what, "step": next(steps), "of": of}) is False:
             raise Cancelled("The profile was cancelled; nothing was kept.")
 

@@ -12,11 +12,12 @@ from pages.ui.kept import by_identity
 from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
+from placement import pipeline as pl
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Timeline, timeline_from_json
-from placement.exporters import Export, Exporter, exporter, exporters, note, write
+from placement.exporters import Exporter, exporter, exporters
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "export"
 # What is asked for most comes first; formats that are not named here follow by name.
@@ -71,7 +72,7 @@ def _formats(now: Studio) -> None:
     graph = now.model.graph
     opened = choices.expanded(graph.fingerprint)
     expanded = canvas.default_expanded(graph) if opened is None else opened
-    reason, left_out = _said(found, now.model, now.problem, now.placement)
+    reason, left_out = _said(found.name, now.model, now.problem, now.placement)
     save.download_button(
         "Download",
         data=partial(content, now.project, found.name, expanded),
@@ -98,15 +99,13 @@ def _formats(now: Studio) -> None:
 
 
 @by_identity(16)
-def _said(found: Exporter, model: Model, problem: Problem, placement: Placement) -> tuple[str, str]:
+def _said(format: str, model: Model, problem: Problem, placement: Placement) -> tuple[str, str]:
     """What a format says of a placement: what is missing, else what the file would leave out.
 
     That takes a look at every op, and is the same whichever blocks of the picture are open.
     """
     view = partial(canvas.build_view, model.graph, frozenset[str]())
-    made = Export(model, problem, placement, view=view)
-    reason = found.missing(made)
-    return reason, "" if reason else note(found, made)
+    return pl.export_notes(model, problem, placement, format, view)
 
 
 def _rank(found: Exporter) -> tuple[int, str]:
@@ -145,17 +144,18 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
     if current is None:
         raise ValueError("There is no placement to export; place the model first.")
     placement = standing.placement_of(now, current.name)
-    made = Export(
-        now.model,
-        now.problem,
-        placement,
-        current.name,
-        measured=measured(now, placement),
-        view=partial(canvas.build_view, now.model.graph, expanded),
-    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"export{exporter(format).suffix}"
-        write(exporter(format), made, path)
+        pl.export(
+            now.model,
+            now.problem,
+            placement,
+            format,
+            path,
+            label=current.name,
+            measured=measured(now, placement),
+            view=partial(canvas.build_view, now.model.graph, expanded),
+        )
         return path.read_bytes()
 
 

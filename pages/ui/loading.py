@@ -1,14 +1,14 @@
 """Models on their way from file to memory, each read in a thread of its own.
 
 A page can so say how long it has been waiting, and stop waiting. What nobody waits for any more is
-read to its end and forgotten: libraries that trace a network cannot be interrupted safely.
+read to its end and forgotten: libraries that trace a network cannot be interrupted safely, and a
+file is read by a process of its own that has little time.
 """
 
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from pathlib import Path
 
 from placement import pipeline as pl
 from placement.core.model import Model
@@ -124,5 +124,4 @@ def _loaded(
 
 
 def _is_traced(source: str) -> bool:
-    is_file = Path(source).suffix.lower() == ".pt2"
-    return is_file or any(sample.name == source for sample in SAMPLES.samples())
+    return any(sample.name == source for sample in SAMPLES.samples())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import MOST, is_amount
+from placement.core.sizes import MOST, Bytes, is_amount
 from placement.core.typed import shown
 
 PHASES = ("forward", "backward", "update")
@@ -38,7 +38,7 @@ class Op:
     scope: str = ""
     phase: str = "forward"
     flops: float = 0.0
-    param_bytes: int = 0
+    param_bytes: Bytes = 0
     colocation_group: str | None = None
     attributes: tuple[tuple[str, str], ...] = ()
 
@@ -69,7 +69,7 @@ class Tensor:
     name: str
     producer: str | None
     consumers: tuple[str, ...]
-    num_bytes: int
+    num_bytes: Bytes
     shape: tuple[int, ...] | None = None
     dtype: str = "float32"
     is_output: bool = False

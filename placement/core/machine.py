@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import MOST, is_amount
+from placement.core.sizes import MOST, Bytes, is_amount
 from placement.core.typed import listed, shown, typed
 
 # Every pair of devices has costs of its own, and may have two links: the work for a step grows with
@@ -35,7 +35,7 @@ class Device:
     kind: str = "cpu"
     runtime: str = "null"
     provider: str = ""
-    memory_bytes: int | None = None
+    memory_bytes: Bytes | None = None
     cores: int = 1
     core_ids: tuple[int, ...] = ()
     flops_per_s: float = 0.0

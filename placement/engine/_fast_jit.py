@@ -1,34 +1,20 @@
 """How compiled code is compiled: by numba, cached on disk, without the interpreter's lock.
 
 Only files named `_fast_*` import this one, and they are imported by the functions that need them.
-The same source runs uncompiled under NUMBA_DISABLE_JIT=1. numba notices a change of a function's
-own file but not of a file whose functions it calls, so the cache folder is named for the content of
-them all. A constant handed from one compiled function to another, such as True, would compile the
-other once more for that very value; `bool(True)` does not.
+The same source runs uncompiled under NUMBA_DISABLE_JIT=1. A constant handed from one compiled
+function to another, such as True, would compile the other once more for that very value;
+`bool(True)` does not.
 """
 
-import hashlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 
+from placement.engine.compiled_cache import cache_folder
+
 F = TypeVar("F", bound=Callable[..., Any])
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "placement-studio"
-
-
-def _cache_folder() -> Path:
-    here = Path(__file__).parents[1]
-    content = hashlib.sha256()
-    for path in sorted(here.rglob("_fast_*.py")):
-        content.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
-    return _CACHE / f"compiled-{content.hexdigest()[:16]}"
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
+numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
 
 
 # Its type hints do not know all of its options.

@@ -1,7 +1,6 @@
 """A model or a part of it as ONNX files, weights beside it where they are too large."""
 
 from pathlib import Path
-from typing import Any
 
 import onnx
 
@@ -17,15 +16,13 @@ def proto_of(model: Model) -> onnx.ModelProto:
 
     The ValueError of a file that has changed or gone is the loader's.
     """
-    executable: Any = model.executable
-    found: onnx.ModelProto = executable.model_proto()
+    found: onnx.ModelProto = model.content().model_proto()
     return found
 
 
 def save(proto: onnx.ModelProto, model: Model, folder: Path, stem: str) -> str:
     """Write `proto`, a part of `model` or all of it; the file's name is returned."""
-    executable: Any = model.executable
-    load_external(proto, Path(executable.base_dir) / f"{model.graph.name}.onnx")
+    load_external(proto, Path(model.content().base_dir) / f"{model.graph.name}.onnx")
     name = f"{stem}.onnx"
     if sum(len(tensor.raw_data) for tensor in all_tensors(proto)) > MOST_BYTES:
         onnx.save(proto, folder / name, save_as_external_data=True, location=f"{stem}.bin")

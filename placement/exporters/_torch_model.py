@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
@@ -30,8 +30,7 @@ def not_torch(model: Model) -> str:
 
 def program_of(model: Model) -> TorchProgram:
     """The program of a model that `not_torch` has nothing against."""
-    executable: Any = model.executable
-    found: TorchProgram = executable
+    found: TorchProgram = model.content()
     return found
 
 

@@ -71,6 +71,16 @@ class SampleSource(Protocol):
     def load_sample(self, name: str, dims: Mapping[str, int]) -> Model: ...
 
 
+def is_sample(input: str) -> bool:
+    """Whether an input is the name of a bundled model."""
+    return any(sample.name == input for sample in samples())
+
+
+def require_file(input: str) -> None:
+    """ValueError unless an input that is no sample is a file; nothing of it is read."""
+    _existing(input)
+
+
 def loaders() -> tuple[Loader, ...]:
     """Every loader of this folder, in the order of file names."""
     return tuple(_defined("LOADER"))

@@ -159,10 +159,10 @@ def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
     """The browser only tells that there is no file; the panel says the reason."""
     app, project = squeezenet
 
-    def refuse(*arguments):
+    def refuse(*arguments, **options):
         raise ValueError("'m.onnx' has changed since it was opened; open it again.")
 
-    monkeypatch.setattr(exporting, "write", refuse)
+    monkeypatch.setattr(exporting.pl, "export", refuse)
     with pytest.raises(ValueError, match="has changed"):
         exporting.content(project, "json", frozenset())
     assert "has changed since it was opened" in texts(checked(app.run()))
@@ -173,7 +173,12 @@ def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
 def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monkeypatch):
     app, project = squeezenet
     asked = []
-    monkeypatch.setattr(exporting, "note", lambda found, made: asked.append(found.name) or "Mind.")
+
+    def noted(model, problem, placement, format, view):
+        asked.append(format)
+        return "", "Mind."
+
+    monkeypatch.setattr(exporting.pl, "export_notes", noted)
     app = checked(app.selectbox(key="export-format").set_value("networkx").run())
     before = len(asked)
     assert "Mind." in texts(checked(app.run())) and len(asked) == before == 1

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import cached, choices, loading, patience, projects, wanted
+from placement import loaders
 from placement import pipeline as pl
 from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.pages.test_standing import own_home
@@ -188,7 +189,9 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     assert len(calls) == 1
     opened = cached.model(project.source, ())
     assert len(calls) == 1 and opened.executable.path == project.folder / "model" / "own.onnx"
-    assert len(opened.executable.model_proto().graph.node) == 3
+    here = loaders.load(project.source).executable
+    assert len(here.model_proto().graph.node) == 3
+    assert opened.executable.content_hash == here.content_hash
 
 
 def until(condition):

@@ -59,7 +59,7 @@ def test_nothing_is_left_behind(tmp_path, inside_a_call):
     )
     try:
         assert any('"event": "span"' in line for line in process.stdout), process.stderr.read()
-        assert list(temporary.glob("placement-ort-*"))
+        assert list(temporary.rglob("placement-ort-*"))
         process.send_signal(signal.SIGTERM)
         began_s = time.monotonic()
         _, said = process.communicate(timeout=30)

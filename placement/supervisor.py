@@ -1,0 +1,74 @@
+"""Commands about a file run in a confined process; this one waits for it and says how it ended.
+
+What a bundled sample needs was written here, so such commands run in the process that was started.
+"""
+
+import signal
+import subprocess
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from placement.parsing import fail
+from profiling import confinement
+from profiling.home import home
+
+# Options that name a file to read, and those that name one to write.
+_READ = ("placement", "profile", "inputs", "run", "pins", "keep", "move", "machine")
+_WRITTEN = ("out", "split")
+
+
+def is_about_a_file(options: Namespace) -> bool:
+    """Whether a command opens a model file, in a process that is not confined yet."""
+    from placement import loaders
+
+    source = getattr(options, "input", None)
+    if source is None or confinement.is_confined():
+        return False
+    return not loaders.is_sample(source)
+
+
+def supervise(options: Namespace, arguments: Sequence[str]) -> int:
+    """Run a command about a file in a confined process; the exit status to end with."""
+    # Where it cannot be made, whoever needs it says so.
+    with suppress(OSError):
+        home().mkdir(parents=True, exist_ok=True)
+    readable = [str(path) for path in _named(options, _READ)]
+    writable = [str(home()), *(str(path.parent) for path in _named(options, _WRITTEN))]
+    limits = confinement.limits_for(options.input, readable, writable)
+    with confinement.own_folder() as (_, environment):
+        command = confinement.command(limits, "placement", arguments)
+        with _passing_on_signals() as child:
+            child.append(subprocess.Popen(command, env=environment))
+            code = child[0].wait()
+    if code == -signal.SIGTERM:
+        return 128 + signal.SIGTERM
+    return code if code >= 0 else fail(confinement.ending(code, Path(options.input).name))
+
+
+def _named(options: Namespace, names: Sequence[str]) -> Iterator[Path]:
+    for name in names:
+        value = getattr(options, name, None)
+        if isinstance(value, str) and value:
+            yield Path(value).absolute()
+
+
+@contextmanager
+def _passing_on_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """A list for the process that gets what this one is told to do; a terminal tells both."""
+    child: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, frame: object) -> None:
+        for process in child:
+            process.send_signal(number)
+
+    before = {
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    }
+    try:
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

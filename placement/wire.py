@@ -1,0 +1,101 @@
+"""What confined processes are asked and answer, as bytes: requests pickled, answers MessagePack.
+
+An answer is a row of frames: a letter that says what it is, its length, and its content.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from placement.core.graph import Graph
+from placement.core.problem import Problem
+from placement.loaders import SymbolicDim
+
+HEAD = struct.Struct("<cQ")
+EVENT, RESULT, REFUSAL = b"e", b"r", b"x"
+MOST_BYTES = 2**31
+
+
+def _frozen(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
+
+
+@dataclass(frozen=True)
+class Request:
+    """Something to do in a confined process with the model in a file.
+
+    `verb` is "load" or "module:function"; `content` the fingerprint of the graph and the hash of
+    what the file had in it when it was opened; `args` come after the model. `writes` is a folder
+    that files are written to, `hears` and `stops` say whether somebody listens and may stop it.
+    """
+
+    verb: str
+    source: str
+    dims: tuple[tuple[str, int], ...]
+    content: tuple[str, ...] = ()
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    writes: str = ""
+    hears: bool = False
+    stops: bool = False
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a confined process says of a file: a model whose executable side is only named.
+
+    `format` and `content_hash` are empty where it has none.
+    """
+
+    graph: Graph
+    format: str
+    content_hash: str
+    symbolic_dims: tuple[SymbolicDim, ...]
+    problem: Problem | None
+    notes: tuple[str, ...]
+
+
+def encoded(value: object) -> bytes:
+    import msgspec
+
+    return msgspec.msgpack.encode(value, enc_hook=_plain)
+
+
+def decoded(content: bytes, kind: Any) -> Any:
+    """The value of a type in some bytes; a RuntimeError where it is of another."""
+    import msgspec
+
+    try:
+        return msgspec.msgpack.decode(content, type=kind, dec_hook=_array)
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
+        raise RuntimeError(f"A confined process gave an answer that is none ({error}).") from None
+
+
+def _plain(value: object) -> object:
+    import numpy as np
+
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, list(value.shape), np.ascontiguousarray(value).tobytes()]
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, MappingProxyType):
+        return dict(value)
+    raise TypeError(f"A {type(value).__name__} cannot be sent.")
+
+
+def _array(kind: Any, content: Any) -> Any:
+    """An array of numbers, the only type of ours that msgspec does not know."""
+    import numpy as np
+
+    dtype, shape, data = content
+    if np.dtype(dtype).kind not in "fib":
+        raise ValueError(f"an array of {dtype}")
+    return np.frombuffer(data, np.dtype(dtype)).reshape(shape)

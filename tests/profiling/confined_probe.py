@@ -1,0 +1,78 @@
+"""What a confined process tries, by name; prints what came of it. Run through `confined`."""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+
+def read(path):
+    return Path(path).read_text()
+
+
+def write(path):
+    Path(path).write_text("written")
+    return "written"
+
+
+def connect(port):
+    with socket.create_connection(("127.0.0.1", int(port)), timeout=5):
+        return "connected"
+
+
+def listen(port):
+    with socket.create_server(("127.0.0.1", int(port))):
+        return "listening"
+
+
+def end(pid):
+    os.kill(int(pid), signal.SIGTERM)
+    return "sent"
+
+
+def allocate(num_bytes):
+    return str(len(bytearray(int(num_bytes))))
+
+
+def spin(seconds):
+    until = time.process_time() + float(seconds)
+    while time.process_time() < until:
+        pass
+    return "spun"
+
+
+def hang(limit_s):
+    from profiling.confinement import deadline
+
+    with deadline(float(limit_s)):
+        # A native call that holds the interpreter's lock.
+        ctypes.PyDLL(None).sleep(60)
+    return "woke"
+
+
+def after_reading(num_bytes):
+    from profiling.confinement import file_is_read
+
+    file_is_read()
+    return allocate(num_bytes)
+
+
+def crash(number):
+    os.write(2, b"native log\n")
+    os.kill(os.getpid(), int(number))
+
+
+def log(text):
+    os.write(2, f"native {text}\n".encode())
+    print(f"ours {text}", file=sys.stderr)
+    return "logged"
+
+
+if __name__ == "__main__":
+    try:
+        print(globals()[sys.argv[1]](sys.argv[2]))
+    except (OSError, MemoryError) as error:
+        print(type(error).__name__)

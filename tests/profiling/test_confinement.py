@@ -1,0 +1,159 @@
+"""Confined processes: what they may not do is tried, by a process that does it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from profiling import confinement, landlock
+from profiling.confinement import Limits
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is of Linux")
+TIMEOUT_S = 120
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.onnx").write_text("a model")
+    (tmp_path / "secret").write_text("a secret")
+    return tmp_path
+
+
+def tried(folder, what, value, **changed):
+    """What came of an attempt by a process that is confined to the model in `folder`."""
+    path = str(folder / "model" / "model.onnx")
+    limits = confinement.limits_for(path, writable=changed.pop("writable", ()))
+    limits = Limits(
+        changed.get("memory_bytes", limits.memory_bytes),
+        changed.get("cpu_s", limits.cpu_s),
+        limits.readable,
+        limits.writable,
+    )
+    with confinement.own_folder() as (_, environment):
+        command = confinement.command(limits, "tests.profiling.confined_probe", (what, str(value)))
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+
+
+def answer(*arguments, **changed):
+    done = tried(*arguments, **changed)
+    assert done.returncode == 0, (done.returncode, done.stderr)
+    return done.stdout.strip()
+
+
+needs_landlock = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
+
+
+@needs_landlock
+def test_it_reads_the_models_folder_and_no_other(folder):
+    assert answer(folder, "read", folder / "model" / "model.onnx") == "a model"
+    assert answer(folder, "read", folder / "secret") == "PermissionError"
+    (folder / "model" / "link").symlink_to(folder / "secret")
+    assert answer(folder, "read", folder / "model" / "link") == "PermissionError"
+
+
+@needs_landlock
+def test_it_writes_only_where_it_was_told_to(folder):
+    (folder / "out").mkdir()
+    assert answer(folder, "write", folder / "model" / "new") == "PermissionError"
+    assert answer(folder, "write", folder / "model" / "model.onnx") == "PermissionError"
+    target = folder / "out" / "new"
+    assert answer(folder, "write", target) == "PermissionError"
+    assert answer(folder, "write", target, writable=(str(folder / "out"),)) == "written"
+    assert target.read_text() == "written"
+
+
+@needs_landlock
+def test_it_may_not_change_what_others_load_as_code(folder, tmp_path, monkeypatch):
+    compiled = tmp_path / "compiled"
+    compiled.mkdir()
+    (compiled / "index").write_text("code")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(compiled))
+    assert answer(folder, "write", compiled / "index") == "PermissionError"
+    with confinement.own_folder() as (own, environment):
+        copy = Path(environment["NUMBA_CACHE_DIR"])
+        assert copy.is_relative_to(own) and (copy / "index").read_text() == "code"
+
+
+@pytest.mark.skipif(landlock.version() < 4, reason="Landlock knows networks from version 4 on")
+def test_it_opens_no_connection(folder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert answer(folder, "connect", port) == "PermissionError"
+    assert answer(folder, "listen", 0) == "PermissionError"
+
+
+@pytest.mark.skipif(landlock.version() < 6, reason="Landlock knows signals from version 6 on")
+def test_it_signals_nobody_else(folder):
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        assert answer(folder, "end", other.pid) == "PermissionError"
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+@on_linux
+def test_memory_has_a_limit_until_the_file_is_read(folder):
+    assert answer(folder, "allocate", 2**28) == str(2**28)
+    assert answer(folder, "allocate", 2**30, memory_bytes=2**29) == "MemoryError"
+    assert answer(folder, "after_reading", 2**30, memory_bytes=2**29) == str(2**30)
+
+
+def test_the_processors_time_has_a_limit(folder):
+    done = tried(folder, "spin", 30, cpu_s=0.5)
+    assert done.returncode == -signal.SIGPROF
+    assert "too long" in confinement.ending(done.returncode, "model.onnx")
+
+
+def test_a_deadline_ends_a_native_call_too(folder):
+    done = tried(folder, "hang", 0.5)
+    assert done.returncode == -signal.SIGALRM
+    assert "time limit" in confinement.ending(done.returncode, "model.onnx")
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL])
+def test_a_crash_is_one_sentence(folder, number):
+    done = tried(folder, "crash", int(number))
+    assert done.returncode == -number and done.stderr == ""
+    said = confinement.ending(done.returncode, "model.onnx")
+    assert "'model.onnx'" in said and "\n" not in said and said.endswith(".")
+
+
+def test_native_logs_are_not_heard_and_ours_are(folder):
+    done = tried(folder, "log", "text")
+    assert done.stdout.strip() == "logged" and done.stderr == "ours text\n"
+
+
+@on_linux
+def test_it_ends_with_who_started_it(folder):
+    code = (
+        "import subprocess, sys, time; from profiling import confinement as c;"
+        f"limits = c.limits_for({str(folder / 'model' / 'model.onnx')!r});"
+        "command = c.command(limits, 'tests.profiling.confined_probe', ('spin', '20'));"
+        "print(subprocess.Popen(command).pid, flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pid = int(parent.stdout.readline())
+    import psutil
+
+    child = psutil.Process(pid)
+    parent.kill()
+    parent.communicate()
+    child.wait(timeout=20)
+
+
+def test_limits_grow_with_the_file(folder):
+    small = confinement.limits_for(str(folder / "model" / "model.onnx"))
+    (folder / "large.onnx").write_bytes(b"\0")
+    os.truncate(folder / "large.onnx", 10**9)
+    large = confinement.limits_for(str(folder / "large.onnx"))
+    assert large.memory_bytes > small.memory_bytes + 10**9 and large.cpu_s > small.cpu_s
+    assert small.memory_bytes < 2 * 10**9, "a small file gets little"

@@ -1,11 +1,21 @@
-"""Placement Studio: the frame around the pages."""
+"""Placement Studio: the frame around the pages, and the server that shows it.
 
+`streamlit run app.py` finds `app` in here and serves it; every session runs this same file as its
+script.
+"""
+
+import asyncio
+import webbrowser
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
+from streamlit import config
+from streamlit.starlette import App
 
-from pages.ui import canvas, frame, gestures
-from pages.ui.messages import plain_errors
+from pages.ui.same_origin import SameOrigin
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
 FIRST = "model"
@@ -29,27 +39,49 @@ def place_in_menu(page: Path) -> tuple[int, str]:
     return order.index(page.stem) if page.stem in ICONS else len(order), page.stem
 
 
-st.set_page_config(
-    page_title="Placement Studio",
-    page_icon=ASSETS / "icon.svg",
-    layout="wide",
-    initial_sidebar_state=260,
-)
-page = st.navigation(
-    [
-        st.Page(
-            file,
-            title=file.stem.replace("_", " ").capitalize(),
-            icon=ICONS.get(file.stem),
-            default=file.stem == FIRST,
-            visibility="hidden" if file.stem in NOT_IN_MENU else "visible",
-        )
-        for file in sorted(PAGES.glob("*.py"), key=place_in_menu)
-    ],
-    position="top",
-)
-st.html(ASSETS / "studio.css")
-canvas.mount_library(gestures.cancel_layout)
-with plain_errors():
-    frame.show(page.url_path or FIRST)
-    page.run()
+def draw() -> None:
+    # The server needs none of it, and its caches want a session.
+    from pages.ui import canvas, frame, gestures
+    from pages.ui.messages import plain_errors
+
+    st.set_page_config(
+        page_title="Placement Studio",
+        page_icon=ASSETS / "icon.svg",
+        layout="wide",
+        initial_sidebar_state=260,
+    )
+    page = st.navigation(
+        [
+            st.Page(
+                file,
+                title=file.stem.replace("_", " ").capitalize(),
+                icon=ICONS.get(file.stem),
+                default=file.stem == FIRST,
+                visibility="hidden" if file.stem in NOT_IN_MENU else "visible",
+            )
+            for file in sorted(PAGES.glob("*.py"), key=place_in_menu)
+        ],
+        position="top",
+    )
+    st.html(ASSETS / "studio.css")
+    canvas.mount_library(gestures.cancel_layout)
+    with plain_errors():
+        frame.show(page.url_path or FIRST)
+        page.run()
+
+
+@asynccontextmanager
+async def open_browser(_: App) -> AsyncIterator[None]:
+    """Show the studio to whoever starts it at a desk, as Streamlit does for scripts alone."""
+    if not config.get_option("server.headless"):
+        name, port = config.get_option("server.address"), config.get_option("browser.serverPort")
+        shown = "localhost" if name in (None, "", "0.0.0.0", "::") else name
+        url = f"http://{shown}:{port}"
+        asyncio.get_running_loop().run_in_executor(None, webbrowser.open, url)
+    yield
+
+
+if __name__ == "__main__":
+    draw()
+else:
+    app = App(__file__, lifespan=open_browser, middleware=[Middleware(SameOrigin)])

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import frame, results, running, streamed, tasks, training, units, words
+from pages.ui import frame, results, running, streamed, tasks, training, units, words, yardstick
 from pages.ui.studio import Studio, studio
 
 
@@ -13,6 +13,7 @@ def measure(now: Studio) -> None:
     if shown is None and not running.is_live(now):
         per = "sample" if now.settings.objective == "throughput" else "step"
         can_run = not running.why_not(now)
+        yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         st.info(
             f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
             f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"

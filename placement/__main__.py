@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from placement import commands
 from placement.parsing import fail, make_parser
+from placement.printing import output_refusals, silence
 
 _GRACE_S = 2.0
 # Its number where there is one; Windows knows no such signal.
@@ -45,7 +46,8 @@ def _performed(options: Namespace) -> int:
     with _terminable():
         status = int(verb(options))
     # What is still held back is written here, where a reader that is gone can be seen to.
-    sys.stdout.flush()
+    with output_refusals():
+        sys.stdout.flush()
     return status
 
 
@@ -63,9 +65,8 @@ def _ended(work: Callable[[], int]) -> int:
 
 def _unread() -> int:
     """End as a program does that writes to a closed pipe, and as quietly."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
     # The interpreter flushes once more when it ends.
-    os.dup2(nowhere, sys.stdout.fileno())
+    silence(sys.stdout)
     return 128 + _SIGPIPE
 
 

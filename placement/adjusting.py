@@ -24,6 +24,7 @@ from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
 from placement.placers._improve import improve
 from placement.placers._warm import warm_up
+from placement.units import percent
 
 Clock = Callable[[], float]
 PLACER = "ceft_pbqp"
@@ -163,8 +164,8 @@ def _why_not(
     share = saved_s / staying.value_s if math.isfinite(staying.value_s) else 1.0
     if share <= policy.margin:
         return (
-            f"the best other placement saves {100 * share:.1f} % of a step, and a move must save"
-            f" more than {100 * policy.margin:g} %"
+            f"the best other placement saves {percent(share)} of a step, and a move must save"
+            f" more than {percent(policy.margin)}"
         )
     if saved_s * remaining_steps <= switch_s:
         return (

@@ -8,21 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement import answers, pipeline
+from placement.files import plain_refusals, require_room, write_text
 from placement.printing import lines_of, listener, print_answer, table_of
 from placement.reading import (
     chosen,
     dedicate,
     hold,
+    kept_placement,
     read_conditions,
     read_inputs,
     read_model,
     read_problem,
+    read_settings,
     read_timeline,
     read_whole,
-    split_pair,
 )
 from placement.stopping import TERMINATED, Stop, has_value, partly
 from placement.train_command import train as train
+from placement.units import counted
 
 if TYPE_CHECKING:
     from placement.core.graph import Graph
@@ -30,6 +33,12 @@ if TYPE_CHECKING:
 
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
 SEARCH_PATIENCE_S = 15.0
+
+
+def write_out(path: str, text: str) -> None:
+    """Write a file that the options name; what stood there stays whole where that cannot be."""
+    with plain_refusals(Path(path)):
+        write_text(Path(path), text)
 
 
 def samples(options: Namespace) -> int:
@@ -49,11 +58,10 @@ def machine(options: Namespace) -> int:
 
     found = pipeline.machine(options.machine, options.lanes)
     if options.out:
-        Path(options.out).write_text(machine_to_text(found))
+        write_out(options.out, machine_to_text(found))
     answer = answers.of_machine(found)
     lines = [
-        f"{d.name}: {d.label or d.kind}, {d.cores} core{'' if d.cores == 1 else 's'},"
-        f" {d.provider or d.runtime}"
+        f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"
         for d in found.devices
     ]
     return print_answer(options, answer, lines)
@@ -74,13 +82,14 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def profile(options: Namespace) -> int:
+    require_room(options.out)
     model = read_model(options)
     target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
     dedicate(target)
     start_s = time.perf_counter()
     measured = pipeline.profile(model, target, emit=listener(options), refresh=options.refresh)
     if options.out:
-        Path(options.out).write_text(json.dumps(measured.to_json()) + "\n")
+        write_out(options.out, json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
     return print_answer(options, answer, lines_of(answer))
 
@@ -89,16 +98,17 @@ def place(options: Namespace) -> int:
     from placement.core.placement import placement_to_text
     from placement.split_file import node_names, split_to_json
 
+    require_room(options.out, options.split)
     _, problem = read_problem(options)
     problem = hold(options, problem)
     if options.split:
         node_names(problem.graph)
     placed, stopped = _placed(options, problem)
     if options.out:
-        Path(options.out).write_text(placement_to_text(placed.placement))
+        write_out(options.out, placement_to_text(placed.placement))
     if options.split:
         split = split_to_json(problem, placed.placement)
-        Path(options.split).write_text(json.dumps(split) + "\n")
+        write_out(options.split, json.dumps(split) + "\n")
     answer = answers.of_placed(placed)
     if stopped:
         answer["cancelled"] = True
@@ -115,11 +125,12 @@ def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bo
         placed = pipeline.place(
             problem,
             options.placer,
-            settings=dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set),
+            settings=read_settings(options),
             time_limit_s=options.time_limit,
             seed=options.seed,
             emit=emit,
             stop=stop,
+            keep=kept_placement(options),
         )
     return placed, stop.asked
 

@@ -38,9 +38,12 @@ def compare(
     comparison keeps what was found. Once `stop` says so the placer at work gives its best so far,
     and no other is tried.
     """
+    from placement.placers import current_name
+
     if not names:
         raise ValueError("There is no placer to compare; name at least one.")
     _require_known(problem, names)
+    names = [current_name(name) for name in names]
     rows = []
     for number, name in enumerate(names):
         heard = _Numbered(emit, name, number, len(names))

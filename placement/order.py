@@ -53,6 +53,12 @@ def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints)
     return by_priority(problem.kernels, keys)
 
 
+def order_of_ops(problem: Problem, placement: Placement) -> tuple[str, ...]:
+    """Source ops in the order in which a placement runs them, also where it leaves that open."""
+    device_of_kernel = problem.kernel_devices(placement)
+    return problem.ops_in_order(kernel_order(problem, placement, device_of_kernel))
+
+
 def by_priority(graph: Graph, keys: Sequence[float] | Floats) -> list[int]:
     """Topological order that takes the ready op with the smallest key, ties in declared order."""
     from placement import _fast_order

@@ -82,7 +82,7 @@ def _add_live(sub: argparse.ArgumentParser, steps: int) -> None:
     given.add_argument("--placer", metavar="NAME", help="place first, by this method")
     _add_mend(sub)
     sub.add_argument("--steps", type=int, default=steps)
-    sub.add_argument("--seed", type=_seed, default=0, help="seed of inputs and of the placer")
+    _add_search(sub, "seed of inputs and of the placer")
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
     sub.add_argument(
         "--timeout",
@@ -223,9 +223,11 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_search(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--time-limit", type=_seconds, metavar="S")
-    sub.add_argument("--seed", type=_seed, default=0)
+def _add_search(sub: argparse.ArgumentParser, seed_help: str = "seed of the placer") -> None:
+    sub.add_argument(
+        "--time-limit", type=_seconds, metavar="S", help="seconds that the placer may take"
+    )
+    sub.add_argument("--seed", type=_seed, default=0, help=seed_help)
     sub.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the placer"
     )

@@ -7,6 +7,7 @@ machine). Each heavy part is imported by the verb that needs it.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from placement.comparing import compare
 from placement.core.model import ContentElsewhereError
 from placement.events import Emit, silent, waiting
+from placement.files import NotWritten
 from placement.placing import Placed, hints, place
 from placement.predicting import Simulated, simulate, simulate_schedule
 from placement.remote import in_confinement
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from placement.core.profile import Profile
     from placement.core.timeline import Timeline
     from placement.exporters._view import View
+
+_log = logging.getLogger(__name__)
 
 __all__ = [
     "Conditions",
@@ -208,7 +212,12 @@ def profile(
 
     require_present(model, machine)
     measured = _measured(model, machine, timeout_s, emit=emit)
-    ProfileStore().put(measured)
+    try:
+        ProfileStore().put(measured)
+    except NotWritten as error:
+        message = f"What was measured is used now, but is not kept: {error}"
+        _log.warning(message)
+        emit({"event": "not_kept", "message": message, "profile": measured.to_json()})
     return measured
 
 

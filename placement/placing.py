@@ -60,8 +60,12 @@ def place(
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
     predict: Callable[[Problem, Placement], Simulated] = simulate,
+    keep: Placement | None = None,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
+
+    With `keep` the problem's pins leave only some ops of that placement free: these get the devices
+    that the placer finds, and the order stays that of `keep`.
 
     What the placer needs is compiled before its time starts. One that computes on all cores waits
     for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
@@ -70,10 +74,11 @@ def place(
     """
     from placement.bounds import lower_bound
     from placement.core.violations import violations
-    from placement.placers import placer_class
+    from placement.placers import current_name, placer_class
     from placement.placers._base import build
     from placement.placers._warm import warm_up
 
+    placer = current_name(placer)
     kind = placer_class(placer)
     if problem.objective not in kind.objectives:
         raise ValueError(
@@ -93,6 +98,10 @@ def place(
         placement = built.place(problem, heard)
         seconds = heard.seconds()
     predicted = predict(problem, placement)
+    if keep is not None and problem.execution != "call":
+        own_s, placement = predicted.value, _in_order_of(problem, keep, placement)
+        predicted = predict(problem, placement)
+        heard.note = _kept_in_words(heard.note, own_s, predicted.value)
     bound = max(lower_bound(problem, placement), heard.bound_s)
     broken = violations(problem, predicted.schedule, placement.calls)
     return Placed(
@@ -111,6 +120,23 @@ def place(
         account=heard.note,
         problem=problem.fingerprint,
     )
+
+
+def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:
+    """What a method found for some ops of a placement, as an edit of that placement."""
+    from placement.mend import mended
+    from placement.moving import moved
+
+    return moved(problem, mended(problem, keep), found.device_of)
+
+
+def _kept_in_words(note: str, own_s: float, value_s: float) -> str:
+    """A method's account of its value, and the value in the order that was kept."""
+    from placement.placers._account import in_words
+
+    if not note or math.isclose(own_s, value_s, rel_tol=1e-9):
+        return note
+    return f"{note}; {in_words(value_s)} in the order of the placement that was kept"
 
 
 def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint, ...]:

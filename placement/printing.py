@@ -2,13 +2,17 @@
 
 import json
 import math
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 from placement import pipeline
-from placement.units import num_bytes, seconds, stated
+from placement.files import NotWritten
+from placement.units import gap, num_bytes, percent, seconds, stated
 
 MOST_ROWS = 8
 
@@ -23,8 +27,42 @@ def listener(options: Namespace) -> pipeline.Emit:
 
 
 def print_event(event: dict[str, Any]) -> bool:
-    print(json.dumps(finite(event), allow_nan=False), flush=event["event"] != "span")
+    text = json.dumps(finite(event), allow_nan=False)
+    with output_refusals():
+        print(text, flush=event["event"] != "span")
     return True
+
+
+@contextmanager
+def output_refusals() -> Iterator[None]:
+    """Turn what the file system says against standard output into NotWritten, and end that output.
+
+    The interpreter would otherwise try once more to write what is left when it ends. A reader that
+    is gone is another matter.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = _output()
+        silence(sys.stdout)
+        raise NotWritten(where, error) from None
+
+
+def _output() -> Path:
+    """The file that standard output goes to, where the system tells it."""
+    try:
+        found = Path(os.readlink(f"/proc/self/fd/{sys.stdout.fileno()}"))
+    except (OSError, ValueError):
+        return Path("standard output")
+    return found if found.is_file() else Path("standard output")
+
+
+def silence(stream: TextIO) -> None:
+    """Let whatever is still written to a stream go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
 
 
 def show_progress(event: dict[str, Any]) -> bool:
@@ -40,12 +78,14 @@ def show_progress(event: dict[str, Any]) -> bool:
 
 def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
     if getattr(options, "jsonl", False):
-        print(json.dumps(finite({"event": "result", **answer}), allow_nan=False), flush=True)
+        lines = [json.dumps(finite({"event": "result", **answer}), allow_nan=False)]
     elif options.json:
-        print(json.dumps(finite(answer), allow_nan=False), flush=True)
-    else:
-        for line in lines:
+        lines = [json.dumps(finite(answer), allow_nan=False)]
+    for line in lines:
+        with output_refusals():
             print(line)
+    with output_refusals():
+        sys.stdout.flush()
     return 0
 
 
@@ -92,6 +132,13 @@ def _cell(key: str) -> Callable[[Mapping[str, Any]], str]:
     return text
 
 
+def _gap(row: Mapping[str, Any]) -> str:
+    """How far a row's value is above its bound; nothing where either is unknown."""
+    if row["gap"] is None:
+        return ""
+    return percent(gap(row["value"], row["lower_bound"]) or 0.0)
+
+
 MATCHES = {True: "match", False: "differ", None: ""}
 TIMES = {
     "measured": "measured on this machine",
@@ -102,7 +149,7 @@ COLUMNS = (
     ("Placer", _cell("placer")),
     ("Predicted", _cell("value")),
     ("Fastest ≥", _cell("lower_bound")),
-    ("Gap", lambda row: "" if row["gap"] is None else f"{row['gap']:.1%}"),
+    ("Gap", lambda row: _gap(row)),
     ("Proven", lambda row: "yes" if row["proven_optimal"] else ""),
     ("Measured", _cell("measured_s")),
     ("Outputs", lambda row: MATCHES[row["outputs_match"]]),
@@ -130,7 +177,7 @@ def _readable(key: str, value: Any, unit: str) -> str:
     if key.endswith("_bytes"):
         return num_bytes(value)
     if key in ("error", "gap"):
-        return f"{value:+.1%}"
+        return percent(value, signed=True)
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -34,12 +34,18 @@ def hold(options: Namespace, problem: "Problem") -> "Problem":
         if unknown is not None:
             raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
         pins = list(whole(problem, dict(pins)).items())
-    keep, move = (str(getattr(options, key, None) or "") for key in ("keep", "move"))
-    if bool(keep) != bool(move):
+    keep, move = kept_placement(options), str(getattr(options, "move", None) or "")
+    if (keep is None) != (not move):
         raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
-    if keep:
-        pins = list(held(problem, dict(pins), read_placement(keep), read_names(move)).items())
+    if keep is not None:
+        pins = list(held(problem, dict(pins), keep, read_names(move)).items())
     return replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def kept_placement(options: Namespace) -> "Placement | None":
+    """The placement of which only some ops may move, where there is one."""
+    path = str(getattr(options, "keep", None) or "")
+    return read_placement(path) if path else None
 
 
 def read_pins(path: str) -> list[tuple[str, str]]:
@@ -170,10 +176,22 @@ def read_whole(options: Namespace, problem: "Problem") -> "Placement":
 def chosen(options: Namespace, problem: "Problem") -> "Placement":
     """The placement that `--placer` finds, or that of the file of `--placement`."""
     if not options.placer:
+        if options.set or options.time_limit is not None:
+            raise ValueError("--set and --time-limit are for --placer; leave them out.")
         return read_whole(options, problem)
     return pipeline.place(
-        problem, options.placer, seed=options.seed, emit=listener(options)
+        problem,
+        options.placer,
+        settings=read_settings(options),
+        time_limit_s=options.time_limit,
+        seed=options.seed,
+        emit=listener(options),
     ).placement
+
+
+def read_settings(options: Namespace) -> dict[str, Any]:
+    """The settings of the placer: what `--set` says, as text by name."""
+    return dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set)
 
 
 def read_inputs(path: str) -> dict[str, Any]:

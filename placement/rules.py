@@ -13,6 +13,7 @@ from functools import cached_property
 
 from placement.core.graph import Graph, Op
 from placement.core.problem import Problem
+from placement.regexes import search_names
 
 TYPE, SCOPE, NAME, REGEX = "type:", "scope:", "name:", "regex:"
 
@@ -49,7 +50,14 @@ class Rule:
                 f"{self.pattern.removeprefix(REGEX)!r} is not a regular expression: {error}."
             ) from None
 
+    @property
+    def expression(self) -> str | None:
+        """The regular expression that it searches names for; None for other patterns."""
+        found = self.pattern.startswith(REGEX)
+        return self.pattern.removeprefix(REGEX) if found else None
+
     def matches(self, op: Op) -> bool:
+        """Whether it names an op. An expression may take for ever; `found_by` may not."""
         if self._regex is not None:
             return self._regex.search(op.name) is not None
         for prefix, texts in ((TYPE, (op.kind,)), (NAME, (op.name,)), (SCOPE, blocks_of(op))):
@@ -89,25 +97,48 @@ def to_text(rules: Sequence[Rule]) -> str:
     return ";".join(rule.text for rule in rules)
 
 
-def found_by(graph: Graph, rule: Rule) -> Sequence[int]:
-    """Indices of the ops that a rule matches."""
-    return [i for i, op in enumerate(graph.ops) if rule.matches(op)]
+def found_by(graph: Graph, rules: Sequence[Rule]) -> tuple[Sequence[int] | None, ...]:
+    """Indices of the ops that each rule matches; None where its expression is too slow.
+
+    All regular expressions have one budget of time together.
+    """
+    patterns = tuple(dict.fromkeys(r.expression for r in rules if r.expression is not None))
+    searched = search_names(patterns, [op.name for op in graph.ops]) if patterns else ()
+    matched = {p: None if s.too_slow else s.found for p, s in zip(patterns, searched, strict=True)}
+    return tuple(
+        found_by_wildcards(graph, rule) if rule.expression is None else matched[rule.expression]
+        for rule in rules
+    )
+
+
+def found_by_wildcards(graph: Graph, rule: Rule) -> tuple[int, ...]:
+    """Indices of the ops that a rule without a regular expression matches."""
+    return tuple(i for i, op in enumerate(graph.ops) if rule.matches(op))
+
+
+Find = Callable[[Graph, Sequence[Rule]], Sequence[Sequence[int] | None]]
 
 
 def decide(
     problem: Problem,
     rules: Sequence[Rule],
-    find: Callable[[Graph, Rule], Sequence[int]] = found_by,
+    find: Find = found_by,
 ) -> Decided:
     """The device of every unit with an op that a rule matches; a unit goes with its last rule.
 
-    `find` says which ops a rule matches, for those who guard against endless expressions. A
-    ValueError names a device that the machine does not have.
+    `find` says which ops the rules match, for those who know it already. A ValueError names a
+    device that the machine does not have, or the rules whose expressions are too slow.
     """
     index = problem.machine.index
     devices = [index[problem.machine.device(rule.device).name] for rule in rules]
     winner: dict[int, int] = {}
-    matched = [problem.unit_of_op[list(find(problem.graph, rule))].tolist() for rule in rules]
+    found = find(problem.graph, rules)
+    slow = [rule.text for rule, ops in zip(rules, found, strict=True) if ops is None]
+    if slow:
+        raise ValueError(
+            f"These rules take too long to match: {'; '.join(slow)[:500]}; write simpler ones."
+        )
+    matched = [problem.unit_of_op[list(ops or ())].tolist() for ops in found]
     for number, units in enumerate(matched):
         winner.update(dict.fromkeys(units, number))
     return Decided(

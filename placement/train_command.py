@@ -10,6 +10,7 @@ from placement.printing import lines_of, listener, print_answer
 from placement.reading import chosen, read_inputs, read_model, read_problem
 from placement.stopping import TERMINATED, Stop, partly
 from placement.training import has_diverged, require_training
+from placement.units import counted
 
 if TYPE_CHECKING:
     from placement.core.problem import Problem
@@ -86,7 +87,7 @@ def _lines(answer: dict[str, Any]) -> list[str]:
     """For a person: the numbers, then a line for each move."""
     said = lines_of({key: value for key, value in answer.items() if key not in _LONG})
     moved = (
-        f"before step {move['step']}: {move['ops_moved']} ops moved with"
+        f"before step {move['step']}: {counted(move['ops_moved'], 'op')} moved with"
         f" {move['bytes_moved']} bytes; {move['reason']}"
         for move in answer["moves"]
     )

@@ -5,8 +5,10 @@ The lock is the operating system's own on a file (through the filelock library, 
 tells the others who measures.
 """
 
+import getpass
 import json
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -54,8 +56,12 @@ def measuring(
     if getattr(_here, "depth", 0):
         yield
         return
-    folder = home() if folder is None else folder
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _lock_folder() if folder is None else _taking_a_lock(folder)
+    if folder is None:
+        # A disk that takes no file at all must not keep anybody from measuring.
+        with _alone_here():
+            yield
+        return
     lock = FileLock(folder / "measuring.lock", thread_local=False)
     told = ""
     while not _taken(lock):
@@ -66,13 +72,46 @@ def measuring(
         sleep(_POLL_S)
     note = _note(folder)
     try:
-        _write(note, Holder(os.getpid(), what))
-        _here.depth = 1
+        # It only tells others who measures.
+        with suppress(OSError):
+            _write(note, Holder(os.getpid(), what))
+        with _alone_here():
+            yield
+    finally:
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def _alone_here() -> Iterator[None]:
+    """Let this thread ask again and go straight through."""
+    _here.depth = 1
+    try:
         yield
     finally:
         _here.depth = 0
-        note.unlink(missing_ok=True)
-        lock.release()
+
+
+def _lock_folder() -> Path | None:
+    """Where the lock can be taken: at home, else in a temporary folder; None where nowhere."""
+    with suppress(OSError):
+        return _taking_a_lock(home())
+    with suppress(OSError):
+        user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
+        temporary = Path(tempfile.gettempdir()) / f"placement-studio-{user}"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        # Everybody knows its name, so it may be somebody else's.
+        if not hasattr(os, "getuid") or temporary.lstat().st_uid == user:
+            return _taking_a_lock(temporary)
+    return None
+
+
+def _taking_a_lock(folder: Path) -> Path:
+    """The folder, once it has a file to lock; an OSError where it takes none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "measuring.lock").open("a").close()
+    return folder
 
 
 def holder(folder: Path | None = None) -> Holder | None:
@@ -83,9 +122,9 @@ def holder(folder: Path | None = None) -> Holder | None:
     """
     import psutil
 
-    folder = home() if folder is None else folder
-    found = holder_of(folder)
-    if found is None or not psutil.pid_exists(found.pid):
+    folder = _lock_folder() if folder is None else folder
+    found = None if folder is None else holder_of(folder)
+    if folder is None or found is None or not psutil.pid_exists(found.pid):
         return None
     lock = FileLock(folder / "measuring.lock", thread_local=False)
     if _taken(lock):

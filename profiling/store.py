@@ -2,9 +2,11 @@
 
 SQLite in write-ahead mode, one connection per call, so that page and command line may use it at
 once. Content is the profile's JSON, compressed; a row that this version cannot read counts as
-missing, and a file that is no database is moved aside: a cache must never stop the work.
+missing, and a file that is no database is moved aside: a cache must never stop the work. For
+that it is also read where it cannot be written, and who measures goes on where it takes nothing.
 """
 
+import errno
 import json
 import logging
 import sqlite3
@@ -17,6 +19,7 @@ from typing import TypeVar
 
 from placement.core.machine import Machine
 from placement.core.profile import Profile, profile_from_json
+from placement.files import NotWritten
 from profiling.home import home
 
 _TABLE = """
@@ -45,7 +48,7 @@ class ProfileStore:
     def get(self, graph_fp: str, machine_fp: str) -> Profile | None:
         """The profile of a graph on a machine, None where there is none that can be read."""
         query = "SELECT content FROM profiles WHERE graph = ? AND machine = ?"
-        rows = self._do(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
+        rows = self._look(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
         return next((p for row in rows if (p := self._read(row[0])) is not None), None)
 
     def put(self, profile: Profile) -> None:
@@ -59,7 +62,7 @@ class ProfileStore:
             "SELECT content FROM profiles WHERE graph = ? AND machine <> ?"
             " ORDER BY measured_at DESC, machine"
         )
-        rows = self._do(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
+        rows = self._look(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
         return tuple(p for row in rows if (p := self._read(row[0])) is not None)
 
     def clear(self, graph_fp: str | None = None) -> int:
@@ -74,6 +77,23 @@ class ProfileStore:
             self._warn(f"A profile in {self.path} cannot be read ({error}); measure it again.")
             return None
 
+    def _look(self, work: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
+        """What stands there, also where nothing can be written; nothing where it cannot be read.
+
+        Reading, too, makes files beside the database, unless it is said that nobody changes it.
+        """
+        if not self.path.exists():
+            return []
+        try:
+            return self._do(work)
+        except NotWritten:
+            for how in ("mode=ro", "mode=ro&immutable=1"):
+                with suppress(sqlite3.Error):
+                    address = f"{self.path.absolute().as_uri()}?{how}"
+                    with closing(sqlite3.connect(address, uri=True)) as db:
+                        return work(db)
+            return []
+
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Work in one transaction; after a broken file, once more on a new one."""
         try:
@@ -87,10 +107,7 @@ class ProfileStore:
                 with self._open() as db:
                     return work(db)
         except (OSError, sqlite3.Error) as error:
-            raise ValueError(
-                f"The profile store {self.path} cannot be used ({error}); set"
-                " PLACEMENT_STUDIO_HOME to a folder that can be written."
-            ) from None
+            raise NotWritten(self.path, _as_system_says(error)) from None
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -109,6 +126,19 @@ class ProfileStore:
             with suppress(FileNotFoundError):
                 part.replace(aside.with_name(aside.name + suffix))
         self._warn(f"The profile store {self.path} was unreadable ({error}); moved to {aside}.")
+
+
+def _as_system_says(error: OSError | sqlite3.Error) -> OSError:
+    """A refusal of the database with the number that the system has for its reason."""
+    if isinstance(error, OSError):
+        return error
+    number = {
+        sqlite3.SQLITE_FULL: errno.ENOSPC,
+        sqlite3.SQLITE_READONLY: errno.EACCES,
+        sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+        sqlite3.SQLITE_PERM: errno.EACCES,
+    }.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, 0)
+    return OSError(number, str(error))
 
 
 def age_s(profile: Profile, now: datetime | None = None) -> float | None:

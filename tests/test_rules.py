@@ -12,9 +12,18 @@ from tests.pages.problems import diamond
 PROBLEM = diamond()
 CONV = Op("block/a_conv", "Conv", scope="net/block/inner")
 
-patterns = st.sampled_from(
-    ["Conv", "Relu", "a_conv", "b_*", "?_relu", "type:Conv", "name:c*", "regex:^[ad]_", "nothing"]
+PATTERNS = (
+    "Conv",
+    "Relu",
+    "a_conv",
+    "b_*",
+    "?_relu",
+    "type:Conv",
+    "name:c*",
+    "regex:^[ad]_",
+    "nothing",
 )
+patterns = st.sampled_from(PATTERNS)
 lists = st.lists(st.builds(Rule, patterns, st.sampled_from(["cpu:0", "cpu:1"])), max_size=6)
 
 
@@ -41,6 +50,16 @@ def test_what_does_not(pattern):
     assert not Rule(pattern, "cpu:0").matches(CONV)
 
 
+def by_definition(graph, given_rules):
+    return [[i for i, op in enumerate(graph.ops) if rule.matches(op)] for rule in given_rules]
+
+
+def test_ops_are_found_by_all_kinds_of_patterns_at_once():
+    listed = [Rule(pattern, "cpu:0") for pattern in PATTERNS]
+    found = rules.found_by(PROBLEM.graph, listed)
+    assert [list(ops) for ops in found] == by_definition(PROBLEM.graph, listed)
+
+
 @given(lists)
 def test_text_and_back(given_rules):
     assert list(rules.parse(rules.to_text(given_rules))) == given_rules
@@ -48,7 +67,7 @@ def test_text_and_back(given_rules):
 
 @given(lists)
 def test_the_last_rule_that_matches_a_unit_decides_it(given_rules):
-    decided = rules.decide(PROBLEM, given_rules)
+    decided = rules.decide(PROBLEM, given_rules, by_definition)
     ops, index = PROBLEM.graph.ops, PROBLEM.machine.index
     num_won = [0] * len(given_rules)
     for unit, members in enumerate(PROBLEM.ops_of_unit):

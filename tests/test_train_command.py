@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from placement import reading
 from placement.__main__ import main
 from tests.instances import canonical_file
 
@@ -17,6 +18,54 @@ def test_training_on_a_virtual_clock_says_so(capsys):
     assert answer["emulated"] and answer["losses"] is None and answer["steps"] == 12
     assert answer["step_s"]["median"] == pytest.approx(answer["predicted_s"])
     assert answer["moves"] == [] and answer["adjusted"]
+
+
+@pytest.mark.parametrize("verb", ["run", "train"])
+def test_the_placer_gets_its_settings_and_its_time(verb, capsys, monkeypatch):
+    asked = []
+    real = reading.pipeline.place
+
+    def place(*given, **named):
+        asked.append(named)
+        return real(*given, **named)
+
+    monkeypatch.setattr(reading.pipeline, "place", place)
+    search = ("--placer", "local_search", "--time-limit", "0.2", "--seed", "3")
+    settings = ("--set", "max_iterations=50", "--set", "max_iterations=60")
+    assert main([verb, *SMALL, *search, *settings, "--steps", "2", "--json"]) == 0
+    first = asked[0]
+    assert (first["time_limit_s"], first["seed"]) == (0.2, 3)
+    assert first["settings"] == {"max_iterations": "60"}
+    capsys.readouterr()
+
+
+def test_a_setting_decides_where_a_run_puts_the_ops(capsys):
+    placed = {}
+    for device in ("null:0", "null:1"):
+        given = ("--placer", "single", "--set", f"device={device}", "--steps", "2", "--jsonl")
+        assert main(["run", *SMALL, *given]) == 0
+        last = json.loads(capsys.readouterr().out.splitlines()[-1])
+        placed[device] = set(last["placement"]["device_of"].values())
+    assert placed == {"null:0": {"null:0"}, "null:1": {"null:1"}}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--placer", "heft", "--set", "x=1"), "no setting 'x'"),
+        (("--placer", "heft", "--set", "x"), "NAME=VALUE"),
+        (("--placer", "auto", "--time-limit", "0"), "time limit"),
+        (("--placement", "p.json", "--set", "x=1"), "for --placer"),
+        (("--placement", "p.json", "--time-limit", "3"), "for --placer"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["run", "train"])
+def test_settings_that_do_not_fit_are_refused(verb, options, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([verb, *SMALL, *options])
+    told = capsys.readouterr()
+    assert ended.value.code == 2 and not told.out
+    assert said in told.err and told.err.count("\n") == 1
 
 
 def test_every_step_is_an_event(capsys):

@@ -7,6 +7,12 @@ function opsText(number) {
   return `${number} ${number === 1 ? "op" : "ops"}`;
 }
 
+// A share in percent as it reads everywhere: 0%, 0.37%, 14.6%, 83%.
+function percentText(share) {
+  const digits = share >= 0.01 ? 1 : 2;
+  return `${Number((100 * share).toFixed(digits))}%`;
+}
+
 Object.assign(Canvas.prototype, {
   send(entry) {
     if (this.readOnly && EDITS.has(entry.kind)) {
@@ -184,16 +190,25 @@ Object.assign(Canvas.prototype, {
     const changed = node !== this.hoveredNode || box !== this.hoveredBox;
     this.hoveredNode = node;
     this.hoveredBox = box;
-    if (node >= 0) this.tooltip.show(nodeLines(model, node), x, y);
-    else if (box >= 0) {
-      const { id, title } = model.boxes[box];
-      this.tooltip.show([...title.split("\n"), ...mixLines(model, model.mixOfBox(id))], x, y);
-    } else if (edge) this.tooltip.show(edgeLines(model, edge), x, y);
-    else this.tooltip.hide();
+    this.hoveredEdge = edge;
+    if (x !== undefined) this.pointer = [x, y];
+    this.showTooltip();
     if (changed && this.net) {
       this.bundles = bundleEdges(model, node);
       this.net.redraw();
     }
+  },
+
+  // What the pointer is on, in the words of now: an edit and its answer change them while it rests.
+  showTooltip() {
+    const { model, hoveredNode: node, hoveredBox: box, hoveredEdge: edge, pointer } = this;
+    if (this.gestures.active?.moved || this.menu.shown) this.tooltip.hide();
+    else if (node >= 0) this.tooltip.show(nodeLines(model, node), ...pointer);
+    else if (box >= 0) {
+      const { id, title } = model.boxes[box];
+      this.tooltip.show([...title.split("\n"), ...mixLines(model, model.mixOfBox(id))], ...pointer);
+    } else if (edge) this.tooltip.show(edgeLines(model, edge), ...pointer);
+    else this.tooltip.hide();
   },
 
   edgeAt(x, y) {
@@ -202,10 +217,12 @@ Object.assign(Canvas.prototype, {
     const ctx = this.overlay.getContext("2d");
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.lineWidth = 2 * reach;
+    const queue = this.model.queues.find((one) => ctx.isPointInStroke(one.path, p.x, p.y));
+    if (queue) return queue;
     const near = (edge) => {
       const [left, top, right, bottom] = edge.bounds;
       return (
-        !edge.tucked &&
+        !(edge.tucked && this.model.path[edge.number] !== "1") &&
         p.x > left - reach &&
         p.x < right + reach &&
         p.y > top - reach &&

@@ -52,21 +52,40 @@ function buildEdges(view, index) {
   });
 }
 
+// Waits of the critical path: Python knows their ways, for they depend on the placement.
+function buildQueues(queues) {
+  return queues.map((queue) => ({
+    from: queue.start,
+    to: queue.end,
+    title: queue.title,
+    path: new Path2D(queue.way),
+    tip: new Path2D(queue.arrow),
+  }));
+}
+
 const PLAIN = 0;
 const MAYBE = 1;
 const CROSS = 2;
-const CRITICAL = 3;
-const LIT = 4;
+const LIT = 3;
+// Hovering and selecting make the path's edges wider, never another colour.
+const CRITICAL = 4;
+const CRITICAL_LIT = 5;
+const QUEUE_WIDTH = 2.4;
 
-function edgeStyle(model, edge, hovered) {
-  const lit =
+function isLit(model, edge, hovered) {
+  return (
     model.selected[edge.from] === "2" ||
     model.selected[edge.to] === "2" ||
     edge.from === hovered ||
-    edge.to === hovered;
-  if (edge.tucked && !lit) return -1;
+    edge.to === hovered
+  );
+}
+
+function edgeStyle(model, edge, hovered) {
+  const lit = isLit(model, edge, hovered);
+  if (model.path[edge.number] === "1") return lit ? CRITICAL_LIT : CRITICAL;
   if (lit) return LIT;
-  if (model.marks[edge.from] > "0" && model.marks[edge.to] > "0") return CRITICAL;
+  if (edge.tucked) return -1;
   return [PLAIN, MAYBE, CROSS][crossingOf(model, edge)];
 }
 
@@ -110,8 +129,9 @@ function drawEdges(ctx, bundles, theme, scale) {
     [PLAIN]: theme.line,
     [MAYBE]: theme.faint,
     [CROSS]: theme.text,
-    [CRITICAL]: theme.critical,
     [LIT]: theme.text,
+    [CRITICAL]: theme.critical,
+    [CRITICAL_LIT]: theme.critical,
   };
   // Thin lines stay visible when everything is in view.
   const least = Math.min(2.2, 0.8 / scale);
@@ -119,13 +139,29 @@ function drawEdges(ctx, bundles, theme, scale) {
   for (const bundle of bundles) {
     ctx.strokeStyle = colour[bundle.style];
     ctx.fillStyle = colour[bundle.style];
-    const extra = [0, 0, 0.4, 0.8, 1][bundle.style];
+    const extra = [0, 0, 0.4, 1, 0.8, 2.2][bundle.style];
     ctx.lineWidth = Math.max(bundle.width + extra, least);
     ctx.setLineDash(bundle.dashed ? [7, 4] : []);
     ctx.stroke(bundle.path);
     if (scale > 0.3) ctx.fill(bundle.tips);
   }
   ctx.setLineDash([]);
+}
+
+// Dots in the colour of the critical path: it goes on there, though no data does.
+function drawQueues(ctx, { model, theme, scale, hoveredNode }) {
+  ctx.strokeStyle = theme.critical;
+  ctx.fillStyle = theme.critical;
+  ctx.lineCap = "round";
+  for (const queue of model.queues) {
+    const width = QUEUE_WIDTH + (isLit(model, queue, hoveredNode) ? 1.4 : 0);
+    ctx.lineWidth = Math.max(width, Math.min(2.2, 0.8 / scale));
+    ctx.setLineDash([0.1, 2.6 * QUEUE_WIDTH]);
+    ctx.stroke(queue.path);
+    if (scale > 0.3) ctx.fill(queue.tip);
+  }
+  ctx.setLineDash([]);
+  ctx.lineCap = "butt";
 }
 
 function drawFrames(ctx, model, theme) {

@@ -175,6 +175,8 @@ class Gestures {
     canvas.chrome.root.classList.remove("dragging");
     for (const chip of canvas.chrome.chips.children) chip.classList.remove("target");
     this.active = null;
+    // Wherever the pointer has come to, it is not where it took hold.
+    if (active.moved) canvas.setHover(-1, -1, null);
   }
 
   doubleClick(event) {
@@ -220,12 +222,24 @@ class Gestures {
         const [x, y] = this.waiting;
         this.waiting = null;
         if (!canvas.net || this.active) return;
-        const { node, box, onFold } = this.hit(x, y);
-        const edge = node < 0 && box < 0 ? canvas.edgeAt(x, y) : null;
-        canvas.chrome.stage.style.cursor =
-          node >= 0 || onFold ? "pointer" : box >= 0 ? "default" : "grab";
-        canvas.setHover(node, box, edge, x, y);
+        this.pointAt(x, y);
       }),
     );
+  }
+
+  pointAt(x, y) {
+    const { canvas } = this;
+    const { node, box, onFold } = this.hit(x, y);
+    const edge = node < 0 && box < 0 ? canvas.edgeAt(x, y) : null;
+    canvas.chrome.stage.style.cursor =
+      node >= 0 || onFold ? "pointer" : box >= 0 ? "default" : "grab";
+    canvas.setHover(node, box, edge, x, y);
+  }
+
+  // Something else may be drawn now under a pointer that rests.
+  pointAgain() {
+    const { canvas } = this;
+    const pointing = canvas.hoveredNode >= 0 || canvas.hoveredBox >= 0 || canvas.hoveredEdge;
+    if (pointing && canvas.net && !this.active) this.pointAt(...canvas.pointer);
   }
 }

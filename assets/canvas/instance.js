@@ -45,6 +45,8 @@ class Canvas {
     this.overlay = this.chrome.overlay;
     this.hoveredNode = -1;
     this.hoveredBox = -1;
+    this.hoveredEdge = null;
+    this.pointer = [0, 0];
     this.lassoNext = false;
     this.ring = null;
     this.ringShown = false;
@@ -100,6 +102,7 @@ class Canvas {
     if (isNew) this.placeCamera(before, sameGraph);
     if (isNew || data.ack >= this.expected) this.viewCame();
     if (isNew) this.ringAfterView();
+    this.gestures.pointAgain();
     this.lookIfAsked(isNew);
     this.finder.show(data.search);
     this.chrome.showNote(model.nodes.length ? "" : data.empty || "This graph has no ops.");
@@ -164,6 +167,7 @@ class Canvas {
     this.seen = { left: corner.x, top: corner.y };
     drawFrames(ctx, this.model, this.theme);
     drawEdges(ctx, this.bundles, this.theme, this.scale);
+    drawQueues(ctx, this);
     drawHeaders(ctx, this);
   }
 
@@ -175,6 +179,7 @@ class Canvas {
     chrome.legend.show(this);
     chrome.showStatus(this.statusText());
     this.net?.redraw();
+    this.showTooltip();
   }
 
   statusText() {
@@ -183,11 +188,11 @@ class Canvas {
     const ops = model.numSelectedOps();
     if (chosen.length === 1 && !model.isPartlyHidden()) {
       const node = model.nodes[model.index.get(chosen[0])];
-      return `Selected: ${node.label}, ${node.closed ? `${node.ops} ops` : node.sub}`;
+      return `Selected: ${node.label}, ${node.closed ? opsText(node.ops) : node.sub}`;
     }
     if (model.hasSelection()) return `Selected: ${opsText(ops)}`;
     const refused = model.view?.refused ?? 0;
-    if (refused) return `${refused} blocks stay closed: too many nodes to draw at once`;
+    if (refused) return `${refused} ${refused === 1 ? "block stays" : "blocks stay"} closed: too many nodes to draw at once`;
     return this.readOnly ? "Read only" : "Nothing selected";
   }
 

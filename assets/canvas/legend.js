@@ -42,6 +42,10 @@ class Legend {
       const help = "The chain of computing, sending and waiting that decides how long a step takes";
       signs.push(["diamond", "critical path", theme.critical, help]);
     }
+    if (model.queues.length) {
+      const help = "Here the path goes on without data: what comes next waits for a device or link";
+      signs.push(["dotted", "waits its turn", theme.critical, help]);
+    }
     if (model.pins.some((pin) => pin > "0")) {
       const held = "Stays on its device, whoever moves the others; hollow: a part of the block does";
       signs.push(["pin", "pinned", theme.text, held]);
@@ -92,6 +96,7 @@ class Legend {
 
 // What the tooltip of a node says beside its devices.
 function toneLines(model, i) {
+  if (model.awaited.has(i)) return [];
   const lines = model.sums[i] ? [`computes ${model.sums[i]} in all`] : [];
   const { tones } = model;
   if (!tones) return lines;
@@ -105,9 +110,9 @@ function toneLines(model, i) {
 // The shares of a mixed block, as near as its bands tell them.
 function bandLines(tones, bands) {
   return [...new Set(bands)].map((code) => {
-    const share = Math.round((100 * bands.split(code).length - 100) / bands.length);
+    const share = percentText((bands.split(code).length - 1) / bands.length);
     const key = tones.keys[CODE.indexOf(code)];
-    return { colour: key?.[1] ?? "transparent", text: `about ${share}%: ${key?.[0] ?? tones.note}` };
+    return { colour: key?.[1] ?? "transparent", text: `about ${share}: ${key?.[0] ?? tones.note}` };
   });
 }
 

@@ -16,9 +16,13 @@ class Model {
     this.tones = null;
     this.hatched = false;
     this.crossings = null;
+    this.path = "";
+    this.queues = [];
     this.sums = {};
     this.pins = [];
     this.numChosen = null;
+    // Nodes with an edit that Python has not answered yet: what was computed for them is of before.
+    this.awaited = new Set();
   }
 
   setView(view) {
@@ -49,7 +53,10 @@ class Model {
     this.tones = data.tones ?? null;
     this.hatched = Boolean(data.hatched);
     this.crossings = data.crossings || null;
+    this.path = data.path ?? "";
+    this.queues = buildQueues(data.queues ?? []);
     this.sums = data.sums ?? {};
+    this.awaited.clear();
     this.pins = [...data.pins];
     this.numChosen = data.chosen;
     for (const entry of pending) {
@@ -90,6 +97,7 @@ class Model {
       this.counts[device] = (this.counts[device] ?? 0) + this.nodes[i].ops;
       this.colours[i] = codeOf(device);
       this.mixes.delete(i);
+      this.awaited.add(i);
     }
   }
 

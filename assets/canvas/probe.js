@@ -67,7 +67,11 @@ home.probe = (key = "canvas") => {
       width: edge.width,
       tucked: edge.tucked,
       style: edgeStyle(model, edge, -1),
+      styleNow: edgeStyle(model, edge, canvas.hoveredNode),
+      onPath: model.path[edge.number] === "1",
     })),
+    queues: model.queues.map(({ from, to, title }) => ({ from, to, title })),
+    tooltip: canvas.tooltip.box.hidden ? null : canvas.tooltip.box.innerText,
   };
 };
 

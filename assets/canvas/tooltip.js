@@ -56,5 +56,7 @@ function nodeLines(model, i) {
 function edgeLines(model, edge) {
   const name = (i) => model.nodes[i].label;
   const lines = [`${name(edge.from)} → ${name(edge.to)}`, ...edge.title.split("\n")];
-  return [...lines, ...crossingLines(model, edge)];
+  if (edge.number === undefined) return [...lines, "◆ on the critical path, no data goes here"];
+  const marked = model.path[edge.number] === "1" ? ["◆ on the critical path"] : [];
+  return [...lines, ...crossingLines(model, edge), ...marked];
 }

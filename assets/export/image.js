@@ -10,13 +10,16 @@ function canvasOnScreen() {
   return [...alive].find((one) => one.net && one.parent.isConnected && one.model.view);
 }
 
-// Entries of the legend as [colour, text]; without a colour the text stands alone.
-function legendOf(model) {
+// Entries of the legend as [colour, text]; without a colour the text stands alone. A third part
+// makes the colour a row of dots.
+function legendOf({ model, theme }) {
   const counts = model.counts;
   const devices = model.devices.map((device, i) => {
-    const ops = counts[i] === undefined ? "" : `: ${counts[i]} ops`;
+    const ops = counts[i] === undefined ? "" : `: ${counts[i]} ${counts[i] === 1 ? "op" : "ops"}`;
     return [device.colour, `${device.label}${ops}`];
   });
+  if (/[12]/.test(model.marks)) devices.push([theme.critical, "critical path"]);
+  if (model.queues.length) devices.push([theme.critical, "waits its turn", true]);
   if (!model.tones) return devices;
   const { title, keys, ends } = model.tones;
   const steps = keys.map(([label, colour]) => [colour, ends ? "" : label]);
@@ -27,10 +30,10 @@ function legendOf(model) {
 // Places of the entries in rows of a width, and the number of rows.
 function rowsOf(ctx, entries, width) {
   let [x, row] = [PAD, 0];
-  const places = entries.map(([colour, text]) => {
+  const places = entries.map(([colour, text, dotted]) => {
     const needed = (colour ? 20 : 0) + (text ? ctx.measureText(text).width + 16 : 0);
     if (x > PAD && x + needed > width - PAD) [x, row] = [PAD, row + 1];
-    const place = { colour, text, x, row };
+    const place = { colour, text, dotted, x, row };
     x += needed;
     return place;
   });
@@ -38,7 +41,7 @@ function rowsOf(ctx, entries, width) {
 }
 
 function picture(canvas, title) {
-  const { theme, model } = canvas;
+  const { theme } = canvas;
   const drawn = canvas.net.canvas.frame.canvas;
   const scale = drawn.width / Math.max(1, drawn.clientWidth);
   const width = drawn.clientWidth;
@@ -46,7 +49,7 @@ function picture(canvas, title) {
   const ctx = made.getContext("2d");
   const font = (size, weight) => `${weight} ${size}px ${theme.font}`;
   ctx.font = font(13, 400);
-  const [places, rows] = rowsOf(ctx, legendOf(model), width);
+  const [places, rows] = rowsOf(ctx, legendOf(canvas), width);
   const height = TITLE + drawn.clientHeight + PAD + rows * ROW;
   made.width = Math.round(width * scale);
   made.height = Math.round(height * scale);
@@ -59,11 +62,12 @@ function picture(canvas, title) {
   ctx.font = font(15, 600);
   ctx.fillText(title, PAD, TITLE / 2, width - 2 * PAD);
   ctx.font = font(13, 400);
-  for (const { colour, text, x, row } of places) {
+  for (const { colour, text, dotted, x, row } of places) {
     const y = TITLE + drawn.clientHeight + PAD / 2 + (row + 0.5) * ROW;
     if (colour) {
       ctx.fillStyle = colour;
-      ctx.fillRect(x, y - 7, 14, 14);
+      if (dotted) for (const at of [0, 5, 10]) ctx.fillRect(x + at, y - 1.5, 3, 3);
+      else ctx.fillRect(x, y - 7, 14, 14);
     }
     ctx.fillStyle = theme.text;
     ctx.fillText(text, x + (colour ? 20 : 0), y, width - x - PAD);

@@ -22,6 +22,14 @@ function unitOf(range) {
   return range >= 2e-3 ? [1e-3, "ms"] : [1e-6, "µs"];
 }
 
+// A time as it reads everywhere: three digits and a fitting unit.
+function secondsText(value) {
+  const unit = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]].find(([scale]) => Math.abs(value) >= scale);
+  if (!unit) return value === 0 ? "0 s" : `${Number((value / 1e-6).toPrecision(2))} µs`;
+  const number = value / unit[0];
+  return `${Math.abs(number) < 100 ? Number(number.toPrecision(3)) : number.toFixed(0)} ${unit[1]}`;
+}
+
 function tickStep(range, most) {
   const rough = range / Math.max(1, most), power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= rough);

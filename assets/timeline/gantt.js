@@ -181,7 +181,9 @@ class Gantt {
   chain(panel, y) {
     const group = node("g", { class: "chain" });
     let before = null;
-    for (const [row, start, end, kind] of panel.path) {
+    // On top of the lines: where the path went on without data, in the queue of a device or link.
+    const turns = [];
+    for (const [row, start, end, kind, queued] of panel.path) {
       const middle = y(row) + BAR + 4.5;
       if (before !== null && before !== middle) {
         group.append(node("line", { x1: this.x(start), y1: before, x2: this.x(start), y2: middle }));
@@ -189,8 +191,10 @@ class Gantt {
       group.append(
         node("line", { x1: this.x(start), y1: middle, x2: this.x(end), y2: middle, class: kind }),
       );
+      if (queued) turns.push(node("circle", { cx: this.x(start), cy: middle, r: 3.6 }));
       before = middle;
     }
+    group.append(...turns);
     return group;
   }
 

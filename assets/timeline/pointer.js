@@ -113,9 +113,7 @@ class Pointer {
       this.tip.hidden = true;
       return;
     }
-    const took = dataset.end - dataset.start, [scale, unit] = unitOf(took);
-    const [since, of] = unitOf(gantt.end);
-    const when = `${(took / scale).toPrecision(3)} ${unit}, from ${(dataset.start / since).toPrecision(4)} ${of} on`;
+    const when = `${secondsText(dataset.end - dataset.start)}, from ${secondsText(Number(dataset.start))} on`;
     const bar = dataset.bar === undefined ? null : gantt.data.panels[dataset.panel].bars[dataset.bar];
     const lines = bar ? [bar.tip[0], when, ...bar.tip.slice(1)] : [dataset.tip, when];
     this.tip.replaceChildren(...lines.map((line, i) => html("div", i ? "line" : "line first", line)));

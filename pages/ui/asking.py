@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import (
+    cached,
     choices,
     conditions,
     finding,
@@ -19,6 +20,7 @@ from pages.ui import (
 )
 from pages.ui.shelf import Named, Shelf
 from pages.ui.studio import Studio, studio
+from placement.mend import mended
 from placement.what_if import Conditions, conditions_from_json
 
 HELP = (
@@ -93,7 +95,7 @@ def _answers(now: Studio) -> None:
             ),
         }
     st.dataframe(
-        [_cells(item) for item in items],
+        [_cells(now, item) for item in items],
         column_config={
             "There": column.TextColumn(help="Simulated on its what-if machine."),
             "Here": column.TextColumn(help="Simulated on the machine as it is."),
@@ -108,13 +110,28 @@ def _answers(now: Studio) -> None:
     st.caption("All simulated. These placements are for machines that are not here.")
 
 
-def _cells(item: Named) -> dict[str, Any]:
+def values_of(now: Studio, item: Named) -> tuple[str, str]:
+    """What an answer takes on its machine and on the one as it is, by the times of now."""
+    posed, goal = now.problem, str(item.facts["objective"])
+    if goal != now.settings.objective:
+        posed = cached.problem(now.model, now.machine, now.profile, goal)
+    shelf = trials.what_if_shelf(now.project.folder, now.shelf.folder.name)
+    placement = mended(posed, shelf.read(item.name))
+    there, here = (
+        cached.simulated(problem, placement).value
+        for problem in (cached.what_if(posed, conditions_of(item)), posed)
+    )
+    return units.seconds(there, posed.unit), units.seconds(here, posed.unit)
+
+
+def _cells(now: Studio, item: Named) -> dict[str, Any]:
     facts = item.facts
+    there, here = values_of(now, item)
     return {
         "Method": item.name,
         "For": conditions.in_words(conditions_of(item)),
-        "There": units.stated(facts["value"], facts["unit"]),
-        "Here": units.stated(facts["unchanged_value"], facts["unit"]),
+        "There": there,
+        "Here": here,
         "Goal": trials.GOALS[facts["objective"]],
         "Sliders": "Set",
         "Placement": "Keep",

@@ -29,6 +29,8 @@ from placement.hints import Hint
 from placement.levers import Lever
 from placement.levers import levers as levers_of
 from placement.memory import MemoryCurve, memory_over_time
+from placement.path_steps import PathSteps
+from placement.path_steps import path_steps as path_steps_of
 from placement.pipeline import Conditions, Simulated
 from profiling.devices import missing_devices
 from profiling.store import ProfileStore
@@ -241,6 +243,17 @@ def _levers(
     return levers_of(
         _problem, predicted.schedule, predicted.critical_path, replicas=_placement.replicas
     )
+
+
+def path_steps(posed: Problem, placement: Placement) -> PathSteps:
+    """The critical path between ops, by content like `simulated`."""
+    return _path_steps(posed, placement, _number(posed), _content(posed, placement))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _path_steps(_problem: Problem, _placement: Placement, problem: int, content: int) -> PathSteps:
+    predicted = simulated(_problem, _placement)
+    return path_steps_of(_problem, predicted.schedule, predicted.critical_path)
 
 
 def memory(posed: Problem, placement: Placement) -> tuple[MemoryCurve, ...]:

@@ -14,6 +14,7 @@ from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.critical import critical_path, shares
 from placement.levers import Lever
+from placement.path_steps import waits
 from placement.throughput import loads_s
 
 MOST_ROWS = 200
@@ -46,16 +47,20 @@ def _paths(now: Studio, run: Measured | None) -> None:
     cells = st.columns(2 if run is not None else 1)
     with cells[0]:
         schedule = now.simulated.schedule
-        _path(now, "Predicted", now.simulated.critical_path, spans.ops_of(now.problem, schedule))
+        path, of = now.simulated.critical_path, spans.ops_of(now.problem, schedule)
+        _path(now, "Predicted", path, of, waits(now.problem, schedule, path))
     if run is not None:
         with cells[1]:
             _path(now, run.verb, measured, timelines.ops_of(now, run))
 
 
-def _path(now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf) -> None:
+def _path(
+    now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf, queued: Sequence[str] = ()
+) -> None:
     """The shares of one path, and its links in order; a row selects its ops in the picture."""
     st.markdown(f"**{title}:** {in_words(path, now.problem.unit)}")
     shown = path[:MOST_ROWS]
+    waited = queued or [""] * len(path)
     # The rows go into the key: a choice made in another table must not be taken for one of this.
     key = f"path-{title}-{hash(tuple((s.name, s.device, s.start_s) for s in shown))}"
     st.dataframe(
@@ -66,8 +71,9 @@ def _path(now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf) -> Non
                 "Name": spans.name_of(s, of(s), now.problem.graph),
                 "Ops": str(len(of(s))) if s.kind == "compute" else "",
                 "Takes": units.seconds(s.duration_s, now.problem.unit),
+                **({"Waited for": gantt.shown(place)} if queued else {}),
             }
-            for s in shown
+            for s, place in zip(shown, waited, strict=False)
         ],
         hide_index=True,
         height=min(240, 40 + 35 * max(1, len(shown))),

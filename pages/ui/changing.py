@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import choices, gestures, redraw, studio, words
+from pages.ui import choices, gestures, redraw, studio, units, words
 from pages.ui.edits import History
 from pages.ui.studio import Studio
 
@@ -43,7 +43,7 @@ def _entries(history: History) -> None:
             number, label if number <= done else f":gray[{label} (undone)]", number == done, locked
         )
     if first:
-        st.caption(f"and {first} steps before them")
+        st.caption(f"and {units.counted(first, 'step')} before them")
     else:
         _entry(0, "0: as it was made", done == 0, locked)
 

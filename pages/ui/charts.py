@@ -5,6 +5,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from pages.ui import units
+
 # A mid grey and a blue that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"
 BEST_COLOUR = "#3b82c4"
@@ -83,9 +85,9 @@ def busy_shares(
             name=name,
             opacity=opacity,
             marker={"color": colours},
-            text=["" if p is None else f"{p:.0f} % {name}" for p in percents],
+            text=["" if p is None else f"{units.percent(p / 100)} {name}" for p in percents],
             textposition="auto",
-            hovertemplate=f"%{{y}}: %{{x:.1f}} % {name}<extra></extra>",
+            hovertemplate="%{y}: %{text}<extra></extra>",
         )
     figure.update_layout(barmode="group", showlegend=False)
     return _lying(figure, 52 * len(labels), {"title": "% of the time", "range": [0, 105]})

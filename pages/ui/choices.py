@@ -13,13 +13,16 @@ from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui import owner, projects, trash
+from pages.ui.atomic import NotWritten
 from pages.ui.projects import Project
+from placement import files
 
 _applied_ops: dict[str, int] = {}
 PER_PROJECT = (
     *("selection", "expanded", "expanded_of", "expanded_before", "search_answer"),
-    *("run_shown", "kept"),
+    *("run_shown", "kept", "not_saved", "unsaved"),
 )
+ON_SCREEN = "What you set last holds on this screen, but is not saved."
 # Open groups that are kept with a project; more would make every change of it slow.
 MOST_OPENED = 500
 
@@ -39,14 +42,14 @@ def _welcome(wanted: str) -> Project:
     """What a visitor sees whose address names no project that is here."""
     trash.empty(only_old=True)
     if wanted == projects.NEW:
-        return projects.create()
+        return projects.create_or_show()
     thrown = trash.find(wanted)
     if thrown is not None:
         say("warning", f"{thrown.name!r} is in the trash; it can be restored on the Projects page.")
     elif wanted:
         say("warning", f"There is no project {wanted[:20]!r} here; this is a new one.")
-        return projects.create()
-    return last_worked_on() or projects.create()
+        return projects.create_or_show()
+    return last_worked_on() or projects.create_or_show()
 
 
 def last_worked_on() -> Project | None:
@@ -88,15 +91,43 @@ def nonce() -> str:
 
 
 def renew_claim(opened: Project, *, force: bool = False) -> bool:
-    """Take or keep the project for writing; False where another session has it."""
-    mine = owner.claim(opened.folder, _session(), _is_connected, force=force)
-    st.session_state["may_write"] = mine
+    """Take or keep the project for writing; False where another session has it, or nobody can.
+
+    `unwritable` then tells which of both.
+    """
+    why = ""
+    try:
+        projects.settle(opened)
+        mine = owner.claim(opened.folder, _session(), _is_connected, force=force)
+    except NotWritten as error:
+        mine, why = False, f"Nothing can be saved here. {error.of_folder}"
+    st.session_state["may_write"], st.session_state["unwritable"] = mine, why
     return mine
+
+
+def unwritable() -> str:
+    """Why nobody can write in the project, in plain words; empty where somebody can."""
+    return str(st.session_state.get("unwritable", ""))
+
+
+def not_saved() -> str:
+    """What of this project's changes is not saved, and why; empty where everything is."""
+    return str(st.session_state.get("not_saved", ""))
+
+
+def note_not_saved(text: str) -> None:
+    st.session_state["not_saved"] = text
 
 
 def _session() -> str:
     context = get_script_run_ctx()
     return f"{context.session_id if context else ''}/{nonce()}"
+
+
+def is_drawn_alone() -> bool:
+    """Whether a part of the page is drawn anew, not all of it."""
+    context = get_script_run_ctx()
+    return bool(context and context.fragment_ids_this_run)
 
 
 def may_write() -> bool:
@@ -281,17 +312,20 @@ def clear(key: str) -> None:
 
 
 def remembered(name: str, default: Any) -> Any:
-    """What was last typed into a form of this project, on any page, in any session."""
-    return project().settings.form.get(name, default)
+    """What was last typed into a form of this project, on any page, in any session.
+
+    What could not be written is known to this session alone.
+    """
+    unsaved = st.session_state.get("unsaved", {})
+    return unsaved[name] if name in unsaved else project().settings.form.get(name, default)
 
 
 def remember(name: str, key: str) -> Callable[[], None]:
     """A widget callback that keeps the widget's value in the project."""
 
     def keep() -> None:
-        if may_write() and key in st.session_state:
-            opened, value = project(), st.session_state[key]
-            opened.change(touch=False, form={**opened.settings.form, name: value})
+        if key in st.session_state:
+            store(name, st.session_state[key])
 
     return keep
 
@@ -312,5 +346,15 @@ def put(key: str, value: Any) -> None:
 def store(name: str, value: Any) -> None:
     """Keep something in the forms of this project; a session that only looks keeps nothing."""
     if may_write():
+        st.session_state["unsaved"] = {**st.session_state.get("unsaved", {}), name: value}
+        write_unsaved()
+
+
+def write_unsaved() -> None:
+    """Write what was put into forms; where that cannot be it stays on the screen until it can."""
+    unsaved = st.session_state.get("unsaved", {})
+    if unsaved:
         opened = project()
-        opened.change(touch=False, form={**opened.settings.form, name: value})
+        with files.losing(ON_SCREEN):
+            opened.change(touch=False, form={**opened.settings.form, **unsaved})
+        st.session_state.pop("unsaved", None)

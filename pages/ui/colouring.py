@@ -11,6 +11,7 @@ from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
 from placement.op_times import placed_seconds
+from placement.symmetry import renaming, with_names
 
 BY = {
     "device": "Device",
@@ -113,7 +114,7 @@ def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
 
 
 def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
-    little, much = (f"{s:.0%}" for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
+    little, much = (units.percent(s) for s in (qualities.LITTLE_SLACK, qualities.MUCH_SLACK))
     said = (
         "on the critical path",
         f"slack below {little} of a step",
@@ -142,20 +143,25 @@ def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones
 def difference(
     now: Studio, view: canvas.View, here: Placement, there: Placement, name: str
 ) -> canvas.Tones:
-    """Tones by what moves from one placement to another, whose name is given."""
+    """Tones by what moves from one placement to another, whose name is given.
+
+    Equal devices of the other placement count as one another, so that as little as can be moves.
+    """
+    new = renaming(now.pinned_problem, here, there)
+    there = with_names(there, new)
     same = ("same device", lone_colour("same"))
-    palette, names = colours("kinds"), [d.name for d in now.machine.devices]
+    palette, names = colours("moves"), [d.name for d in now.machine.devices]
     classes, moves = qualities.differences(
         qualities.device_indices(now.problem, here),
         qualities.device_indices(now.problem, there),
-        len(palette) - 1,
+        len(palette),
     )
     keys = [same]
     for (source, target), colour in zip(moves, palette, strict=False):
         keys.append((shortened(f"{names[source]} → {names[target]}", 40), colour))
     if (classes == len(keys)).any():
         keys.append(("other moves", lone_colour("rest")))
-    title = f"From here to {shortened(name, 30)}"
+    title = f"From here to {shortened(name, 30)}" + ", equal devices alike" * bool(new)
     return canvas.tones_by_class(view, classes, keys, by="difference", title=title)
 
 

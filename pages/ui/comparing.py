@@ -72,7 +72,8 @@ def table(now: Studio, sides: Sequence[Side]) -> None:
     memory = "" if now.problem.memory_model == "sum" else ", and the most memory in use at one time"
     st.caption(
         "All but what is called measured is simulated. Of each device: its ops, how long it is"
-        f" busy, and the share of the time{memory}."
+        f" busy, and the share of the time{memory}.",
+        help=words.SEGMENT,
     )
 
 
@@ -117,7 +118,7 @@ def _beside(text: str, value_s: float, best_s: float) -> str:
     if best_s <= 0 or value_s <= best_s * (1 + standing.SAME):
         return f"{text}, the best of these"
     more = value_s / best_s - 1.0
-    return f"{text}, {more:+.{1 if more >= 0.01 else 2}%}"
+    return f"{text}, {units.percent(more, signed=True)}"
 
 
 def _bound(row: Standing, unit: str) -> str:
@@ -160,8 +161,10 @@ def _load(now: Studio, side: Side, device: str) -> str:
     busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
     share = busy_s / side.row.value_s if side.row.value_s else 0.0
     memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
-    ops = f"{number} op{'s' * (number != 1)}"
-    return f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({share:.0%}), {memory}"
+    ops = units.counted(number, "op")
+    return (
+        f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({units.percent(share)}), {memory}"
+    )
 
 
 def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:

@@ -156,7 +156,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _listed_links(links: Sequence[Ends]) -> str:
     if len(links) > 3:
-        return f"{len(links)} links"
+        return units.counted(len(links), "link")
     return ", ".join(map(link_groups.name_of, links))
 
 

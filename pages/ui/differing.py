@@ -1,6 +1,7 @@
 """Where two placements differ: the graph coloured by the moves from one to the other."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -8,34 +9,56 @@ from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, st
 from pages.ui.comparing import Side
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
+from placement.core.placement import Placement
+from placement.order import order_of_ops
+from placement.symmetry import renaming, with_names
 
 MOST_MOVES, HEIGHT = 20, 480
 
 
 def show(now: Studio, here: Side, there: Side) -> None:
     """Draw the picture of the first placement, coloured by what the second has elsewhere."""
-    moves = moves_of(here, there)
-    moved, total = sum(moves.values()), len(now.model.graph.ops)
-    st.subheader("Where they differ", help="Select and open blocks as on the other pages.")
-    names = [words.plain(side.name, 40) for side in (here, there)]
-    if not moved:
-        st.info(f"{names[0]} and {names[1]} put every op on the same device.")
+    new = renaming(now.pinned_problem, here.placement, there.placement)
+    moves = moves_of(here.placement, with_names(there.placement, new))
+    st.subheader("Where they differ", help=f"Select and open blocks as elsewhere. {words.EQUAL}")
+    if not moves:
+        st.info(sameness(now, here, there, new))
         return
+    names = [words.plain(side.name, 40) for side in (here, there)]
+    moved, total = sum(moves.values()), len(now.model.graph.ops)
     st.markdown(
         f"From **{names[0]}** to **{names[1]}**, {moved} of {total} ops change their device:"
-        f" {words.plain(in_words(moves))}."
+        f" {words.plain(in_words(moves))}.{exchange(names[1], new)}"
     )
     _store()
     _draw(here, there)
 
 
-def moves_of(here: Side, there: Side) -> Counter[tuple[str, str]]:
+def sameness(now: Studio, here: Side, there: Side, new: Mapping[str, str]) -> str:
+    """What to say of two placements that differ in no op, at most in the names of devices."""
+    names = [words.plain(side.name, 40) for side in (here, there)]
+    same = "put every op on the same device"
+    if new:
+        same = "are the same up to the names of equal devices"
+    orders = [order_of_ops(now.problem, side.placement) for side in (here, there)]
+    other = ", but run the ops in another order" if orders[0] != orders[1] else ""
+    return f"{names[0]} and {names[1]} {same}{other}.{exchange(names[1], new)}"
+
+
+def exchange(name: str, new: Mapping[str, str]) -> str:
+    """A sentence on equal devices of a placement that count under other names; empty for none."""
+    if not new:
+        return ""
+    pairs = [f"{a} counts as {b}" for a, b in sorted(new.items())]
+    said = ", ".join(pairs[:MOST_MOVES]) + (", and so on" if len(pairs) > MOST_MOVES else "")
+    return f" In {name} {words.plain(said)}, which is an equal device."
+
+
+def moves_of(here: Placement, there: Placement) -> Counter[tuple[str, str]]:
     """Number of ops by the devices that they are on here and there, where these differ."""
-    after = there.placement.device_of
+    after = there.device_of
     return Counter(
-        (device, after[op])
-        for op, device in here.placement.device_of.items()
-        if after[op] != device
+        (device, after[op]) for op, device in here.device_of.items() if after[op] != device
     )
 
 

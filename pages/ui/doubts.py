@@ -21,7 +21,8 @@ def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str)
         words.plain(
             f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
             f" {how_long}"
-        )
+        ),
+        help=words.SEGMENT if "segment" in how_long else None,
     )
     if result.get("emulated"):
         st.info(

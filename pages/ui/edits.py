@@ -3,31 +3,41 @@
 import itertools
 import json
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from placement.core.problem import Problem
 
+Value = TypeVar("Value")
 MAX_STEPS = 500
 # (op, device before, device after); in pins an empty device stands for "not pinned".
 Changes = tuple[tuple[str, str, str], ...]
+Order = tuple[str, ...]
+Replicas = Mapping[str, int] | None
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One step: what became of every op that moved, and of every op that was pinned or let go."""
+    """One step: what became of every op that moved, and of every op that was pinned or let go.
+
+    `order` and `replicas` are those of the placement before and after, where the step changed them.
+    """
 
     label: str
     changes: Changes = ()
     pins: Changes = ()
+    order: tuple[Order, Order] | None = None
+    replicas: tuple[Replicas, Replicas] | None = None
 
     @cached_property
     def text(self) -> str:
         """The step as JSON; made once, though a history is written anew with every step."""
         moves, pins = _runs(self.changes), _runs(self.pins)
-        return json.dumps({"label": self.label, "moves": moves, "pins": pins})
+        content = {"label": self.label, "moves": moves, "pins": pins}
+        rest = {"order": self.order, "replicas": self.replicas}
+        return json.dumps(content | {key: both for key, both in rest.items() if both})
 
 
 @dataclass(frozen=True)
@@ -54,10 +64,12 @@ class History:
 
 @dataclass(frozen=True)
 class State:
-    """What steps change: the device of every op, and the device of every op that is pinned."""
+    """What steps change: where every op is and is pinned, the order of ops, and replicas."""
 
     device_of: Mapping[str, str]
     pins: Mapping[str, str]
+    order: Order = ()
+    replicas: Replicas = None
 
 
 @dataclass(frozen=True)
@@ -77,14 +89,43 @@ def history_from_json(content: Any) -> History:
     try:
         done, undone = (
             tuple(
-                Edit(str(e["label"]), _changes(e["moves"]), _changes(e["pins"]))
+                Edit(
+                    str(e["label"]),
+                    _changes(e["moves"]),
+                    _changes(e["pins"]),
+                    # Steps of earlier versions say nothing of these.
+                    _both(e.get("order"), _order),
+                    _both(e.get("replicas"), _replicas),
+                )
                 for e in content[key]
             )
             for key in ("done", "undone")
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError):
         return History()
     return History(done, undone)
+
+
+def _both(content: Any, read: Callable[[Any], Value]) -> tuple[Value, Value] | None:
+    """A value before and after a step, None where the step has none."""
+    if content is None:
+        return None
+    before, after = content
+    return read(before), read(after)
+
+
+def _order(content: Any) -> Order:
+    if not isinstance(content, list):
+        raise TypeError(content)
+    return tuple(sys.intern(name) for name in content)
+
+
+def _replicas(content: Any) -> Replicas:
+    if content is None:
+        return None
+    if any(type(count) is not int or count < 1 for count in content.values()):
+        raise ValueError(content)
+    return dict(content)
 
 
 def _runs(changes: Changes) -> list[tuple[str, str, list[str]]]:
@@ -175,11 +216,23 @@ def _them(ops: Sequence[str]) -> str:
 
 
 def applied(state: State, edit: Edit) -> State:
-    return State(_with(state.device_of, edit.changes, 2), _with(state.pins, edit.pins, 2))
+    """The state after a step."""
+    return _at_end(state, edit, 1)
 
 
 def reverted(state: State, edit: Edit) -> State:
-    return State(_with(state.device_of, edit.changes, 1), _with(state.pins, edit.pins, 1))
+    """The state before a step."""
+    return _at_end(state, edit, 0)
+
+
+def _at_end(state: State, edit: Edit, end: int) -> State:
+    """The state before (0) or after (1) a step."""
+    return State(
+        _with(state.device_of, edit.changes, 1 + end),
+        _with(state.pins, edit.pins, 1 + end),
+        edit.order[end] if edit.order else state.order,
+        edit.replicas[end] if edit.replicas else state.replicas,
+    )
 
 
 def _with(devices: Mapping[str, str], changes: Changes, which: int) -> dict[str, str]:
@@ -188,16 +241,26 @@ def _with(devices: Mapping[str, str], changes: Changes, which: int) -> dict[str,
 
 
 def fits(step: Edit, ops: Container[str], devices: Container[str] | None) -> bool:
-    """Whether a step moves and pins only known ops, on known devices; None stands for any names."""
+    """Whether a step is about known ops and devices alone; None stands for devices of any name."""
 
     def is_known(device: str) -> bool:
         return bool(device) and (devices is None or device in devices)
 
     moves = all(op in ops and is_known(b) and is_known(a) for op, b, a in step.changes)
-    return moves and all(
+    pins = all(
         op in ops and all(not device or is_known(device) for device in (before, after))
         for op, before, after in step.pins
     )
+    orders = all(
+        len(set(order)) == len(order) and all(op in ops for op in order)
+        for order in step.order or ()
+    )
+    return moves and pins and orders and all(map(is_known, _replicated(step)))
+
+
+def _replicated(step: Edit) -> list[str]:
+    """Devices that have replicas before or after a step."""
+    return [device for replicas in step.replicas or () for device in replicas or {}]
 
 
 def between(history: History, num_done: int) -> tuple[Edit, ...]:

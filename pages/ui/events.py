@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pages.ui import former_names
+
 MOST_FILES = 64
 # Thousands a second, and all that pages show of them is in the result.
 _SPAN = b'{"event": "span"'
@@ -60,4 +62,4 @@ def _parsed(line: bytes) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     known = isinstance(event, dict) and isinstance(event.get("event"), str)
-    return event if known else None
+    return former_names.in_record(event) if known else None

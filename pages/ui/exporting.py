@@ -135,6 +135,9 @@ def content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
     except (ValueError, MemoryError) as error:
         _refused[project.id, format] = str(error) or "There is not enough memory for this file."
         raise
+    except OSError as error:
+        _refused[project.id, format] = f"The file was not made: {error.strerror or error}."
+        raise
 
 
 def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:

@@ -17,6 +17,8 @@ COMPILING = (
     " can take a minute and does not count as its time."
 )
 
+OF_THEN = "By the times of then: nothing here can be held against the values of now."
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -74,10 +76,11 @@ def show(now: Studio) -> None:
     account = str(facts.get("account") or "")
     best = "proven to be the best possible" if facts.get("proven_optimal") else ""
     found = f"Found by {now.named.made_by} in {units.seconds(facts['seconds'])}"
-    told = f": {account}" if account else f", {best}" if best else ""
+    stale = _is_stale(now, facts)
+    told = "" if stale else f": {account}" if account else f", {best}" if best else ""
     told += _held(facts)
-    if account and _is_stale(now, facts):
-        told += "; these figures are of the times of then, which have changed"
+    if stale:
+        told += "; what it told of values is left out, for the times have changed since"
     st.caption(words.plain(f"{found}{told}."), help=words.OPTIMUM if account else None)
     job = _job(now, str(facts.get("job") or ""))
     # A comparison tells values of several methods, and none of them is the end of one search.
@@ -87,6 +90,8 @@ def show(now: Studio) -> None:
         box = st.expander("How the search went", key="search-open", on_change="rerun")
         if box.open:
             with box:
+                if stale:
+                    st.caption(OF_THEN)
                 _chart(curve, job, f"curve-{job.id}")
 
 

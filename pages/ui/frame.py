@@ -1,11 +1,24 @@
 """What every page has around it: the sidebar's account of the project, and who may change it."""
 
+import contextlib
 import time
 
 import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
-from pages.ui import choices, guide, jobs, messages, patience, projects, tasks, units, words
+from pages.ui import (
+    choices,
+    guide,
+    jobs,
+    messages,
+    patience,
+    projects,
+    saving,
+    tasks,
+    units,
+    words,
+    yardstick,
+)
 from pages.ui.studio import Studio, studio
 
 HEARTBEAT_S = 2.0
@@ -37,16 +50,29 @@ def show(page: str) -> None:
     with st.sidebar:
         _heartbeat()
         _projects(now, page)
+    messages.take(now)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
     with st.container():
-        if not mine:
+        saving.show()
+        if not mine and not choices.unwritable():
             _banner(now)
-        messages.show()
+        _said()
         guide.show(now, page)
     if page not in ("model", "projects"):
         _ = now.model
     if page not in ("model", "projects", "devices"):
         _ = now.machine
+
+
+@st.fragment(key="said")
+@messages.plain_errors()
+def _said() -> None:
+    """Messages, and why values are others than before: both end when what they are about does."""
+    now = studio()
+    messages.still_true(now)
+    with contextlib.suppress(ValueError):
+        # Where the model or the machine cannot be had, its page says so.
+        yardstick.show(now)
 
 
 @st.fragment(run_every=HEARTBEAT_S)
@@ -59,7 +85,7 @@ def _heartbeat() -> None:
     told = tasks.collect(now) if mine else []
     for text in told:
         choices.say("info", text)
-    if told or mine != before:
+    if told or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)
 
@@ -68,8 +94,8 @@ def _account(now: Studio) -> None:
     st.markdown(f"Project: **{words.plain(now.settings.name)}**")
     try:
         machine = now.machine
-        ops = len(now.model.graph.ops)
-        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops} ops)")
+        ops = units.counted(len(now.model.graph.ops), "op")
+        st.markdown(f"Model: {words.plain(now.model.graph.name)} ({ops})")
         st.markdown(f"Machine: {words.plain(machine.name)}, {_devices(len(machine.devices))}")
         of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
         if choices.have_changed(of, now.costs):
@@ -83,12 +109,19 @@ def _account(now: Studio) -> None:
     except ValueError as error:
         st.error(words.plain(str(error)))
     _jobs(now)
-    saved = "All changes saved" if choices.may_write() else "View only: open in another session"
-    st.caption(saved, help=f"In {words.plain(str(now.project.folder))}")
+    st.caption(_saved(), help=f"In {words.plain(str(now.project.folder))}")
+
+
+def _saved() -> str:
+    if choices.unwritable():
+        return "View only: nothing can be saved"
+    if not choices.may_write():
+        return "View only: open in another session"
+    return "The last change is not saved" if choices.not_saved() else "All changes saved"
 
 
 def _devices(number: int) -> str:
-    return f"{number} device{'s' if number > 1 else ''}"
+    return units.counted(number, "device")
 
 
 def _jobs(now: Studio) -> None:

@@ -1,10 +1,23 @@
 """All projects of this computer: open, rename, duplicate, export, import, delete and take back."""
 
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, frame, imported, project_file, projects, trash, units, words
+from pages.ui import (
+    cached,
+    choices,
+    frame,
+    imported,
+    project_file,
+    projects,
+    saving,
+    trash,
+    units,
+    words,
+)
+from pages.ui.atomic import NotWritten
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 
@@ -141,7 +154,7 @@ def _trash() -> None:
             st.caption(f"Empty. Deleted projects stay here for {trash.KEEP_DAYS} days.")
             return
         for one in thrown:
-            left = f"{one.days_left} day{'' if one.days_left == 1 else 's'}"
+            left = units.counted(one.days_left, "day")
             row = st.container(horizontal=True, vertical_alignment="center")
             row.markdown(
                 f"**{words.plain(one.name)}**  :small[{words.plain(one.model, 60)};"
@@ -175,7 +188,7 @@ def _delete(project_id: str) -> None:
     trash.throw_away(project)
     choices.note_deleted(project_id)
     if is_open:
-        choices.show_project(choices.last_worked_on() or projects.create())
+        choices.show_project(choices.last_worked_on() or projects.create_or_show())
 
 
 def _restore(project_id: str) -> None:
@@ -208,16 +221,22 @@ def _tell_apart(project: Project) -> None:
 
 
 def _import(upload: Any) -> None:
+    with saving.change():
+        _unpack(upload)
+    st.rerun()
+
+
+def _unpack(upload: Any) -> None:
     try:
         project = project_file.unpack(upload.getvalue(), cached.model)
     except ValueError as error:
         choices.say("error", f"{upload.name} was not imported: {error}")
     else:
-        _tell_apart(project)
+        with suppress(NotWritten):
+            _tell_apart(project)
         told = project_file.contents(project)
         choices.say("success", f"Imported {project.settings.name!r}. {told}")
         elsewhere = _elsewhere(project)
         if elsewhere:
             choices.say("info", elsewhere)
         choices.show_project(project)
-    st.rerun()

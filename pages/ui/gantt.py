@@ -54,7 +54,8 @@ class Bar:
 class Panel:
     """One timeline among those that share an axis.
 
-    `idle` and `path` are stretches as (row, start, end); those of the path carry their kind.
+    `idle` and `path` are stretches as (row, start, end); those of the path carry their
+    kind, and whether they began when a device or link came free and not with data.
     """
 
     key: str
@@ -64,7 +65,7 @@ class Panel:
     bars: tuple[Bar, ...]
     end_s: float
     idle: tuple[tuple[int, float, float], ...] = ()
-    path: tuple[tuple[int, float, float, str], ...] = field(default=())
+    path: tuple[tuple[int, float, float, str, bool], ...] = field(default=())
 
     @cached_property
     def version(self) -> str:
@@ -120,11 +121,14 @@ def panel(
     of: OpsOf = nothing,
     graph: Graph | None = None,
     path: Sequence[Span] = (),
+    waits: Sequence[str] = (),
     against: Timeline | None = None,
     verb: str = "Measured",
     most: int = MOST_BARS,
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
+
+    `waits` says for each span of the path which device or link it queued for, empty for none.
 
     With the `graph` of the ops, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
@@ -138,10 +142,20 @@ def panel(
         Row(name, colours.get(name, LINK_COLOUR), _busy(busy.get(name, 0.0), step_s))
         for name in names
     )
-    on_path = {_id(s) for s in path}
+    queued = dict(zip(map(_id, path), waits, strict=True)) if waits else {}
+    on_path = {_id(s): _path_words(queued.get(_id(s), "")) for s in path}
     predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
     bars = [
-        _bar(s, number[s.device], rows, of, graph, _id(s) in on_path, predicted.get(_id(s)), verb)
+        _bar(
+            s,
+            number[s.device],
+            rows,
+            of,
+            graph,
+            on_path.get(_id(s), ""),
+            predicted.get(_id(s)),
+            verb,
+        )
         for s in timeline.spans
     ]
     return Panel(
@@ -152,7 +166,9 @@ def panel(
         tuple(thinned(bars, most)),
         step_s,
         tuple((number[name], *i) for name in colours for i in idle_s(timeline, name)),
-        tuple((number[s.device], s.start_s, s.end_s, s.kind) for s in path),
+        tuple(
+            (number[s.device], s.start_s, s.end_s, s.kind, bool(queued.get(_id(s)))) for s in path
+        ),
     )
 
 
@@ -162,7 +178,7 @@ def _bar(
     rows: Sequence[Row],
     of: OpsOf,
     graph: Graph | None,
-    on_path: bool,
+    on_path: str,
     predicted_s: float | None,
     verb: str,
 ) -> Bar:
@@ -170,7 +186,7 @@ def _bar(
     ops = of(span)
     name = name_of(span, ops, graph)
     tip = _tip(span, name, ops, on_path, predicted_s, verb)
-    return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, on_path)
+    return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, bool(on_path))
 
 
 def thinned(bars: Sequence[Bar], most: int = MOST_BARS) -> list[Bar]:
@@ -224,16 +240,22 @@ def _one(group: Sequence[Bar]) -> Bar:
     )
 
 
+def _path_words(place: str) -> str:
+    """What a bar says of the critical path, and of the queue in which it waited there."""
+    waited = f", waited for {shown(place)} to be free" if place else ""
+    return f"on the critical path{waited}"
+
+
 def _id(span: Span) -> tuple[str, str, str]:
     return span.kind, span.name, span.device
 
 
 def _busy(busy_s: float, step_s: float) -> str:
-    return f"busy {busy_s / step_s:.0%} of the time" if step_s else "idle"
+    return f"busy {units.percent(busy_s / step_s)} of the time" if step_s else "idle"
 
 
 def _tip(
-    span: Span, name: str, ops: Sequence[str], on_path: bool, predicted_s: float | None, verb: str
+    span: Span, name: str, ops: Sequence[str], on_path: str, predicted_s: float | None, verb: str
 ) -> tuple[str, ...]:
     """What hovering tells, line by line; the browser adds when."""
     lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
@@ -242,12 +264,12 @@ def _tip(
     if span.kind == "compute" and len(ops) > 1:
         more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
         names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
-        lines.append(f"{len(ops)} ops: {names}{more}")
+        lines.append(f"{units.counted(len(ops), 'op')}: {names}{more}")
     if predicted_s is not None:
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
         lines.append(f"predicted {units.seconds(predicted_s)}")
         if error is not None:
             lines[-1] += f", {units.percent(error, signed=True)} against {verb.lower()}"
     if on_path:
-        lines.append("on the critical path")
+        lines.append(on_path)
     return tuple(lines)

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import choices
+from pages.ui import choices, units
 from pages.ui.gantt import Bar, Panel
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "timeline"
@@ -22,6 +22,7 @@ ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
 LEGEND = (
     {"mark": "path", "text": "critical path"},
+    {"mark": "queued", "text": "there it waited its turn"},
     {"mark": "idle", "text": "idle"},
 )
 SELECTED = {"mark": "selected", "text": "selected"}
@@ -45,7 +46,7 @@ def draw(
     data = {
         "of": of,
         "began": began,
-        "label": "; ".join(f"{p.title}, {len(p.bars)} bars" for p in panels),
+        "label": "; ".join(f"{p.title}, {units.counted(len(p.bars), 'bar')}" for p in panels),
         "panels": [panel.to_data(chosen) for panel in panels],
         "legend": [*legend, *([SELECTED] if on_pick else [])],
         "help": f"{PICKING} {ZOOMING}" if on_pick else ZOOMING,

@@ -6,7 +6,7 @@ The browser draws what it can at once; the word of Python, which comes after, is
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pages.ui import canvas, choices, edits, pins, redraw, studio
+from pages.ui import canvas, choices, edits, pins, redraw, saving, studio
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
@@ -39,7 +39,8 @@ def apply(*, looks_only: bool = False) -> set[str]:
         if op["kind"] in LOOKS:
             LOOKS[op["kind"]](now, op)
         elif not looks_only:
-            told = _edit(now, op)
+            with saving.change():
+                told = _edit(now, op)
         choices.applied_op(session, op["n"])
         if told[1]:
             choices.say(*told)
@@ -55,7 +56,8 @@ def view_of(now: Studio) -> canvas.View:
 def mount_view(now: Studio) -> None:
     """Send the view to the browser; from then on its blocks count as opened."""
     canvas.mount_view(view_of(now))
-    choices.laid_out()
+    with saving.change():
+        choices.laid_out()
 
 
 def cancel_layout() -> None:
@@ -163,7 +165,7 @@ LOOKS = {
 def _edit(now: Studio, op: dict[str, Any]) -> tuple[str, str]:
     """Change the placement or its pins; the kind and text of what to say about it."""
     if not choices.renew_claim(now.project):
-        return "warning", READ_ONLY
+        return "warning", choices.unwritable() or READ_ONLY
     kind = op["kind"]
     if kind in ("undo", "redo"):
         return travel(now, len(now.history.done) + (1 if kind == "redo" else -1))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui import cached, choices, units, words
 from pages.ui.studio import Studio
-from placement.hints import Hint
+from placement.hints import Hint, covers_all
 
 MOST_NAMES = 12
 
@@ -21,16 +21,23 @@ def show(now: Studio, apply: Apply) -> None:
         return
     with box:
         found = cached.hints(now.pinned_problem, now.placement)
-        if not found:
-            st.caption("No single move helps.", help=words.HINTS)
-            return
-        st.caption("Predicted, each as if it were the only move.", help=words.HINTS)
+        every = covers_all(now.pinned_problem)
+        st.caption(heading(len(found), every), help=words.HINTS)
+        if not every:
+            st.caption(words.MANY_MOVES)
         for number, hint in enumerate(found):
             _row(now, number, hint, apply)
 
 
+def heading(num_found: int, every: bool) -> str:
+    """What the list is, or what it means that it is empty."""
+    if num_found:
+        return "Predicted, each as if it were the only move."
+    return "No single move helps." if every else "Of the moves looked at, none helps by itself."
+
+
 def _row(now: Studio, number: int, hint: Hint, apply: Apply) -> None:
-    ops = f" ({len(hint.ops)} ops)" if len(hint.ops) > 1 else ""
+    ops = f" ({units.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
     listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
     row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     row.markdown(
@@ -59,4 +66,4 @@ def saving(now: Studio, hint: Hint) -> str:
     if not hint.saves_s:
         return f"then everything fits, in {units.seconds(hint.value_s, now.problem.unit)}"
     share = hint.saves_s / (hint.value_s + hint.saves_s)
-    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({100 * share:.2g} %)"
+    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({units.percent(share)})"

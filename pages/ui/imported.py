@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pages.ui import fields
+from pages.ui import fields, units
 from pages.ui.atomic import read_json
-from pages.ui.canvas.searching import by_regex
 from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from pages.ui.fields import shown
 from pages.ui.projects import LONGEST_NAME, Project, Settings
@@ -20,6 +19,7 @@ from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from placement.core.problem import UNIT_S
 from placement.core.typed import typed
+from placement.regexes import search_names
 from placement.rules import REGEX, Rule
 from profiling.devices import load_machine, presets
 
@@ -140,13 +140,16 @@ def pins(content: Any) -> dict[str, str]:
 
 
 def rules(content: Any) -> list[dict[str, str]]:
-    """Rules by pattern; regular expressions are tried out under a time limit before all else."""
-    found = []
-    for row in fields.rows(content, "rules", MAX_RULES, "pattern", "device"):
-        pattern = fields.text(row["pattern"], "pattern", LONGEST_PATTERN)
-        if pattern.startswith(REGEX):
-            by_regex(pattern.removeprefix(REGEX), (), any_case=False)
-        found.append(Rule(pattern, fields.text(row["device"], "device", LONGEST_PATTERN)))
+    """Rules by pattern; all regular expressions are tried out before, within one time limit."""
+    rows = fields.rows(content, "rules", MAX_RULES, "pattern", "device")
+    patterns = [fields.text(row["pattern"], "pattern", LONGEST_PATTERN) for row in rows]
+    devices = [fields.text(row["device"], "device", LONGEST_PATTERN) for row in rows]
+    expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
+    for expression, tried in zip(expressions, search_names(expressions, ()), strict=True):
+        if tried.too_slow or tried.error:
+            why = tried.error or "it takes too long to read"
+            raise ValueError(f"{shown(expression)} is not a regular expression: {why}.")
+    found = [Rule(pattern, device) for pattern, device in zip(patterns, devices, strict=True)]
     return [{"pattern": rule.pattern, "device": rule.device} for rule in found]
 
 
@@ -172,7 +175,7 @@ def unseen(project: Project, machine: Machine) -> str:
     devices = sorted({device for each in placed for device in each["device_of"].values()})
     if not placed:
         return ""
-    number = f"{len(placed)} placement{'' if len(placed) == 1 else 's'}"
+    number = units.counted(len(placed), "placement")
     named = ", ".join(devices[:MOST_SHOWN]) + (" and more" if len(devices) > MOST_SHOWN else "")
     return (
         f"{number} in it {'is' if len(placed) == 1 else 'are'} for"
@@ -219,16 +222,17 @@ def _check_names(
     shelf: Path, items: Iterable[Mapping[str, Any]], devices: Container[str] | None
 ) -> None:
     """ValueError where placements, steps or pins of a shelf are about other ops or devices."""
-    placed = [read_json(shelf / item["file"])["device_of"] for item in items]
+    placed = [placement_from_json(read_json(shelf / item["file"])) for item in items]
     if not placed:
         return
-    ops = placed[0].keys()
+    ops = placed[0].device_of.keys()
     pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
     known = fits(pins, ops, devices)
-    for item, device_of in zip(items, placed, strict=True):
+    for item, each in zip(items, placed, strict=True):
         steps = history_from_json(read_json((shelf / item["file"]).with_suffix(".history"), {}))
-        whole = Edit("", tuple((op, device, device) for op, device in device_of.items()))
-        known = known and device_of.keys() == ops
+        stays = tuple((op, device, device) for op, device in each.device_of.items())
+        whole = Edit("", stays, order=(each.order, each.order))
+        known = known and each.device_of.keys() == ops
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
             raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")

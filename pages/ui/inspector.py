@@ -42,16 +42,21 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
     graph = now.model.graph
     chosen = [graph.ops[graph.index[name]] for name in ops]
     if len(chosen) == 1:
-        st.markdown(f"**Selected: 1 {chosen[0].kind if chosen[0].kind.isidentifier() else ''} op**")
+        st.markdown(f"**Selected: {one_of(chosen[0].kind)}**")
         st.text(chosen[0].name)
     else:
-        st.markdown(f"**Selected: {len(chosen)} ops**")
+        st.markdown(f"**Selected: {units.counted(len(chosen), 'op')}**")
         st.text(kinds_of(op.kind for op in chosen))
     flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
     said = [units.flops(flops), f"weights {units.num_bytes(weights)}"]
     if phases.training_of(graph) is not None:
         said += [f"{n} {phase}" for phase, n in Counter(op.phase for op in chosen).items()]
     st.caption(", ".join(said))
+
+
+def one_of(kind: str) -> str:
+    """One op with its type, where a file gives it one that reads as a word."""
+    return f"1 {kind} op" if kind.isidentifier() and kind.lower() != "op" else "1 op"
 
 
 def kinds_of(kinds: Iterable[str], most: int = 4) -> str:
@@ -78,12 +83,15 @@ def _times(now: Studio, answer: Why) -> None:
                 "Time": words.plain(
                     "cannot run it" if time_s is None else units.seconds(time_s, unit)
                 ),
-                "": here if len(answer.devices) == 1 else ("in part" if here else ""),
+                "Placed": here if len(answer.devices) == 1 else ("in part" if here else ""),
             }
         )
     origin = "estimated" if now.is_estimate else now.costs.split()[0]
     with_others = f", with the {len(answer.along)} that move along" if answer.along else ""
-    st.markdown(f"Time on each device ({origin}{with_others})")
+    st.markdown(
+        f"Time on each device ({origin}{with_others})",
+        help=words.IN_PART if len(answer.devices) > 1 else None,
+    )
     st.table(rows, border="horizontal", hide_index=True)
     if answer.slack_s is None:
         st.caption("Costs nothing by itself.")
@@ -107,7 +115,7 @@ def _moves(now: Studio, answer: Why) -> None:
 def _sum(moves: Sequence[Move], unit: str) -> str:
     total_bytes = units.num_bytes(sum(m.num_bytes for m in moves))
     total_s = units.seconds(sum(m.duration_s for m in moves), unit)
-    number = f"{len(moves)} tensor{'s' if len(moves) > 1 else ''}"
+    number = units.counted(len(moves), "tensor")
     return f"{number}, {total_bytes}, {total_s}"
 
 

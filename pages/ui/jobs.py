@@ -11,14 +11,16 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pages.ui import records, worker
-from pages.ui.atomic import write_json
+from pages.ui.atomic import NotWritten, write_json
 from pages.ui.events import read as read_events
+from placement import files
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")
@@ -108,15 +110,20 @@ def start(
         "started_at": time.time(),
         "about": dict(about or {}),
     }
-    write_json(folder / records.RECORD, record)
-    try:
-        pid = worker.start(
-            [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
-        )
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    write_json(folder / records.RECORD, {**record, "pid": pid, "born_at": worker.born_at(pid)})
+    pid = NOT_YET
+    with files.refusals(folder / records.RECORD):
+        try:
+            write_json(folder / records.RECORD, record, is_change=False)
+            pid = worker.start(
+                [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
+            )
+            numbered = {**record, "pid": pid, "born_at": worker.born_at(pid)}
+            write_json(folder / records.RECORD, numbered, is_change=False)
+        except BaseException:
+            if pid != NOT_YET:
+                worker.end(pid, worker.born_at(pid), grace_s=0.0)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     return folder.name
 
 
@@ -176,7 +183,9 @@ def stop(project: Path, job_id: str) -> None:
         return
     grace_s = GRACE_S.get(record["verb"], worker.GRACE_S)
     if time.time() - record.get("cancelled_at", 0.0) > grace_s:
-        write_json(path, {**record, "cancelled": True, "cancelled_at": time.time()})
+        # To stop a job may be what makes room on a full disk, so it must not need any.
+        with suppress(NotWritten):
+            write_json(path, {**record, "cancelled": True, "cancelled_at": time.time()})
         worker.end(record["pid"], record["born_at"], grace_s)
 
 

@@ -13,9 +13,11 @@ from pages.ui import (
     methods,
     standing,
     tasks,
+    trials,
     units,
     words,
     working,
+    yardstick,
 )
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
@@ -36,6 +38,7 @@ QUICK_HELP = (
     "Tries every method that answers almost at once on a model of this size. Each result becomes a"
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
+MOST_NAMED = 4
 MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
 WIDTHS = {
     "Predicted": 82,
@@ -54,6 +57,8 @@ def show(now: Studio) -> tuple[Standing, ...]:
     _controls(now)
     working.show(now, "compare", live)
     rows = standing.standings(now)
+    for row in rows:
+        yardstick.remember(now, row.name, standing.placement_of(now, row.name), row.value_s)
     per = "sample" if now.settings.objective == "throughput" else "step"
     goal = {"step": "shortest step", "sample": "most samples per second"}[per]
     unit = _unit(rows, now)[1]
@@ -61,6 +66,9 @@ def show(now: Studio) -> tuple[Standing, ...]:
         f"Goal: {goal}. Times are {unit} per {per}. Predicted ones are simulated, from times"
         f" {now.costs}. The placement on the screen: **{words.plain(now.named.name)}**."
     )
+    said = verdict(rows, now.problem.unit)
+    if said:
+        st.markdown(said)
     _board(now, rows)
     _failures(now)
     return rows
@@ -70,11 +78,30 @@ def live(job: jobs.Job) -> None:
     """The rows that a running comparison has so far."""
     rows = [row for row in job.all("row") if row["value"] is not None]
     if rows:
-        best = min(rows, key=lambda row: row["value"])
-        value = units.stated(best["value"], best["unit"])
         names = ", ".join(str(row["placer"]) for row in rows)
-        text = f"Done: {names}. Best so far: {best['placer']}, predicted {value}."
-        st.caption(words.plain(text))
+        so_far = trials.best_in_words(rows, tasks.by_hand_s(studio(), job))
+        st.caption(words.plain(f"Done: {names}. So far {so_far}."))
+
+
+def verdict(rows: Sequence[Standing], unit: str) -> str:
+    """Which placement is best, whoever made it, and how the best made by hand compares."""
+    allowed = [row for row in rows if not row.broken]
+    if len(rows) < 2 or not allowed:
+        return ""
+    best = allowed[0]
+    equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + standing.SAME)]
+    said = f"Best of {len(rows)}: **{words.plain(best.name, 40)}**"
+    said += ", made by hand" * (best.made_by == HAND)
+    said += f", predicted {words.plain(units.seconds(best.value_s, unit))}"
+    if equal:
+        named = ", ".join(words.plain(row.name, 40) for row in equal[:MOST_NAMED])
+        more = " and more" if len(equal) > MOST_NAMED else ""
+        said += f"; as good: {named}{more}"
+    own = next((row for row in allowed if row.made_by == HAND), None)
+    if own is not None and own is not best and own not in equal and best.value_s > 0:
+        longer = units.percent(own.value_s / best.value_s - 1)
+        said += f"; **{words.plain(own.name, 40)}**, made by hand, takes {longer} longer"
+    return f"{said}."
 
 
 def _controls(now: Studio) -> None:
@@ -210,7 +237,9 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
         "Gap": row.gap,
         "Proven": "yes" if row.is_best_possible else "",
         "Measured": _measured(row, measured, scale_s, number) if measured else None,
-        "Error": measured.error if measured else None,
+        "Error": None
+        if measured is None or measured.error is None
+        else units.to_shown(measured.error),
         "Search": None if row.search_s is None else units.seconds(row.search_s),
         "Open": "shown" if is_shown else "Open",
     }

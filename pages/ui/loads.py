@@ -12,6 +12,7 @@ from placement.throughput import loads_s
 
 # Room for seven devices.
 MOST_HEIGHT = 430
+TRACK = "40%"
 BUSY_HELP = (
     "Predicted time that the device works in a step, and its share of the step. In a pipeline: per"
     " sample, with sending and receiving; the busiest device sets the pace."
@@ -78,8 +79,8 @@ def html(loads: Sequence[Load], unit: str) -> str:
 
 
 def _row(load: Load, unit: str) -> str:
-    number = f"{load.num_ops} op{'' if load.num_ops == 1 else 's'}"
-    busy = f"{units.seconds(load.busy_s, unit)} busy ({100 * load.busy_share:.0f} %)"
+    number = units.counted(load.num_ops, "op")
+    busy = f"{units.seconds(load.busy_s, unit)} busy ({units.percent(load.busy_share)})"
     memory, share = units.num_bytes(load.memory_bytes), load.memory_share
     if share is not None:
         memory += f" of {units.num_bytes(load.limit_bytes)}"
@@ -102,13 +103,17 @@ def _dot(colour: str) -> str:
 
 
 def _bar(share: float | None, colour: str, text: str, more: str) -> str:
-    """A bar with its figure beside it; where there is no share only the figure."""
+    """A bar with its figure beside it; where there is no share only the figure.
+
+    All bars are equally wide, so that their lengths compare from row to row.
+    """
     width = 0.0 if share is None else 100 * min(1.0, share)
     track = "transparent" if share is None else "rgba(128,128,128,.25)"
     return (
         '<div style="display:flex;align-items:center;gap:8px">'
-        f'<div style="flex:1 1 30%;min-width:30px;height:7px;border-radius:4px;background:{track}">'
+        f'<div class="track" style="flex:0 0 {TRACK};height:7px;border-radius:4px;'
+        f'background:{track}">'
         f'<div style="width:{width:.1f}%;height:7px;border-radius:4px;background:{colour}"></div>'
         "</div>"
-        f'<span style="flex:0 1 auto;text-align:right">{escape(text)}{more}</span></div>'
+        f'<span style="flex:1 1 0;text-align:right">{escape(text)}{more}</span></div>'
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, units, words
+from pages.ui import cached, choices, saving, units, words
 from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
 from placement.core.machine import Machine, machine_from_json
@@ -140,12 +140,12 @@ def _split(key: str, drawn: int) -> None:
 def _open_file(now: Studio, upload: Any) -> None:
     try:
         machine_from_json(json_value(upload.getvalue()))
-        name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
-        incoming = now.project.folder / "incoming" / name
-        cached.machine(str(incoming), None)
+        with saving.change(f"{upload.name} was not taken over."):
+            name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
+            incoming = now.project.folder / "incoming" / name
+            cached.machine(str(incoming), None)
+            write_bytes(now.project.folder / "machines" / name, upload.getvalue())
+            now.project.change(machine=name)
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
-    else:
-        write_bytes(now.project.folder / "machines" / name, upload.getvalue())
-        now.project.change(machine=name)
     st.rerun()

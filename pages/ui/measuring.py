@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, jobs, tasks, units, words, working
+from pages.ui import cached, choices, commands, jobs, saving, tasks, units, words, working
 from pages.ui.studio import Studio, studio
 from placement import pipeline as pl
 from placement.core.profile import profile_from_json
@@ -36,7 +36,8 @@ def _state(now: Studio) -> None:
         age = age_s(profile)
         when = "at an unknown time" if age is None else units.age(age)
         st.success(
-            f"Measured {when}: {len(profile.kernels.ops)} kernels on {len(profile.step_s)} devices,"
+            f"Measured {when}: {units.counted(len(profile.kernels.ops), 'kernel')} on"
+            f" {units.counted(len(profile.step_s), 'device')},"
             f" {units.percent(profile.coverage)} of all pairs.",
             icon=":material/timer:",
         )
@@ -122,6 +123,7 @@ def _bring(now: Studio, upload: Any) -> None:
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
     else:
-        ProfileStore().put(profile)
-        choices.say("success", f"{upload.name} is used from now on.")
+        with saving.change(f"{upload.name} was not taken over."):
+            ProfileStore().put(profile)
+            choices.say("success", f"{upload.name} is used from now on.")
     st.rerun()

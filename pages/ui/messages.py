@@ -8,15 +8,47 @@ import streamlit as st
 from streamlit.elements import exception
 from streamlit.errors import FragmentHandledException
 
-from pages.ui import choices, words
+from pages.ui import cached, choices, words
+from pages.ui.atomic import NotWritten
+from pages.ui.studio import Studio
 
 FAULT = (
-    "The studio met a fault of its own here. Your work is saved; reload the page to go on. What"
-    " happened stands in the terminal that runs the studio"
+    "The studio met a fault of its own here. What you did last may not be saved, everything before"
+    " is; reload the page to go on. What happened stands in the terminal that runs the studio"
 )
+_SAID = "said-on-page"
 _log = logging.getLogger(__name__)
 # What Streamlit says about a fault in a callback or fragment, where nothing of ours is around it.
 exception._GENERIC_UNCAUGHT_EXCEPTION_TEXT = f"{FAULT}."
+
+
+# Whoever has read these once need not read them again; what went wrong stays until it is right.
+PASSING = ("info", "success")
+
+
+def take(now: Studio) -> None:
+    """Take the page's messages with what they are about, to be shown while that is shown."""
+    said = [(kind, words.plain(text)) for kind, text in choices.take_messages()]
+    choices.keep(_SAID, (_about(now), said))
+
+
+def still_true(now: Studio) -> None:
+    """Draw the messages that were taken, as far as they are about what is on the screen now."""
+    about, said = choices.kept(_SAID, ("", []))
+    for kind, text in said:
+        if kind not in PASSING or about == _about(now):
+            getattr(st, kind)(text)
+
+
+def _about(now: Studio) -> str:
+    """Stands for the placement on the screen as it is; empty where there is none."""
+    try:
+        current = now.shelf.current
+        if current is None:
+            return ""
+        return f"{current.name} {cached.stamp(now.shelf.path(current.name))}"
+    except ValueError:
+        return ""
 
 
 def show(place: str = "page") -> None:
@@ -35,6 +67,8 @@ def plain_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         st.error(words.plain(str(error)))
+    except NotWritten as error:
+        st.error(words.plain(f"{error.lost} {error.of_folder}".strip()))
     except FragmentHandledException:
         # It has been shown inside the fragment, and ends the page.
         raise

@@ -102,7 +102,9 @@ def panel(kind: str, found: Microbatched, unit: str = "s") -> gantt.Panel:
 
 def _about(timeline: Timeline, name: str) -> str:
     idle = sum(end - start for start, end in idle_s(timeline, name))
-    return f"idle {idle / timeline.step_s:.0%} of the step" if timeline.step_s else "idle"
+    return (
+        f"idle {units.percent(idle / timeline.step_s)} of the step" if timeline.step_s else "idle"
+    )
 
 
 def _in_flight(now: Studio, stages: Sequence[Stage], found: dict[str, Microbatched]) -> None:

@@ -70,7 +70,9 @@ def _choose(key: str, drawn: str) -> None:
         return
     if choices.may_write():
         studio().shelf.choose(name)
-    redraw.only(*redraw.EDITED)
+        choices.show_run("")
+    # All of the page: whatever it says of one placement may not stay beside another.
+    st.rerun()
 
 
 def _rename(name: str, key: str) -> None:

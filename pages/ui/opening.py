@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, kinds, phases, units, wanted, words
+from pages.ui import cached, choices, commands, kinds, phases, saving, units, wanted, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
@@ -44,7 +44,8 @@ def show(now: Studio) -> None:
             help="Drop it here. It is copied into the project, read, never executed; up to 1 GB.",
         )
     if upload is not None and not choices.upload_seen("model", upload.file_id):
-        wanted.ask_upload(now.project, upload.name, upload.getvalue())
+        with saving.change(f"{upload.name} was not opened."):
+            wanted.ask_upload(now.project, upload.name, upload.getvalue())
         st.rerun()
     st.text_input(
         "Path on this computer",

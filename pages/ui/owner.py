@@ -56,14 +56,15 @@ def claim(
     """Take or renew a project for a session; False where another living session has it.
 
     So it is where the project's folder is gone: to make it anew would be in the way of a restore.
-    With `force` it is taken from the other session, which finds out at its next renewal.
+    With `force` it is taken from the other session, which finds out at its next renewal. NotWritten
+    says why nobody can write there.
     """
     with _claiming:
         if not force and not is_free(folder, session, connected):
             return False
         mine = asdict(Claim(session, this_server(), time.time()))
         try:
-            write_json(folder / "owner.json", mine, make_folder=False)
+            write_json(folder / "owner.json", mine, make_folder=False, is_change=False)
         except FileNotFoundError:
             return False
         return True

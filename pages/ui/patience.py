@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import cached, choices, loading, opening, projects, wanted, words
+from pages.ui import cached, choices, loading, opening, projects, saving, wanted, words
 from pages.ui.projects import Project
 
 QUICK_S, LOOK_S = 0.8, 0.5
@@ -23,14 +24,15 @@ def wait(opened: Project) -> None:
     wish = wanted.current()
     if wish is not None:
         _until_read(wish.key, wish.model, "wanted", _cancel)
-        try:
-            wanted.take_over(opened, wish)
-        except ValueError as error:
-            choices.say("error", str(error))
-            _forget()
-        except Exception:
-            _forget()
-            raise
+        with saving.change(f"{Path(wish.model).name} was not opened."):
+            try:
+                wanted.take_over(opened, wish)
+            except ValueError as error:
+                choices.say("error", str(error))
+                _forget()
+            except Exception:
+                _forget()
+                raise
         opened = choices.project()
     settings = opened.settings
     key = cached.model_key(opened.source, tuple(sorted(settings.dims.items())))
@@ -79,4 +81,4 @@ def _forget() -> None:
 def _leave(key: loading.Key) -> None:
     """Go to a new project, where the project's own model takes too long to open."""
     loading.forget(key)
-    choices.show_project(projects.create())
+    choices.show_project(projects.create_or_show())

@@ -15,10 +15,12 @@ from pages.ui import (
     jobs,
     methods,
     tasks,
+    units,
     words,
     working,
 )
 from pages.ui.studio import Studio, studio
+from placement.placers import current_name
 
 GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
 GOAL_HELP = (
@@ -44,7 +46,7 @@ def show(now: Studio) -> None:
     method, goal, limit, more, go = st.columns(
         [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
     )
-    remembered = choices.remembered("placer", methods.DEFAULT)
+    remembered = _remembered()
     name = method.selectbox(
         "Method",
         list(offered),
@@ -151,7 +153,8 @@ def _about(now: Studio, method: Mapping[str, Any]) -> None:
         said.append("Not measured on this machine yet: placing measures the model first.")
     others = methods.left_out(now.problem)
     if others:
-        said.append(f"{len(others)} methods for other kinds of files are not in the menu.")
+        number = units.counted(len(others), "method")
+        said.append(f"Not in the menu: {number} for other kinds of files.")
     notes = [f"Paper: {method['paper']}."] if method["paper"] else []
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []
     st.caption(" ".join(said), help=words.plain(" ".join(notes)) or None)
@@ -199,10 +202,14 @@ def _asked(now: Studio) -> Asked:
     )
 
 
+def _remembered() -> str:
+    return current_name(str(choices.remembered("placer", methods.DEFAULT)))
+
+
 def _chosen(now: Studio) -> Mapping[str, Any]:
     """The method that the menu names now."""
     offered = methods.offered(now.problem)
-    name = choices.typed(_method_key(now), choices.remembered("placer", methods.DEFAULT))
+    name = choices.typed(_method_key(now), _remembered())
     return offered.get(name, next(iter(offered.values())))
 
 

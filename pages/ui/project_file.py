@@ -9,7 +9,6 @@ behind. Finished runs and what-if answers travel; the runs are marked as made el
 import io
 import json
 import re
-import shutil
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -102,7 +101,7 @@ def _num_listed(project: Project, names: Iterable[str], folder: str) -> int:
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return units.counted(number, what)
 
 
 def _model_words(project: Project, with_model: bool) -> str:
@@ -177,15 +176,11 @@ def unpack(content: bytes, opens: Opens) -> Project:
     """
     archive = Archive(content, KINDS, most_files=MOST_FILES, most_bytes=MOST_BYTES)
     _check_note(archive)
-    draft = projects.new_draft()
-    try:
+    with projects.drafted("The project was not imported.") as draft:
         _write(archive, draft)
         if model_bytes(draft):
             opens(draft.source, tuple(sorted(draft.settings.dims.items())))
         return projects.finished(draft)
-    except BaseException:
-        shutil.rmtree(draft.folder, ignore_errors=True)
-        raise
 
 
 def _check_note(archive: Archive) -> None:

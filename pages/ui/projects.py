@@ -10,13 +10,15 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pages.ui import jobs
-from pages.ui.atomic import read_json, write_bytes, write_json
+from pages.ui import atomic, jobs
+from pages.ui.atomic import NotWritten, names_in, read_json, write_bytes, write_json
+from placement import files
 from profiling.home import home
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
@@ -52,6 +54,10 @@ class Settings:
     touched: bool = False
 
 
+# What there is to look at where no project can be written: the sample, in memory alone.
+_shown: dict[str, Settings] = {}
+
+
 @dataclass(frozen=True)
 class Project:
     """A project's folder; everything is read from it when asked for."""
@@ -65,6 +71,8 @@ class Project:
     @property
     def settings(self) -> Settings:
         content = read_json(self.folder / "project.json")
+        if not isinstance(content, dict) and self.id in _shown:
+            return _shown[self.id]
         if not isinstance(content, dict):
             raise ValueError(f"Project {self.id} cannot be read; open a new one.")
         known = Settings.__dataclass_fields__
@@ -85,7 +93,7 @@ class Project:
     @property
     def changed_at(self) -> float:
         """When it was last worked on; every edit writes the settings anew."""
-        return (self.folder / "project.json").stat().st_mtime
+        return _changed_at(self.folder / "project.json")
 
     @property
     def source(self) -> str:
@@ -114,8 +122,27 @@ def create(name: str = DEFAULT_SAMPLE) -> Project:
     """A new project with the default sample; long untouched ones make room."""
     prune()
     project = Project(folder() / secrets.token_hex(5))
-    project.write(Settings(name=name, created_at=time.time()))
+    with files.refusals(project.folder, "The project was not made."):
+        atomic.made(project.folder)
+        project.write(Settings(name=name, created_at=time.time()))
     return project
+
+
+def create_or_show() -> Project:
+    """A new project; where none can be written one to look at, which `settle` writes later."""
+    try:
+        return create()
+    except NotWritten:
+        if not _shown:
+            _shown[secrets.token_hex(5)] = Settings(DEFAULT_SAMPLE, created_at=time.time())
+        return Project(folder() / next(iter(_shown)))
+
+
+def settle(project: Project) -> None:
+    """Write a project that was only there to be looked at; nothing for any other."""
+    if project.id in _shown:
+        project.write(_shown[project.id])
+        del _shown[project.id]
 
 
 def find(project_id: str) -> Project | None:
@@ -123,6 +150,8 @@ def find(project_id: str) -> Project | None:
     if not is_id(project_id):
         return None
     project = Project(folder() / project_id)
+    if project_id in _shown:
+        return project
     return project if isinstance(read_json(project.folder / "project.json"), dict) else None
 
 
@@ -140,19 +169,28 @@ def recent(limit: int | None = 20, *, untouched: bool = False) -> tuple[Project,
 def copy(project: Project) -> Project:
     """A project of its own with everything in it but the jobs that still run and the owner."""
     living = [i for i in jobs.open_ones(project.folder) if jobs.read(project.folder, i).is_live]
-    draft = new_draft()
     skipped = shutil.ignore_patterns("owner.json", "incoming", ".*", *living)
-    shutil.copytree(project.folder, draft.folder, ignore=skipped, dirs_exist_ok=True)
-    name = f"{project.settings.name[: LONGEST_NAME - 7]} (copy)"
-    draft.change(name=name, created_at=time.time())
-    return finished(draft)
+    with drafted("The project was not copied.") as draft:
+        shutil.copytree(project.folder, draft.folder, ignore=skipped, dirs_exist_ok=True)
+        name = f"{project.settings.name[: LONGEST_NAME - 7]} (copy)"
+        draft.change(name=name, created_at=time.time())
+        return finished(draft)
 
 
-def new_draft() -> Project:
-    """A project under construction, which nobody sees; `finished` makes it one."""
+@contextmanager
+def drafted(lost: str) -> Iterator[Project]:
+    """A project under construction, which nobody sees; `finished` makes it one.
+
+    Nothing of it stays where that fails; `lost` says so for whom the disk is in the way.
+    """
     draft = Project(folder() / f"{_DRAFT}{secrets.token_hex(5)}")
-    draft.folder.mkdir(parents=True)
-    return draft
+    with files.refusals(draft.folder / "project.json", lost):
+        try:
+            draft.folder.mkdir(parents=True)
+            yield draft
+        except BaseException:
+            shutil.rmtree(draft.folder, ignore_errors=True)
+            raise
 
 
 def finished(draft: Project) -> Project:
@@ -167,8 +205,7 @@ def folder() -> Path:
 
 
 def _all() -> list[Project]:
-    names = sorted(os.listdir(folder())) if folder().is_dir() else []
-    return [p for p in map(find, names) if p is not None]
+    return [p for p in map(find, names_in(folder())) if p is not None and p.id not in _shown]
 
 
 def prune() -> None:
@@ -177,6 +214,15 @@ def prune() -> None:
         old = time.time() - project.changed_at > UNTOUCHED_DAYS * 86_400
         if old and not project.settings.touched:
             shutil.rmtree(project.folder, ignore_errors=True)
-    for draft in folder().glob(f"{_DRAFT}*"):
-        if time.time() - draft.stat().st_mtime > DRAFT_HOURS * 3_600:
+    for name in names_in(folder()):
+        draft = folder() / name
+        if name.startswith(_DRAFT) and time.time() - _changed_at(draft) > DRAFT_HOURS * 3_600:
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def _changed_at(path: Path) -> float:
+    """When a file or folder was changed last; now where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return time.time()

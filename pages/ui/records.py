@@ -1,11 +1,11 @@
 """What is written down about the jobs of a project: one JSON file in the folder of each."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pages.ui.atomic import read_json
+from pages.ui import former_names
+from pages.ui.atomic import names_in, read_json
 
 RECORD = "job.json"
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -22,7 +22,9 @@ def read(folder: Path) -> dict[str, Any] | None:
     """The record in a job's folder; None where there is none or it is damaged."""
     found = read_json(folder / RECORD)
     known = isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in _TYPES.items())
-    return found if known else None
+    if not known:
+        return None
+    return {**found, "about": former_names.in_record(found["about"])}
 
 
 def all_of(project: Path) -> dict[str, dict[str, Any]]:
@@ -44,5 +46,4 @@ def set_damaged_aside(project: Path) -> tuple[str, ...]:
 
 
 def _ids(project: Path) -> list[str]:
-    folder = project / "jobs"
-    return sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
+    return names_in(project / "jobs")[::-1]

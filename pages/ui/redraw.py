@@ -5,6 +5,7 @@ from streamlit.errors import StreamlitAPIException
 
 # In this order: the picture answers before the moves are looked at anew.
 EDITED = (
+    "said",
     "numbers",
     "canvas",
     "side",

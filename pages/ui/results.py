@@ -24,6 +24,7 @@ from placement.core.timeline import Span, timeline_from_json
 from placement.critical import critical_path
 
 MOST_ROWS = 200
+OTHER_TIMES = "By the times of now. By those of when it ran it was {}."
 DIFFER = "The outputs differ from those of the unplaced model; do not trust this run."
 
 
@@ -32,12 +33,14 @@ def show(now: Studio, job: jobs.Job) -> None:
     result = job.result
     assert result is not None
     about = job.about
-    steps = f"{len(result.get('steps_s', ()))} steps after {about.get('warmup')} to warm up"
+    number = units.counted(len(result.get("steps_s", ())), "step")
+    steps = f"{number} after {about.get('warmup')} to warm up"
     doubts.badges(now, job, result, steps)
-    _numbers(result)
+    predicted_s = _predicted_s(now, job, result)
+    _numbers(result, predicted_s)
     baselines.show(result)
     graph, of = runs.sources(now, job)
-    _timelines(result, job.id, graph, of)
+    _timelines(result, job.id, graph, of, predicted_s)
     path, checks = st.columns(2)
     with path:
         _critical(result, graph, of)
@@ -59,17 +62,26 @@ def step_time(cell: Any, result: Mapping[str, Any]) -> None:
     )
 
 
-def _numbers(result: Mapping[str, Any]) -> None:
+def _predicted_s(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> float:
+    """What is predicted of the run's placement: by the times of now, failing that of then."""
+    found = runs.predicted_s(now, job)
+    return float(result["predicted_s"]) if found is None else found
+
+
+def _numbers(result: Mapping[str, Any], predicted_s: float) -> None:
     step = result["step_s"]
     cells = st.columns(4)
     step_time(cells[0], result)
-    error = units.percent(result["error"] or 0.0, signed=True)
+    off = predicted_s / step["median"] - 1 if step["median"] else 0.0
+    error = units.percent(off, signed=True)
+    then = units.seconds(result["predicted_s"])
     cells[1].metric(
         "Predicted",
-        units.seconds(result["predicted_s"]),
+        units.seconds(predicted_s),
         f"{error} against {doubts.verb(result).lower()}",
         delta_color="off",
         delta_arrow="off",
+        help=OTHER_TIMES.format(then) if then != units.seconds(predicted_s) else None,
     )
     outputs(cells[2], result, difference(result))
     cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
@@ -101,7 +113,13 @@ def difference(result: Mapping[str, Any]) -> str:
     return "" if largest is None else f"largest difference {largest:.2g}"
 
 
-def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: spans.OpsOf) -> None:
+def _timelines(
+    result: Mapping[str, Any],
+    about: str,
+    graph: Graph | None,
+    of: spans.OpsOf,
+    predicted_s: float,
+) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
     measured = timeline_from_json(result["timeline"])
     predicted = timeline_from_json(result["predicted_timeline"])
@@ -109,7 +127,7 @@ def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: s
     panels = [
         gantt.panel(
             "predicted",
-            "Predicted",
+            "Predicted when it ran",
             units.seconds(predicted.step_s),
             predicted,
             colours,
@@ -133,7 +151,7 @@ def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: s
     gantt_component.draw(panels, key="run-gantt", of=about)
     link_to_timeline()
     st.subheader("All steps")
-    chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"])
+    chart = charts.step_times(result.get("steps_s", ()), predicted_s)
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
@@ -171,7 +189,7 @@ def _critical(result: Mapping[str, Any], graph: Graph | None, of: spans.OpsOf) -
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
                 "Name": spans.name_of(s, of(s), graph),
-                "Takes (ms)": round(s.duration_s * 1e3, 3),
+                "Takes": units.seconds(s.duration_s),
             }
             for s in rows[:MOST_ROWS]
         ],

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages.ui import edits, studio
+from pages.ui import edits, studio, units
 from pages.ui.atomic import read_json, write_json
 from pages.ui.canvas.memo import remembered
-from pages.ui.canvas.searching import by_regex
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
-from placement.rules import REGEX, Decided, Rule, decide, found_by, parse, to_text
+from placement.regexes import Searched, search_names
+from placement.rules import Decided, Rule, decide, found_by_wildcards, parse, to_text
 
 MAX_RULES = 100
 
@@ -41,7 +41,8 @@ def add(now: Studio, text: str) -> None:
         raise ValueError("There is no rule in this; write PATTERN=DEVICE, as Conv=cpu:0.")
     for rule in new:
         now.machine.device(rule.device)
-        if _found(now.model.graph, rule) is None:
+    for rule, ops in zip(new, _found(now.model.graph, new), strict=True):
+        if ops is None:
             raise ValueError(
                 f"The rule {rule.text!r} takes too long to match; write a simpler one."
             )
@@ -77,7 +78,7 @@ def _is_there(listed: Sequence[Rule], number: int, rule: Rule) -> bool:
 def rows(now: Studio) -> tuple[Row, ...]:
     """Every rule in order with the number of ops that it matches and that it decides here."""
     rules = rules_of(now)
-    useless = [_why_useless(now, rule) for rule in rules]
+    useless = _why_useless(now, rules)
     decided = _decide(now, [r for r, why in zip(rules, useless, strict=True) if not why])
     counts = iter(zip(decided.num_matched, decided.num_won, strict=True))
     listed = []
@@ -98,16 +99,19 @@ def apply(now: Studio) -> str:
 
     Ops that no rule names stay, as do pinned ones and those that a device cannot run.
     """
-    usable = [rule for rule in rules_of(now) if not _why_useless(now, rule)]
+    rules = rules_of(now)
+    usable = [r for r, why in zip(rules, _why_useless(now, rules), strict=True) if not why]
     move = edits.move(now.problem, now.state, _decide(now, usable).device_of_unit)
     told = ""
     if move.changes:
         told = studio.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
     number = len(move.changes)
-    named = {now.model.graph.ops[i].name for r in usable for i in _found(now.model.graph, r) or ()}
+    found = _found(now.model.graph, rules)
+    matched = [ops or () for r, ops in zip(rules, found, strict=True) if r in usable]
+    named = {now.model.graph.ops[i].name for ops in matched for i in ops}
     along = sum(op not in named for op, _, _ in move.changes)
     also = f", {along} of them because they run as one with ops that a rule names" if along else ""
-    done = f"The rules moved {number} op{'' if number == 1 else 's'}{also}."
+    done = f"The rules moved {units.counted(number, 'op')}{also}."
     if not number:
         done = "The rules moved nothing: every op that they name is where they want it or stays."
     idle = [row.rule.text for row in rows(now) if row.trouble]
@@ -116,33 +120,50 @@ def apply(now: Studio) -> str:
     return " ".join(filter(None, (done, told, stayed, unused)))
 
 
-def _why_useless(now: Studio, rule: Rule) -> str:
-    """Why a rule cannot be asked at all; empty where it can."""
-    if rule.device not in now.machine.index:
-        return f"this machine has no device {rule.device!r}"
-    if _found(now.model.graph, rule) is None:
-        return "takes too long to match; remove it or write a simpler one"
-    return ""
+def _why_useless(now: Studio, rules: Sequence[Rule]) -> list[str]:
+    """Why each rule cannot be asked at all; empty where it can."""
+    found = _found(now.model.graph, rules)
+    return [
+        f"this machine has no device {rule.device!r}"
+        if rule.device not in now.machine.index
+        else "takes too long to match; remove it or write a simpler one"
+        if ops is None
+        else ""
+        for rule, ops in zip(rules, found, strict=True)
+    ]
 
 
 def _decide(now: Studio, usable: Sequence[Rule]) -> Decided:
-    return decide(now.problem, usable, lambda graph, rule: _found(graph, rule) or ())
+    known = dict(zip(rules_of(now), _found(now.model.graph, rules_of(now)), strict=True))
+    return decide(now.problem, usable, lambda _, rules: [known[rule] for rule in rules])
+
+
+def _found(graph: Graph, rules: Sequence[Rule]) -> list[Sequence[int] | None]:
+    """Indices of the ops that each rule matches; None where an expression is too slow.
+
+    Expressions are asked for together and have one budget, so that a page with a hundred slow ones
+    is there within seconds; in another order or on the next draw they are known.
+    """
+    expressions = tuple(sorted({r.expression for r in rules if r.expression is not None}))
+    searched = dict(zip(expressions, _searched(graph, expressions), strict=True))
+    found: list[Sequence[int] | None] = []
+    for rule in rules:
+        if rule.expression is None:
+            found.append(_by_wildcards(graph, rule))
+        else:
+            answer = searched[rule.expression]
+            found.append(None if answer.too_slow else answer.found)
+    return found
 
 
 @remembered(4 * MAX_RULES, key=lambda graph: graph.fingerprint)
-def _found(graph: Graph, rule: Rule) -> Sequence[int] | None:
-    """Indices of the ops that a rule matches; None where an expression takes too long to say.
+def _by_wildcards(graph: Graph, rule: Rule) -> Sequence[int]:
+    return found_by_wildcards(graph, rule)
 
-    Names come from anywhere, and some expressions take years on some of them.
-    """
-    if not rule.pattern.startswith(REGEX):
-        return tuple(found_by(graph, rule))
-    names = [op.name for op in graph.ops]
-    try:
-        return by_regex(rule.pattern.removeprefix(REGEX), names, any_case=False)
-    except ValueError:
-        # It is an expression, or it were no rule; so it is the time that is up.
-        return None
+
+@remembered(16, key=lambda graph: graph.fingerprint)
+def _searched(graph: Graph, expressions: tuple[str, ...]) -> tuple[Searched, ...]:
+    return search_names(expressions, [op.name for op in graph.ops])
 
 
 def _path(now: Studio) -> Path:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.ui import choices, messages, redraw, rules, words
+from pages.ui import choices, messages, redraw, rules, units, words
 from pages.ui.messages import plain_errors
 from pages.ui.rules import Row
 from pages.ui.studio import Studio, studio
@@ -61,7 +61,7 @@ def show() -> None:
 
 
 def _row(number: int, row: Row, of: int, locked: bool) -> None:
-    doing = row.trouble or f"{row.num_won} op{'' if row.num_won == 1 else 's'}"
+    doing = row.trouble or units.counted(row.num_won, "op")
     if not row.trouble and row.num_won < row.num_matched:
         doing = f"{row.num_won} of {row.num_matched} ops"
     shown = words.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)

@@ -2,12 +2,28 @@
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, choices, commands, jobs, runs, tasks, units, words, working
+from pages.ui import (
+    cached,
+    charts,
+    choices,
+    commands,
+    jobs,
+    naming,
+    runs,
+    tasks,
+    units,
+    words,
+    working,
+)
+from pages.ui.atomic import read_json
 from pages.ui.studio import Studio, studio
+from placement.core.placement import placement_from_json
+from placement.mend import mended
 from profiling.stream_flow import MOST_IN_FLIGHT
 
 
@@ -47,6 +63,7 @@ COUNTS = {
 
 
 def controls(now: Studio) -> None:
+    naming.chooser(now)
     locked = not choices.may_write()
     reason = why_not(now)
     busy = is_live(now)
@@ -145,22 +162,38 @@ def live_chart(job: jobs.Job) -> None:
     step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
     if step_s:
         per = "output" if job.about.get("objective") == "throughput" else "step"
-        chart = charts.step_times(step_s, job.about.get("predicted_s"), per)
+        chart = charts.step_times(step_s, _predicted_s(job), per)
         st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 
 
-def chosen_run(now: Studio) -> jobs.Job | None:
-    """The finished run on the screen: the one picked, else the newest of the model that is open.
+def _predicted_s(job: jobs.Job) -> float | None:
+    """What is predicted of the placement that runs, by the times of now: a run may measure first.
 
-    Figures of another model or machine are easily taken for those of this one, so they show only
-    when somebody picks them.
+    None where the page has another model or goal by now.
+    """
+    now, path = studio(), str(job.about.get("path") or "")
+    if not path or not runs.is_of_this(now, job):
+        return None
+    if job.about.get("objective") != now.settings.objective:
+        return None
+    placement = mended(now.problem, placement_from_json(read_json(Path(path))))
+    return cached.simulated(now.problem, placement).value
+
+
+def chosen_run(now: Studio) -> jobs.Job | None:
+    """The finished run on the screen: the one picked, else the newest of the placement shown.
+
+    Of that, or else of an earlier state of it. Figures of another model, machine or placement are
+    easily taken for those of this one, so they show only when somebody picks them.
     """
     done = runs.finished(now.project)
     ids = [job.id for job in done]
-    own = [job.id for job in done if runs.is_of_this(now, job)]
-    newest = own[0] if own else None
+    own = [job for job in done if runs.is_of_this(now, job)]
+    named = [job for job in own if job.about.get("placement") == now.named.name]
+    found = runs.of_placement(tuple(own), now.placement) or next(iter(named), None)
+    newest = None if found is None else found.id
     shown = choices.run_shown() if choices.run_shown() in ids else newest
-    if len(done) > 1 or (done and not own):
+    if len(done) > 1 or (done and newest is None):
         _list(done, shown, newest)
     return next((job for job in done if job.id == shown), None)
 
@@ -175,7 +208,7 @@ def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> 
         index=None if shown is None else ids.index(shown),
         key=key,
         format_func=labels.__getitem__,
-        placeholder="None of what is open now; look at one of another model or machine",
+        placeholder="None of this placement; look at one of another placement or model",
         on_change=_pick,
         args=(key, shown),
     )

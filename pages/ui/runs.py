@@ -3,12 +3,13 @@
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui import jobs, keeping, spans, tasks
+from pages.ui import cached, jobs, keeping, spans, tasks
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 from placement.core.placement import Placement, placement_from_json
 from placement.core.schedule import schedule_from_json
+from placement.mend import mended
 
 MOST = 50
 
@@ -55,6 +56,26 @@ def is_imported(job: jobs.Job) -> bool:
 def made_here(now: Studio) -> tuple[jobs.Job, ...]:
     """Those of `here` that this computer made: only their times say anything about it."""
     return tuple(job for job in here(now) if not is_imported(job))
+
+
+def predicted_s(now: Studio, job: jobs.Job) -> float | None:
+    """What is predicted of the placement that ran, by the times of now; None where nothing is.
+
+    Seconds of the goal. Runs of another model, machine, goal or computer keep their own prediction.
+    """
+    result = job.result or {}
+    told = result.get("placement")
+    goal = "throughput" if tasks.is_stream(result) else "latency"
+    if not told or not is_of_this(now, job) or goal != now.settings.objective or is_imported(job):
+        return None
+    return cached.simulated(now.problem, mended(now.problem, _ran(job.folder))).value
+
+
+@lru_cache(maxsize=32)
+def _ran(folder: Path) -> Placement:
+    """The placement that a finished run used."""
+    job = jobs.read(folder.parents[1], folder.name)
+    return placement_from_json((job.result or {})["placement"])
 
 
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:

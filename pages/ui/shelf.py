@@ -2,11 +2,13 @@
 
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pages.ui import former_names
 from pages.ui.atomic import read_json, write_json, write_text
 from pages.ui.edits import History, history_from_json
 from pages.ui.kept import parsed, written
@@ -43,6 +45,11 @@ def is_about(project: Path, graph: Graph) -> bool:
     return any((project / "placements").glob(f"{graph.fingerprint}-*"))
 
 
+# What stands on shelves that cannot be written: the first look at a model, in memory alone.
+_lent: OrderedDict[Path, tuple[Named, Placement]] = OrderedDict()
+MOST_LENT = 16
+
+
 class Shelf:
     """The placements that fit one graph and one set of devices; others keep their own folder."""
 
@@ -54,7 +61,8 @@ class Shelf:
         return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
     def _index(self) -> dict[str, Any]:
-        return read_json(self.folder / "index.json") or {"current": "", "items": []}
+        found = read_json(self.folder / "index.json")
+        return former_names.in_index(found or {"current": "", "items": []})
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
@@ -68,7 +76,19 @@ class Shelf:
 
     @property
     def items(self) -> tuple[Named, ...]:
-        return self._listed("items")
+        listed = self._listed("items")
+        return listed or tuple(named for named, _ in filter(None, [_lent.get(self.folder)]))
+
+    def lend(self, name: str, placement: Placement, facts: Mapping[str, Any]) -> None:
+        """Let a placement stand on an empty shelf that cannot be written, until one can be."""
+        _lent[self.folder] = Named(name, "", name, facts), placement
+        while len(_lent) > MOST_LENT:
+            _lent.popitem(last=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is written there, whatever is lent."""
+        return not self._listed("items")
 
     @property
     def removed(self) -> tuple[Named, ...]:
@@ -104,6 +124,8 @@ class Shelf:
         self._save(list(self.items), self.named(name).name)
 
     def read(self, name: str) -> Placement:
+        if not self.named(name).file:
+            return _lent[self.folder][1]
         return parsed(self.path(name), _placement_in)
 
     def history(self, name: str) -> History:
@@ -124,7 +146,7 @@ class Shelf:
         A placer's result takes the place of an earlier result of the same placer under the same
         name; a name that is taken otherwise gets a number, and so does every one with `beside`.
         """
-        items = list(self.items)
+        items = list(self._listed("items"))
         same = next((i for i in items if i.name == name), None)
         if same is not None and (beside or same.made_by != made_by or made_by == HAND):
             free = _next_name(name, {i.name for i in items})

@@ -5,16 +5,17 @@ another goal, other times or another machine is not shown beside them; its place
 anew.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials
+from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials, units
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.mend import mended
+from placement.symmetry import renaming, with_names
 
 SAME = 1e-9
 
@@ -55,7 +56,7 @@ class Standing:
     @property
     def gap(self) -> float | None:
         """How far above the bound it is, as a share of the bound."""
-        return self.value_s / self.bound_s - 1.0 if self.bound_s > 0 else None
+        return units.gap(self.value_s, self.bound_s)
 
     @property
     def is_best_possible(self) -> bool:
@@ -72,7 +73,38 @@ def standings(now: Studio) -> tuple[Standing, ...]:
     placements = {item.name: placement_of(now, item.name) for item in items}
     bounds_s = studio.bounds_of(now, items)
     rows = [_standing(now, i, placements[i.name], bounds_s[i.name], found) for i in items]
-    return tuple(sorted(rows, key=lambda row: (bool(row.broken), row.value_s)))
+    rows = sorted(rows, key=lambda row: (bool(row.broken), row.value_s))
+    same = _same_but_for_names(now, rows, placements)
+    return tuple(
+        replace(row, notes=(*row.notes, _same_in_words(same[row.name])))
+        if row.name in same
+        else row
+        for row in rows
+    )
+
+
+def _same_but_for_names(
+    now: Studio, rows: Sequence[Standing], placements: Mapping[str, Placement]
+) -> dict[str, str]:
+    """Rows whose placement is that of a row before but for the names of equal devices."""
+    found: dict[str, str] = {}
+    seen: dict[tuple[int, ...], list[str]] = {}
+    for row in rows:
+        placement = placements[row.name]
+        # A cheap look first: equal placements have equal numbers of ops on their devices.
+        alike = seen.setdefault(tuple(sorted(placement.ops_per_device().values())), [])
+        for name in alike:
+            new = renaming(now.pinned_problem, placements[name], placement)
+            if new and with_names(placement, new).device_of == placements[name].device_of:
+                found[row.name] = name
+                break
+        else:
+            alike.append(row.name)
+    return found
+
+
+def _same_in_words(name: str) -> str:
+    return f"the same as {name} up to the names of equal devices"
 
 
 def placement_of(now: Studio, name: str) -> Placement:
@@ -117,7 +149,7 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
         return (f"found for a what-if machine: {facts['made_for']}",)
     if facts.get("num_selected"):
         number = int(facts["num_selected"])
-        said.append(f"only {number} op{'s' * (number > 1)} placed by it, from {facts.get('from')}")
+        said.append(f"only {units.counted(number, 'op')} placed by it, from {facts.get('from')}")
     if facts.get("objective", now.settings.objective) != now.settings.objective:
         said.append("found for the other goal")
     if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:

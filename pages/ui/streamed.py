@@ -46,8 +46,8 @@ def show(now: Studio, job: jobs.Job) -> None:
 def _how_long(result: Mapping[str, Any]) -> str:
     stages = result["stages"]
     return (
-        f"{result['samples']} samples through {stages} {'stage' if stages == 1 else 'stages'},"
-        f" at most {result['depth']} in flight, {result['num_segments']} segments"
+        f"{units.counted(result['samples'], 'sample')} through {units.counted(stages, 'stage')},"
+        f" at most {result['depth']} in flight, {units.counted(result['num_segments'], 'segment')}"
     )
 
 
@@ -97,7 +97,7 @@ def _compared(result: Mapping[str, Any]) -> str:
         return results.difference(result)
     how = "no bit differs" if result.get("bit_equal") else results.difference(result)
     number = result["outputs_compared"]
-    return f"{number} {'output' if number == 1 else 'outputs'} compared" + (f", {how}" * bool(how))
+    return f"{units.counted(number, 'output')} compared" + (f", {how}" * bool(how))
 
 
 def _pace(result: Mapping[str, Any]) -> None:
@@ -125,7 +125,7 @@ def pace(result: Mapping[str, Any]) -> str:
     """Which device is the bottleneck, how busy it is, and whether that was predicted."""
     name, predicted = result["bottleneck"], result["predicted_bottleneck"]
     share = busy_share(result, name)
-    how = "" if share is None else f": it is busy {share * 100:.0f} % of the time"
+    how = "" if share is None else f": it is busy {units.percent(share)} of the time"
     said = [f"**{words.plain(name)} sets the pace{how}.**"]
     if share is not None and share < NEARLY_ALWAYS:
         said.append("In the rest even this device waits, for other devices or for what they send.")

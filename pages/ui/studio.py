@@ -1,11 +1,14 @@
 """Everything a page draws from, derived from the project on disk through the caches."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pages.ui import cached, choices, edits
+from pages.ui import cached, choices, edits, saving, units
+from pages.ui.atomic import NotWritten
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
@@ -17,6 +20,7 @@ from placement.core.problem import Problem, in_unit
 from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.mend import mended
+from placement.moving import moved
 from placement.pinning import whole
 from placement.pipeline import Simulated
 from placement.placers import placer_class
@@ -68,17 +72,24 @@ class Studio:
     @cached_property
     def named(self) -> Named:
         """The placement on the screen; an empty shelf first gets one, so there is one to see."""
-        if self.shelf.current is None:
-            if not choices.may_write():
-                raise ValueError(
-                    "The window that owns this project is opening a model; reload soon."
-                )
-            first = first_placer(self.problem)
-            placed = cached.placed(self.problem, first)
-            self.shelf.add(first, placed.placement, first, facts_of(placed))
+        if self.shelf.is_empty:
+            self._fill_shelf()
         found = self.shelf.current
         assert found is not None
         return found
+
+    def _fill_shelf(self) -> None:
+        """Place the model for a first look, only to be looked at where that cannot be written."""
+        if not choices.may_write() and not choices.unwritable():
+            raise ValueError("The window that owns this project is opening a model; reload soon.")
+        first = first_placer(self.problem)
+        placed = cached.placed(self.problem, first)
+        given = placed.placement, facts_of(placed)
+        if choices.may_write():
+            with saving.change("The first placement is not saved."):
+                self.shelf.add(first, given[0], first, given[1])
+        if self.shelf.is_empty:
+            self.shelf.lend(first, *given)
 
     @cached_property
     def placement(self) -> Placement:
@@ -90,7 +101,9 @@ class Studio:
         stored = self.shelf.read(self.named.name)
         whole = _mended(self.problem, stored)
         if whole is not stored and choices.may_write():
-            self.shelf.replace(self.named.name, whole)
+            # Whatever reads the file mends it as well.
+            with suppress(NotWritten):
+                self.shelf.replace(self.named.name, whole)
         return whole
 
     @cached_property
@@ -101,7 +114,8 @@ class Studio:
     @cached_property
     def state(self) -> edits.State:
         """What edits by hand change."""
-        return edits.State(self.placement.device_of, self.pins)
+        placed = self.placement
+        return edits.State(placed.device_of, self.pins, placed.order, placed.replicas)
 
     @cached_property
     def history(self) -> edits.History:
@@ -174,6 +188,20 @@ def common_bound_s(now: Studio) -> float:
     return max([cached.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
+def by_hand_s(now: Studio) -> dict[str, float]:
+    """Seconds of the goal that placements made by hand are predicted to take, by name.
+
+    Those that break a rule are left out.
+    """
+    names = [item.name for item in now.shelf.items if item.by_hand]
+    found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
+    return {
+        name: cached.simulated(now.problem, placement).value
+        for name, placement in found.items()
+        if not cached.violations(now.problem, placement)
+    }
+
+
 def is_unusual(placement: Placement) -> bool:
     """Whether it does what common bounds do not allow for: several calls, or replicas."""
     return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
@@ -206,16 +234,14 @@ def facts_of(placed: pl.Placed) -> dict[str, Any]:
     }
 
 
-def with_devices(placement: Placement, device_of: Mapping[str, str]) -> Placement:
-    """The placement with other devices; what a method said about order and calls is void then."""
-    return Placement(placement.graph, placement.machine, device_of)
-
-
 def all_on(now: Studio, device: str) -> Placement:
-    """The placement on the screen with every op on one device, as far as pins and support allow."""
+    """A placement with every op on one device, as far as pins and support allow.
+
+    Nothing of the one on the screen is left in it: its order is open.
+    """
     move = edits.assign(now.problem, now.state, now.model.graph.index, device)
     changed = edits.applied(now.state, edits.Edit("", move.changes))
-    return with_devices(now.placement, changed.device_of)
+    return Placement(now.placement.graph, now.placement.machine, changed.device_of)
 
 
 def edit(now: Studio, ops: Sequence[str], device: str) -> str:
@@ -231,7 +257,7 @@ def edit(now: Studio, ops: Sequence[str], device: str) -> str:
         return ""
     told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
     extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
-    also = f"{extra} more op{'s' if extra > 1 else ''} moved along (fused into one kernel)."
+    also = f"{units.counted(extra, 'more op')} moved along (fused into one kernel)."
     return " ".join(filter(None, (told, also if extra else "", stayed)))
 
 
@@ -239,11 +265,25 @@ def do(now: Studio, step: edits.Edit) -> str:
     """Make a step and remember it; what to tell where a placer's result was copied for it."""
     name, told = now.named.name, ""
     history = now.shelf.history(name)
+    step = _with_the_rest(now, step)
     if step.changes and not now.named.by_hand:
         name = now.shelf.add("manual", now.placement, HAND, {"from": name})
         told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
     _store(now, name, edits.applied(now.state, step), history.add(step))
     return told
+
+
+def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
+    """The step with what its moves do to the placement's order and replicas."""
+    if not step.changes:
+        return step
+    before = now.placement
+    after = moved(now.problem, before, {op: device for op, _, device in step.changes})
+    return dataclasses.replace(
+        step,
+        order=None if after.order == before.order else (before.order, after.order),
+        replicas=None if after.replicas == before.replicas else (before.replicas, after.replicas),
+    )
 
 
 def step_back(now: Studio) -> None:
@@ -275,6 +315,9 @@ def _store(now: Studio, name: str, state: edits.State, history: edits.History) -
     if state.pins != now.pins:
         now.shelf.keep_pins(state.pins)
     now.shelf.keep_history(name, history)
-    if state.device_of != now.placement.device_of:
-        now.shelf.replace(name, with_devices(now.placement, state.device_of))
+    placed = dataclasses.replace(
+        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
+    )
+    if placed != now.placement:
+        now.shelf.replace(name, placed)
     now.project.change()

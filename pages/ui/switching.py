@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pages.ui import choices, projects
 from pages.ui.projects import Project
+from placement import files
 
 # What a new project takes over from the one before: nobody has changed the machine or the goal.
 COMMON = ("machine", "lanes", "objective")
@@ -78,7 +79,8 @@ def _made_beside(opened: Project) -> Project:
     settings = opened.settings
     made.change(touch=False, **{name: getattr(settings, name) for name in COMMON})
     if (opened.folder / "machines").is_dir():
-        shutil.copytree(opened.folder / "machines", made.folder / "machines")
+        with files.refusals(made.folder / "machines"):
+            shutil.copytree(opened.folder / "machines", made.folder / "machines")
     return made
 
 

@@ -5,12 +5,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import choices, commands, holding, jobs, keeping, records, trials, units
+from pages.ui import (
+    choices,
+    commands,
+    holding,
+    jobs,
+    keeping,
+    records,
+    studio,
+    trials,
+    units,
+    words,
+)
 from pages.ui.atomic import write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
-from placement.core.placement import placement_from_json, placement_to_text
+from placement import files
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.core.profile import profile_from_json
+from placement.symmetry import aligned
 from placement.what_if import Conditions
+from profiling.store import ProfileStore
 
 WORDS = {
     "place": "Placing",
@@ -28,16 +43,17 @@ PAGES = {
     "compare": "Compare",
     "what-if": "What if",
 }
+NOT_STARTED = "The job was not started."
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
-# Their results are taken over by functions of their own, however the job ended.
-TRIALS = {"compare": trials.rows_taken_over, "what-if": trials.answer_taken_over}
 
 
+@files.losing(NOT_STARTED)
 def start_profile(now: Studio, *, refresh: bool) -> str:
     argv = commands.profile(now.project, refresh=refresh)
     return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
 
 
+@files.losing(NOT_STARTED)
 def start_place(
     now: Studio,
     placer: str,
@@ -67,6 +83,7 @@ def start_place(
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
@@ -79,6 +96,7 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
     return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
 
 
+@files.losing(NOT_STARTED)
 def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
@@ -92,6 +110,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
     return path, {
+        "path": str(path),
         "placement": now.named.name,
         "devices_key": key,
         "shelf": now.shelf.folder.name,
@@ -100,6 +119,7 @@ def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
     }
 
 
+@files.losing(NOT_STARTED)
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
     held = holding.options(now, lasting=True)
     argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
@@ -111,6 +131,7 @@ def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | Non
     return _start(now, argv, about)
 
 
+@files.losing(NOT_STARTED)
 def start_what_if(
     now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
 ) -> str:
@@ -171,8 +192,11 @@ def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
-    if job.verb in TRIALS:
-        return TRIALS[job.verb](now.project, job)
+    _measured_kept(job)
+    if job.verb == "compare":
+        return trials.rows_taken_over(now.project, job, by_hand_s(now, job))
+    if job.verb == "what-if":
+        return trials.answer_taken_over(now.project, job)
     if job.status != "done" or job.result is None:
         return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
     if job.verb == "place":
@@ -183,22 +207,26 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         facts["job"] = job.id
         placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
         # What else was decided there is in it, so it stands beside earlier answers.
-        name = f"{placer} on {selected} op{'' if selected == 1 else 's'}" if selected else placer
+        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
         kept = shelf.of_job(job.id)
         if kept:
             name = kept[0].name
         else:
+            placed = _with_names_of(now, shelf, name, placed)
             name = keeping.keep(
                 now.project, shelf, name, placed, placer, facts, beside=bool(selected)
             )
         now.project.change()
-        found = units.stated(job.result["value"], job.result["unit"])
+        found = words.predicted(job.result)
         if job.result.get("cancelled"):
-            return f"Stopped early; the best that {name} had found is kept: predicted {found}."
-        return f"Placed by {name}: predicted {found}."
+            return f"Stopped early; the best that {name} had found is kept: {found}."
+        return f"Placed by {name}: {found}."
     if job.verb == "profile":
         number = len(job.result["devices"])
-        return f"Measured {job.result['num_kernels']} kernels on {number} devices."
+        return (
+            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
+            f" {units.counted(number, 'device')}."
+        )
     if job.verb == "train":
         kept = trials.end_of_training_kept(now.project, job)
         return f"Training finished: {trained_in_short(job.result)}.{kept}"
@@ -206,6 +234,37 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         pace = f"{job.result['bottleneck']} sets the pace"
         return f"Run finished: {in_short(job.result)}, {pace}."
     return f"Run finished: median {in_short(job.result)}."
+
+
+def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
+    """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
+    here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
+    is_here = job.about.get("shelf") == now.shelf.folder.name
+    if is_here and all(row.get("problem", here[0]) in here for row in job.all("row")):
+        return studio.by_hand_s(now)
+    return {}
+
+
+def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> Placement:
+    """What a method found, by the the device names of its earlier result if no more differs.
+
+    With equal devices nothing has changed then, and what was measured of the earlier one holds.
+    """
+    earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
+    if earlier is None or shelf.folder != now.shelf.folder:
+        return placed
+    before = shelf.read(name)
+    if before.device_of.keys() != placed.device_of.keys():
+        return placed
+    renamed = aligned(now.pinned_problem, before, placed)
+    return renamed if renamed.device_of == before.device_of else placed
+
+
+def _measured_kept(job: jobs.Job) -> None:
+    """Store what a job measured and could not store; NotWritten where that is still so."""
+    measured = job.last("not_kept")
+    if measured is not None:
+        ProfileStore().put(profile_from_json(measured["profile"]))
 
 
 def is_stream(result: Mapping[str, Any]) -> bool:
@@ -223,11 +282,13 @@ def in_short(result: Mapping[str, Any]) -> str:
 def trained_in_short(result: Mapping[str, Any]) -> str:
     """What a training run has shown, in a few words."""
     losses, moves = result["losses"], len(result["moves"])
-    said = [f"{result['steps']} steps of {units.seconds(result['step_s']['median'])}"]
+    said = [
+        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
+    ]
     said += (
         [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
     )
-    said += [f"{moves} move{'' if moves == 1 else 's'}"] if result["adjusted"] else []
+    said += [units.counted(moves, "move")] if result["adjusted"] else []
     return ", ".join(said)
 
 
@@ -251,10 +312,11 @@ def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     latest = jobs.latest(now.project.folder, verb)
     if latest is not None and latest.is_live:
         return latest.id
+    # The job is last: whatever cannot be written before keeps it from being started.
+    now.project.change()
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
     disturbing = disturbed(now.project.folder, verb)
     if disturbing:
         choices.say("warning", disturbing)
-    now.project.change()
     choices.show_run("")
     return job_id

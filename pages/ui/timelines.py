@@ -27,6 +27,7 @@ from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
 from placement.core.timeline import Timeline, timeline_from_json
 from placement.critical import critical_path
+from placement.path_steps import waits
 
 KEY = "gantt"
 
@@ -108,6 +109,7 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
         of=spans.ops_of(now.problem, predicted.schedule),
         graph=now.problem.graph,
         path=predicted.critical_path,
+        waits=waits(now.problem, predicted.schedule, predicted.critical_path),
     )
 
 

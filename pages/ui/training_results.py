@@ -30,7 +30,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     st.caption(
         words.plain(
             f"{about.get('model')} on {about.get('machine')}, begun with the placement"
-            f" {about.get('placement')}, {result['steps']} steps{stopped}"
+            f" {about.get('placement')}, {units.counted(result['steps'], 'step')}{stopped}"
         )
     )
     if result.get("emulated"):
@@ -113,7 +113,9 @@ def _moves(result: Mapping[str, Any]) -> None:
     ]
     if rows:
         number = len({row["Op"] for row in rows})
-        with st.expander(f"{number} op{'s' * (number > 1)} moved, {len(rows)} times in all"):
+        with st.expander(
+            f"{units.counted(number, 'op')} moved, {units.counted(len(rows), 'time')} in all"
+        ):
             st.dataframe(rows[:MOST_ROWS], hide_index=True, height=280)
             if len(rows) > MOST_ROWS:
                 st.caption(f"The first {MOST_ROWS} are shown.")
@@ -121,7 +123,7 @@ def _moves(result: Mapping[str, Any]) -> None:
 
 def sentence(number: int, move: Mapping[str, Any]) -> str:
     """A move in plain words."""
-    ops = "1 op" if move["ops_moved"] == 1 else f"{move['ops_moved']} ops"
+    ops = units.counted(move["ops_moved"], "op")
     why = words.plain(str(move["reason"]))
     return (
         f"**Move {number}, before step {int(move['step']) + 1}:** {why}."

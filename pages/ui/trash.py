@@ -4,12 +4,14 @@ import math
 import os
 import shutil
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pages.ui import jobs, projects
-from pages.ui.atomic import read_json, write_json
+from pages.ui.atomic import names_in, read_json, write_json
 from pages.ui.projects import Project
+from placement import files
 from profiling.home import home
 
 KEEP_DAYS = 30
@@ -34,10 +36,14 @@ def throw_away(project: Project) -> Trashed:
     """Move a project to the trash; its jobs are stopped. One rename, so it is here or there."""
     for job_id in jobs.open_ones(project.folder):
         jobs.stop(project.folder, job_id)
-    write_json(project.folder / "deleted.json", {"deleted_at": time.time()})
-    (project.folder / "owner.json").unlink(missing_ok=True)
-    _folder().mkdir(parents=True, exist_ok=True)
-    os.rename(project.folder, _folder() / project.id)
+    with files.refusals(project.folder, "The project was not deleted."):
+        # To delete is what makes room on a full disk, so it must not need any.
+        with suppress(OSError):
+            write_json(project.folder / "deleted.json", {"deleted_at": time.time()})
+        _folder().mkdir(parents=True, exist_ok=True)
+        os.rename(project.folder, _folder() / project.id)
+    with suppress(OSError):
+        (_folder() / project.id / "owner.json").unlink()
     found = find(project.id)
     assert found is not None
     return found
@@ -62,8 +68,7 @@ def find(project_id: str) -> Trashed | None:
 
 def listed() -> tuple[Trashed, ...]:
     """What is in the trash, the last deleted first."""
-    names = os.listdir(_folder()) if _folder().is_dir() else []
-    found = [t for t in map(find, names) if t is not None]
+    found = [t for t in map(find, names_in(_folder())) if t is not None]
     return tuple(sorted(found, key=lambda t: (-t.deleted_at, t.id)))
 
 
@@ -78,11 +83,13 @@ def restore(project_id: str) -> Project:
             # What a page that was still open left there is no project, but in the way of one.
             shutil.rmtree(project.folder, ignore_errors=True)
         os.rename(_folder() / project_id, project.folder)
-        (project.folder / "deleted.json").unlink(missing_ok=True)
-        project.change()
     except OSError as error:
         why = error.strerror or error
         raise ValueError(f"The project could not be restored: {why}. Try it again.") from None
+    # It is back already; what follows only makes it the one that was worked on last.
+    with suppress(OSError):
+        (project.folder / "deleted.json").unlink(missing_ok=True)
+        project.change()
     return project
 
 
@@ -91,7 +98,8 @@ def empty(*, only_old: bool = False) -> int:
     limit = time.time() - KEEP_DAYS * 86_400 if only_old else time.time() + 1
     gone = [t for t in listed() if t.deleted_at < limit]
     for trashed in gone:
-        shutil.rmtree(_folder() / trashed.id, ignore_errors=True)
+        with files.refusals(_folder() / trashed.id, "The trash was not emptied."):
+            shutil.rmtree(_folder() / trashed.id, ignore_errors=only_old)
     return len(gone)
 
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import jobs, keeping, units
+from pages.ui import jobs, keeping, units, words
 from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
 from placement.core.placement import placement_from_json
+from placement.core.problem import in_unit
 
 # Values that differ by less are alike.
 SAME = 1e-9
@@ -22,10 +23,13 @@ def what_if_shelf(project: Path, shelf: str) -> Shelf:
     return Shelf(project / "what_if" / shelf)
 
 
-def rows_taken_over(project: Project, job: jobs.Job) -> str:
+def rows_taken_over(
+    project: Project, job: jobs.Job, by_hand_s: Mapping[str, float] | None = None
+) -> str:
     """Put every row of a comparison on the shelf, however it ended; what to tell about it.
 
-    The placement on the screen stays there.
+    The placement on the screen stays there. `by_hand_s` has the predicted seconds of placements
+    made by hand, by name, where they are of the same problem.
     """
     shelf = Shelf(project.folder / "placements" / str(job.about["shelf"]))
     rows = job.all("row")
@@ -40,12 +44,29 @@ def rows_taken_over(project: Project, job: jobs.Job) -> str:
         ended = f" It ended early; the reason stands on the Compare page.{ended}"
     if not found:
         return f"No method found a placement.{ended}"
+    by_hand_s = by_hand_s or {}
+    number = units.counted(len(found), "method")
+    if by_hand_s:
+        number += f" and {units.counted(len(by_hand_s), 'placement')} made by hand"
+    return f"Compared {number}: {best_in_words(found, by_hand_s)}.{ended}"
+
+
+def best_in_words(found: Sequence[Mapping[str, Any]], by_hand_s: Mapping[str, float]) -> str:
+    """Which is best of some methods' rows and of what was made by hand; a part of a sentence."""
     best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
-    value = units.stated(best["value"], best["unit"])
-    number = f"{len(found)} method{'s' if len(found) > 1 else ''}"
-    as_good = sum(not r["violations"] and r["value"] <= best["value"] * (1 + SAME) for r in found)
+    unit = str(best["unit"])
+    by_hand = {name: in_unit(seconds, unit) for name, seconds in by_hand_s.items()}
+    own = min(by_hand, key=lambda name: by_hand[name], default="")
+    if own and (best["violations"] or by_hand[own] < best["value"] * (1 - SAME)):
+        return (
+            f"the best is {own}, made by hand, predicted {units.stated(by_hand[own], unit)}; the"
+            f" best method is {best['placer']}, {words.predicted(best)}"
+        )
+    good = best["value"] * (1 + SAME)
+    as_good = sum(not row["violations"] and row["value"] <= good for row in found)
+    as_good += sum(value <= good for value in by_hand.values())
     also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
-    return f"Compared {number}: the best is {best['placer']}{also}, predicted {value}.{ended}"
+    return f"the best is {best['placer']}{also}, {words.predicted(best)}"
 
 
 def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:

@@ -1,8 +1,20 @@
 """Numbers as people read them: three digits and a fitting unit."""
 
-from placement.units import num_bytes, seconds, stated
+from placement.units import counted, gap, num_bytes, percent, seconds, stated, to_shown
 
-__all__ = ["age", "count", "flops", "num_bytes", "percent", "rate", "seconds", "stated"]
+__all__ = [
+    "age",
+    "count",
+    "counted",
+    "flops",
+    "gap",
+    "num_bytes",
+    "percent",
+    "rate",
+    "seconds",
+    "stated",
+    "to_shown",
+]
 
 
 def rate(samples_per_s: float | None) -> str:
@@ -25,10 +37,6 @@ def flops(value: float) -> str:
     return f"{count(value)}{'' if abs(value) >= 1000 else ' '}FLOP"
 
 
-def percent(value: float, signed: bool = False) -> str:
-    return f"{value:{'+' if signed else ''}.1%}"
-
-
 def loss(value: float | None) -> str:
     """A loss in short; JSON has nothing for one that is no number any more."""
     return "no number" if value is None else f"{value:.4g}"
@@ -38,6 +46,5 @@ def age(seconds_ago: float) -> str:
     """How long ago, in the largest unit that fits."""
     for scale, name in ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute")):
         if seconds_ago >= scale:
-            number = int(seconds_ago // scale)
-            return f"{number} {name}{'s' if number > 1 else ''} ago"
+            return f"{counted(int(seconds_ago // scale), name)} ago"
     return "just now"

@@ -8,6 +8,7 @@ import filecmp
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from pages.ui import cached, choices, loading, switching
 from pages.ui.projects import Project
 from pages.ui.shelf import is_about
+from placement import files
 from placement.core.model import Model
 
 # Uploads wait here until they have been read, so that a bad one replaces nothing.
@@ -99,7 +101,8 @@ def forget() -> None:
     loading.forget(wish.key)
     choices.keep("wanted", {})
     if wish.is_upload:
-        Path(wish.source).unlink(missing_ok=True)
+        with suppress(OSError):
+            Path(wish.source).unlink()
 
 
 def take_over(opened: Project, wish: Wanted) -> None:
@@ -149,10 +152,11 @@ def _move_in(home: Project, wish: Wanted, model: Model) -> None:
     """Put an upload in its place, and say so, that it need not be read again there."""
     path = home.folder / "model" / wish.model
     if _has(home, wish):
-        Path(wish.source).unlink()
+        Path(wish.source).unlink(missing_ok=True)
         return
-    path.parent.mkdir(exist_ok=True)
-    os.replace(wish.source, path)
+    with files.refusals(path):
+        path.parent.mkdir(exist_ok=True)
+        os.replace(wish.source, path)
     executable: Any = model.executable
     if hasattr(executable, "path"):
         executable = replace(executable, path=path)

@@ -18,6 +18,7 @@ from pages.ui import (
     standing,
     units,
     words,
+    yardstick,
 )
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
@@ -94,6 +95,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         if wanted != conditions.UNCHANGED
         else f"Placement **{name}** on the machine as it is: move a slider."
     )
+    yardstick.remember(now, now.named.name, now.placement, case.before_s)
     _numbers(now, case, changed)
     for sentence in case.broken:
         st.warning(words.plain(sentence), icon=":material/memory:")
@@ -143,7 +145,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
 def _change(ratio: float) -> str:
     if abs(ratio - 1.0) < NOTICEABLE:
         return "no change"
-    return f"{abs(ratio - 1.0):.1%} {'longer' if ratio > 1 else 'shorter'}"
+    return f"{units.percent(abs(ratio - 1.0))} {'longer' if ratio > 1 else 'shorter'}"
 
 
 def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
@@ -159,7 +161,7 @@ def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0
             busy = units.seconds(busy_s.get(name, 0.0), posed.unit)
             held = simulated.peak_bytes.get(name, 0)
-            columns[title] += [f"{busy} ({share:.0%})", _held(posed, name, held)]
+            columns[title] += [f"{busy} ({units.percent(share)})", _held(posed, name, held)]
     return {key: [words.plain(text) for text in texts] for key, texts in columns.items()}
 
 
@@ -220,7 +222,7 @@ def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
     if case.broken:
         return f"Of the placements that are allowed there, {reach}."
     gain = 1 - best.after_s / case.after_s
-    return f"{reach}, {gain:.1%} shorter than this one there."
+    return f"{reach}, {units.percent(gain)} shorter than this one there."
 
 
 def _ranking(cases: Sequence[Case], now: Studio) -> dict[str, list[str]]:
@@ -253,3 +255,5 @@ def _choose(name: str) -> None:
     now = studio()
     if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
         now.shelf.choose(name)
+        # All of the page: whatever it says of one placement may not stay beside another.
+        st.rerun()

@@ -1,6 +1,10 @@
 """Words for people: explanations of the field's terms, and names made safe to show."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
+
+from pages.ui import units
 
 LANE = (
     "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
@@ -13,6 +17,10 @@ SEGMENT = (
 CRITICAL = (
     "The critical path is the chain of computing, sending and waiting that decides how long a step"
     " takes. Making anything else faster does not help."
+)
+IN_PART = (
+    "In part: some of these ops are on this device, and others elsewhere. The time is what all of"
+    " them together would take there."
 )
 AUTO = (
     "The method auto tries quick methods at once, then improves the best of them until the time"
@@ -58,6 +66,14 @@ HINTS = (
     "Predicted, each move as if it were the only one. Moving an op here is the same as moving it by"
     " hand: it can be undone, and a method's placement is copied first."
 )
+MANY_MOVES = (
+    "On a model of this size not all moves are looked at: those of ops on the critical path and of"
+    " blocks come first, and the best of them are worked out to the end."
+)
+EQUAL = (
+    "Devices are equal where memory, links and the times of all ops are the same and no pin tells"
+    " them apart. Which of them has which part makes no difference, so it is not counted as one."
+)
 ESTIMATE = (
     "These times come from a formula (arithmetic and memory traffic against the device's nominal"
     " speed), not from this machine. Measure on the Devices page to replace them."
@@ -81,6 +97,20 @@ def plain(text: str, longest: int = 400) -> str:
     short = text if len(text) <= longest else text[: longest - 1] + "…"
     apart = _ADDRESS.sub(rf"\1{_NO_SPACE}", " ".join(short.split()))
     return _MARKUP.sub(r"\\\1", apart)
+
+
+ORIGINS = {
+    "measured": "measured on this machine",
+    "analytic": "estimated by formula, not measured",
+    "given": "given in the file",
+}
+BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
+
+
+def predicted(facts: Mapping[str, Any]) -> str:
+    """The value that a method reported, and by which times it is."""
+    value = units.stated(facts["value"], facts["unit"])
+    return f"predicted {value}{BY_TIMES.get(str(facts.get('costs')), '')}"
 
 
 def provider(name: str) -> str:

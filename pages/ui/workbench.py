@@ -7,6 +7,7 @@ else. Everything is read anew from the project, which the edit has changed by th
 import streamlit as st
 
 from pages.ui import (
+    cached,
     canvas,
     changing,
     choices,
@@ -27,6 +28,7 @@ from pages.ui import (
     table,
     units,
     words,
+    yardstick,
 )
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
@@ -98,6 +100,7 @@ def _draw(height: int) -> None:
         tones=chosen.tones,
         hatched=chosen.hatched,
         crossings=canvas.crossings(view, now.model.graph, placed),
+        path=canvas.path_lines(view, cached.path_steps(now.problem, now.placement)),
         sums=colouring.sums(now, view),
     )
 
@@ -110,6 +113,7 @@ def _side(with_prediction: bool) -> None:
     naming.chooser(now)
     finding.show(now)
     if with_prediction:
+        yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         predicted = units.seconds(now.simulated.value, now.problem.unit)
         st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=words.STEP)
     _move_buttons(now, with_placing=not with_prediction)
@@ -134,6 +138,7 @@ def numbers_of(now: Studio) -> None:
     counts = now.placement.ops_per_device()
     # In workloads a call has its sending inside, and nobody says how many bytes that is.
     knows_bytes = now.problem.execution != "call"
+    yardstick.remember(now, now.named.name, now.placement, predicted.value)
     cells = st.columns(5 if knows_bytes else 4)
     label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
     cells[0].metric(
@@ -178,8 +183,8 @@ def _above(value_s: float, bound_s: float) -> str:
     """How far a placement is from what is known to be impossible."""
     if value_s <= bound_s * (1 + 1e-9):
         return "this is the best possible"
-    above = value_s / bound_s - 1 if bound_s > 0 else 0.0
-    return f"this is {above:.{1 if above > 0.01 else 2}%} above" if above else ""
+    above = units.gap(value_s, bound_s)
+    return f"this is {units.percent(above)} above" if above else ""
 
 
 def _move_buttons(now: Studio, with_placing: bool) -> None:
@@ -199,7 +204,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
     row.button(
         "Undo",
         key="undo",
-        help=f"{len(history.done)} steps can be undone",
+        help=f"{units.counted(len(history.done), 'step')} can be undone",
         disabled=locked or not history.done,
         on_click=_clicked_travel,
         args=("undo",),
@@ -207,7 +212,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
     row.button(
         "Redo",
         key="redo",
-        help=f"{len(history.undone)} steps can be redone",
+        help=f"{units.counted(len(history.undone), 'step')} can be redone",
         disabled=locked or not history.undone,
         on_click=_clicked_travel,
         args=("redo",),

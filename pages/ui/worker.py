@@ -14,13 +14,17 @@ from pathlib import Path
 import psutil
 
 GRACE_S = 5.0
+# Set aside for the reason of an end, so that a disk that is full by then does not hide it.
+REASON_BYTES = 2048
 _children: dict[int, subprocess.Popen[bytes]] = {}
 _exit_codes: dict[int, int] = {}
+_ending: dict[tuple[int, float], float] = {}
 
 
 def start(command: Sequence[str], out: Path, errors: Path, folder: Path) -> int:
     """Run a command that writes into two files and outlives this process; its process id."""
-    with open(out, "wb") as out_file, open(errors, "wb") as errors_file:
+    errors.write_bytes(b"\n" * REASON_BYTES)
+    with open(out, "wb") as out_file, open(errors, "r+b") as errors_file:
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -67,7 +71,14 @@ def exit_code(pid: int) -> int | None:
 
 
 def end(pid: int, born: float, grace_s: float = GRACE_S) -> None:
-    """Ask a process and its children to end, and end them after a grace period; does not wait."""
+    """Ask a process and its children to end, and end them after a grace period; does not wait.
+
+    One that has just been asked is not asked again: a second signal would cut its end short.
+    """
+    now_s = time.monotonic()
+    if _ending.get((pid, born), -grace_s) + grace_s > now_s:
+        return
+    _ending[pid, born] = now_s
     threading.Thread(target=_end, args=(pid, born, grace_s), daemon=True).start()
 
 

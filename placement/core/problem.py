@@ -237,10 +237,10 @@ class Problem:
         devices = np.asarray(device_of_unit)[self.unit_of_op].tolist()
         device_of = {op.name: names[d] for op, d in zip(self.graph.ops, devices, strict=True)}
         return Placement(
-            self.graph.fingerprint, self.machine.name, device_of, self._ops_in_order(order)
+            self.graph.fingerprint, self.machine.name, device_of, self.ops_in_order(order)
         )
 
-    def _ops_in_order(self, order: Iterable[int]) -> tuple[str, ...]:
+    def ops_in_order(self, order: Iterable[int]) -> tuple[str, ...]:
         """Source ops by the last kernel that works for them, folded ones before their readers."""
         position = [-1] * len(self.graph.ops)
         ranked = list(order)

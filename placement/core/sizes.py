@@ -1,15 +1,15 @@
-"""Amounts: their type, how large one may be, and memory as people read it."""
+"""Amounts: their type and how large one may be, and memory as people read it."""
 
 from typing import TYPE_CHECKING
+
+# Beyond this a number is a mistake; sums and products below it stay far from overflow.
+MOST = 1e18
 
 if TYPE_CHECKING:
     Bytes = int
 else:
     # Workload files state times as sizes, with fractions; only who decodes values must know.
     Bytes = int | float
-
-# Beyond this a number is a mistake; sums and products below it stay far from overflow.
-MOST = 1e18
 
 
 def is_amount(value: float) -> bool:

@@ -6,7 +6,10 @@ function to another, such as True, would compile the other once more for that ve
 `bool(True)` does not.
 """
 
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -21,17 +24,47 @@ numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
 _njit: Any = numba.njit
 
 
+def _is_kept() -> bool:
+    """Whether what is compiled can be kept; numba would refuse to compile where it cannot."""
+    folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+_OPTIONS = {
+    "cache": _is_kept(),
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
+
+
+def _kept_if_possible(compiled: Any) -> Any:
+    """The same function, which also works where the disk has no room for what was compiled."""
+    save = compiled._cache.save_overload
+
+    def save_if_possible(*given: Any) -> None:
+        with suppress(OSError):
+            save(*given)
+
+    if _OPTIONS["cache"]:
+        compiled._cache.save_overload = save_if_possible
+    return compiled
+
+
 def jit(function: F) -> F:
     """Compile at the first call with each combination of types."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    compiled: F = _njit(**options)(function)
+    compiled: F = _kept_if_possible(_njit(**_OPTIONS)(function))
     return compiled
 
 
 def inner(function: F) -> F:
     """The same for what only compiled code calls: no way in from Python, so half the work."""
-    options = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    compiled: F = _njit(**options, no_cpython_wrapper=True)(function)
+    compiled: F = _kept_if_possible(_njit(**_OPTIONS, no_cpython_wrapper=True)(function))
     return compiled
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from placement.exporters._export import Export
-from placement.exporters._files import plain_refusals
+from placement.files import plain_refusals
 
 __all__ = ["Export", "Exporter", "exporter", "exporters", "note", "write"]
 

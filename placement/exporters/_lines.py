@@ -1,11 +1,14 @@
-"""The way of an edge as an SVG path: straight where it is level or upright, curved elsewhere."""
+"""The ways of edges and of queues as SVG paths: straight where level or upright, else curved."""
 
 from collections.abc import Sequence
 
 from placement.exporters._svg import number
-from placement.exporters._view import Edge, View
+from placement.exporters._view import Edge, Node, View
 
 CORNER = 8.0
+QUEUE_WIDTH = 2.4
+# How far the way of a queue swings out beside nodes that stand above each other.
+SWING = 46.0
 Point = tuple[float, float]
 
 
@@ -41,6 +44,39 @@ def arrow_of(points: Sequence[Point], width: float) -> str:
     size = 4 + width * 0.8
     back = y - size * 1.3 if y >= before else y + size * 1.3
     return f"M{_at((x, y))}L{_at((x - size / 1.6, back))}L{_at((x + size / 1.6, back))}Z"
+
+
+def queue_way(before: Node, after: Node) -> tuple[str, str]:
+    """The way from a node to one that waited in a queue behind it, and the head of its arrow.
+
+    From foot to head where the later one is drawn lower, as edges go; else from side to side.
+    """
+    foot, head = before.y + before.height / 2, after.y - after.height / 2
+    if head > foot:
+        bend = (head - foot) / 2
+        start, end = (before.x, foot), (after.x, head)
+        turns = (before.x, foot + bend), (after.x, head - bend)
+        heading = (0.0, 1.0)
+    else:
+        side = 1.0 if after.x >= before.x else -1.0
+        # Beside each other the way goes across, one above the other around them.
+        across = abs(after.x - before.x) > (before.width + after.width) / 2
+        into = -side if across else side
+        start = (before.x + side * before.width / 2, before.y)
+        end = (after.x + into * after.width / 2, after.y)
+        reach = abs(end[0] - start[0]) / 2 if across else SWING
+        turns = (start[0] + side * reach, start[1]), (end[0] + into * reach, end[1])
+        heading = (-into, 0.0)
+    way = f"M{_at(start)}C{_at(turns[0])} {_at(turns[1])} {_at(end)}"
+    return way, _head(end, heading, 4 + QUEUE_WIDTH * 0.8)
+
+
+def _head(tip: Point, heading: Point, size: float) -> str:
+    """The head of an arrow that comes in this direction, of length 1."""
+    (x, y), (dx, dy) = tip, heading
+    back = (x - dx * size * 1.3, y - dy * size * 1.3)
+    wings = ((back[0] + s * dy * size / 1.6, back[1] + s * dx * size / 1.6) for s in (1, -1))
+    return f"M{_at(tip)}L{'L'.join(map(_at, wings))}Z"
 
 
 def _towards(corner: Point, end: Point) -> Point:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import onnx
 
 from placement.core.graph import Graph
+from placement.loaders._onnx_infer import infer
 from placement.loaders._onnx_prepare import reads
-from placement.loaders._onnx_values import infer
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,13 @@ from pathlib import Path
 import onnx
 
 from placement.core.model import Model
-from placement.loaders._onnx_external import load_external
-from placement.loaders._onnx_limits import all_tensors
+from placement.loaders._onnx_walk import all_tensors
 
 MOST_BYTES = 1_900_000_000
 
 
 def proto_of(model: Model) -> onnx.ModelProto:
-    """The model's nodes and weights, named like its graph; very large weights stay in their files.
+    """The model's nodes and weights, named like its graph.
 
     The ValueError of a file that has changed or gone is the loader's.
     """
@@ -20,9 +19,8 @@ def proto_of(model: Model) -> onnx.ModelProto:
     return found
 
 
-def save(proto: onnx.ModelProto, model: Model, folder: Path, stem: str) -> str:
-    """Write `proto`, a part of `model` or all of it; the file's name is returned."""
-    load_external(proto, Path(model.content().base_dir) / f"{model.graph.name}.onnx")
+def save(proto: onnx.ModelProto, folder: Path, stem: str) -> str:
+    """Write `proto`, a part of a model or all of it; the file's name is returned."""
     name = f"{stem}.onnx"
     if sum(len(tensor.raw_data) for tensor in all_tensors(proto)) > MOST_BYTES:
         onnx.save(proto, folder / name, save_as_external_data=True, location=f"{stem}.bin")

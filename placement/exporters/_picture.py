@@ -4,16 +4,19 @@ import math
 from dataclasses import dataclass
 
 from placement import units
-from placement.critical import critical_path
 from placement.exporters._export import Export
-from placement.exporters._lines import Point, arrow_of, path_of, points_of
+from placement.exporters._lines import Point, arrow_of, path_of, points_of, queue_way
 from placement.exporters._view import Mix, View, colours, mixes
 from placement.mend import mended
+from placement.path_steps import PathSteps, path_steps
 
 
 @dataclass(frozen=True)
 class Line:
-    """A drawn edge: its path, the head of its arrow, and whether it joins different devices."""
+    """A drawn edge: its path, the head of its arrow, and whether it joins different devices.
+
+    `critical` says that the critical path runs along it.
+    """
 
     start: int
     end: int
@@ -21,6 +24,18 @@ class Line:
     arrow: str
     width: float
     crosses: bool
+    critical: bool
+    title: str
+
+
+@dataclass(frozen=True)
+class QueueLine:
+    """A wait of the critical path from one node to another, where no data goes."""
+
+    start: int
+    end: int
+    path: str
+    arrow: str
     title: str
 
 
@@ -43,6 +58,7 @@ class Picture:
     mixes: tuple[Mix, ...]
     critical: frozenset[int]
     lines: tuple[Line, ...]
+    queues: tuple[QueueLine, ...]
     legend: tuple[Key, ...]
     corner: Point
     size: Point
@@ -58,7 +74,7 @@ def picture(export: Export) -> Picture:
     placed = mended(problem, export.placement).device_of
     device_of_op = [problem.machine.index[placed[op.name]] for op in problem.graph.ops]
     shares = mixes(view, device_of_op)
-    segments = {s.segment for s in critical_path(simulated.timeline) if s.kind == "compute"}
+    segments = {s.segment for s in simulated.critical_path if s.kind == "compute"}
     on_path = {k for i in segments for k in simulated.schedule.segments[i].kernels}
     critical = {
         view.node_of_op[i]
@@ -66,6 +82,8 @@ def picture(export: Export) -> Picture:
         if kernel.name in on_path
         for i in ops
     }
+    steps = path_steps(problem, simulated.schedule, simulated.critical_path)
+    shown = steps.between(view.node_of_op)
     palette = colours(problem.machine)
     counts = [device_of_op.count(d) for d in range(problem.num_devices)]
     legend = [
@@ -78,7 +96,8 @@ def picture(export: Export) -> Picture:
         tuple(palette),
         tuple(shares),
         frozenset(critical),
-        _lines(view, shares),
+        _lines(view, shares, shown),
+        _queues(view, shown),
         tuple(legend),
         corner,
         size,
@@ -114,17 +133,32 @@ def edge_width(num_bytes: int) -> float:
     return 1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6)
 
 
-def _lines(view: View, shares: list[Mix]) -> tuple[Line, ...]:
+def _lines(view: View, shares: list[Mix], path: PathSteps) -> tuple[Line, ...]:
+    """The edges of a view; those drawn on demand alone only where the critical path runs."""
     found = []
     for edge in view.edges:
-        if edge.way is None:
+        critical = (edge.start, edge.end) in path.edges
+        if edge.way is None and not critical:
             continue
         points, width = points_of(view, edge), edge_width(edge.num_bytes)
         a, b = shares[edge.start], shares[edge.end]
         crosses = len(a) == 1 and len(b) == 1 and a[0][0] != b[0][0]
-        arrow = arrow_of(points, width)
-        found.append(Line(edge.start, edge.end, path_of(points), arrow, width, crosses, edge.title))
-    return tuple(found)
+        drawn = path_of(points), arrow_of(points, width), width
+        found.append(Line(edge.start, edge.end, *drawn, crosses, critical, edge.title))
+    # What is drawn last lies on top.
+    return tuple(sorted(found, key=lambda line: line.critical))
+
+
+def _queues(view: View, path: PathSteps) -> tuple[QueueLine, ...]:
+    return tuple(
+        QueueLine(
+            queue.before,
+            queue.after,
+            *queue_way(view.nodes[queue.before], view.nodes[queue.after]),
+            queue.title,
+        )
+        for queue in path.queues
+    )
 
 
 def _bounds(view: View, margin: float = 24.0) -> tuple[Point, Point]:

@@ -32,8 +32,7 @@ def on_sources(problem: Problem) -> Problem:
 def source_schedule(problem: Problem, placement: Placement) -> Schedule:
     """Calls of source ops: cut at crossings, merged while the predicted step gets no longer."""
     own = problem if _is_own(problem) else on_sources(problem)
-    plain = Placement(placement.graph, placement.machine, placement.device_of)
-    return make_schedule(own, mended(own, plain))
+    return make_schedule(own, mended(own, placement))
 
 
 def _is_own(problem: Problem) -> bool:

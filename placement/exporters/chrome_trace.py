@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._tracks import KIND_WORDS, Slice, Step, steps
+from placement.files import write_text
 
 MOST_KERNELS = 100
 

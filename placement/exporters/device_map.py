@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
+from placement.files import write_text
 
 if TYPE_CHECKING:
     from placement.exporters._module_map import ModuleMap

@@ -4,16 +4,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from placement import units
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
-from placement.exporters._picture import Key, Line, Picture, picture
+from placement.exporters._lines import QUEUE_WIDTH
+from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
 from placement.exporters._view import Box, Mix, Node, no_view
+from placement.files import write_text
 
 HEAD = 76.0
 LEAST_WIDTH = 640.0
 HEADER = 26.0
 TINT = 0.26
+QUEUE_WORDS = "on that path, waits its turn"
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class GraphSvg:
 def _drawing(shown: Picture) -> str:
     needed = 40 + max(svg.wide(shown.headline, 16), svg.wide(shown.account, 12))
     total = max(LEAST_WIDTH, needed, shown.size[0])
-    keys, key_rows = _legend(shown.legend, total)
+    keys, key_rows = _legend(shown, total)
     head = HEAD + 22 * (key_rows - 1)
     (left, top), (_, height) = shown.corner, shown.size
     moved = f"translate({svg.number(-left)} {svg.number(head - top)})"
@@ -48,19 +51,37 @@ def _drawing(shown: Picture) -> str:
     return svg.document(total, head + height, body, f"{shown.headline}. {shown.account}")
 
 
-def _legend(legend: tuple[Key, ...], width: float) -> tuple[list[str], int]:
-    """Entries in as many rows as they need."""
+def _legend(shown: Picture, width: float) -> tuple[list[str], int]:
+    """Entries in as many rows as they need: the devices, then the signs of the critical path."""
+    entries = [
+        (words_of(key), svg.element("rect", width=13, height=13, rx=3, fill=key.colour))
+        for key in shown.legend
+    ]
+    entries += [(words, "".join(sign)) for words, sign in _signs(shown)]
     found, x, row = [], 20.0, 0
-    for key in legend:
-        words = f"{key.name}: {key.num_ops} ops, busy {key.busy}"
+    for words, sign in entries:
         needed = 26 + 6.6 * len(words) + 18
         if x > 20 and x + needed > width:
             x, row = 20.0, row + 1
         y = 60.0 + 22 * row
-        found.append(svg.element("rect", x=x, y=y, width=13, height=13, rx=3, fill=key.colour))
+        at = f"translate({svg.number(x)} {svg.number(y)})"
+        found.append(svg.element("g", sign, transform=at))
         found.append(svg.text(x + 20, y + 11, words, font_size=12))
         x += needed
     return found, row + 1
+
+
+def words_of(key: Key) -> str:
+    """A device in the legend: its name, its ops and its time."""
+    return f"{key.name}: {units.counted(key.num_ops, 'op')}, busy {key.busy}"
+
+
+def _signs(shown: Picture) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What is drawn of the critical path, in words and as a sign of 13 by 13."""
+    if shown.critical:
+        yield "critical path", (_diamond(6.5, 6.5),)
+    if shown.queues:
+        yield QUEUE_WORDS, (_dots("M0 6.5H13"),)
 
 
 def _graph(shown: Picture) -> Iterator[str]:
@@ -68,6 +89,8 @@ def _graph(shown: Picture) -> Iterator[str]:
         yield _frame(box)
     for line in shown.lines:
         yield _edge(line)
+    for queue in shown.queues:
+        yield _queue(queue)
     for i, node in enumerate(shown.view.nodes):
         yield _node(node, shown.mixes[i], shown.colours, i in shown.critical)
 
@@ -90,13 +113,31 @@ def _frame(box: Box) -> str:
 
 
 def _edge(line: Line) -> str:
-    colour = svg.TEXT if line.crosses else svg.LINE
+    colour = svg.CRITICAL if line.critical else svg.TEXT if line.crosses else svg.LINE
     dashes = {"stroke_dasharray": "7 4"} if line.crosses else {}
     way = svg.element(
         "path", d=line.path, fill="none", stroke=colour, stroke_width=line.width, **dashes
     )
     head = svg.element("path", d=line.arrow, fill=colour)
     return svg.element("g", (svg.title(line.title), way, head))
+
+
+def _queue(queue: QueueLine) -> str:
+    head = svg.element("path", d=queue.arrow, fill=svg.CRITICAL)
+    return svg.element("g", (svg.title(queue.title), _dots(queue.path), head))
+
+
+def _dots(d: str) -> str:
+    """A way on which the critical path goes and no data."""
+    return svg.element(
+        "path",
+        d=d,
+        fill="none",
+        stroke=svg.CRITICAL,
+        stroke_width=QUEUE_WIDTH,
+        stroke_dasharray=f"0.1 {svg.number(2.6 * QUEUE_WIDTH)}",
+        stroke_linecap="round",
+    )
 
 
 def _node(node: Node, mix: Mix, colours: tuple[str, ...], critical: bool) -> str:
@@ -155,7 +196,7 @@ def _bar(
 def _diamond(x: float, y: float, size: float = 6.0) -> str:
     """The sign of the critical path."""
     d = f"M{svg.number(x)} {svg.number(y - size)}l{size} {size}l-{size} {size}l-{size} -{size}Z"
-    return svg.element("path", d=d, fill=svg.TEXT)
+    return svg.element("path", d=d, fill=svg.CRITICAL)
 
 
 EXPORTER = GraphSvg()

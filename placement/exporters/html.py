@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement import units
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._picture import Picture, picture
 from placement.exporters._view import no_view
-from placement.exporters.graph_svg import TINT
+from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
+from placement.files import write_text
 
 if TYPE_CHECKING:
     from pyvis.network import Network
@@ -55,7 +56,8 @@ def page(shown: Picture) -> str:
     net.templateEnv.globals.update(
         headline=_readable(shown.headline),
         account=_readable(shown.account),
-        legend=[{**vars(key), "name": _readable(key.name)} for key in shown.legend],
+        legend=[{"colour": key.colour, "words": _readable(words_of(key))} for key in shown.legend],
+        queue_words=QUEUE_WORDS if shown.queues else "",
         drawing=_drawing(shown),
         library=_library(),
     )
@@ -70,7 +72,9 @@ def _network(shown: Picture) -> "Network":
     names = [key.name for key in shown.legend]
     for i, node in enumerate(shown.view.nodes):
         mix = shown.mixes[i]
-        where = ", ".join(f"{names[d]}: {n} ops" if node.group >= 0 else names[d] for d, n in mix)
+        where = ", ".join(
+            f"{names[d]}: {units.counted(n, 'op')}" if node.group >= 0 else names[d] for d, n in mix
+        )
         net.add_node(
             node.id,
             label=_readable(node.label),
@@ -112,9 +116,11 @@ def _drawing(shown: Picture) -> dict[str, Any]:
                 "arrow": line.arrow,
                 "width": round(line.width, 2),
                 "crosses": line.crosses,
+                "critical": line.critical,
             }
             for line in shown.lines
         ],
+        "queues": [{"path": queue.path, "arrow": queue.arrow} for queue in shown.queues],
         "corner": shown.corner,
         "size": shown.size,
         "colours": shown.colours,

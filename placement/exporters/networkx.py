@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from placement.core.graph import Graph
 from placement.core.placement import Placement
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
+from placement.files import write_text
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -47,7 +47,7 @@ class OpenVinoHetero:
         proto = proto_of(export.model)
         content = json.dumps(affinities(export), indent=1) + "\n"
         with bundle(path) as folder:
-            save(proto, export.model, folder, "model")
+            save(proto, folder, "model")
             (folder / AFFINITIES).write_text(content, encoding="utf-8")
             (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())
 

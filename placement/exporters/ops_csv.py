@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._rows import Cell, csv_text
 from placement.exporters._sources import kernel_of_op, output_bytes
+from placement.files import write_text
 from placement.op_times import op_seconds
 
 HEADER = (

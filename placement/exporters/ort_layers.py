@@ -56,7 +56,7 @@ class OrtLayers:
             if device is not None:
                 _annotate(node, word_of[device])
         with bundle(path) as folder:
-            save(proto, export.model, folder, "model")
+            save(proto, folder, "model")
             content = json.dumps(settings(devices, word_of), indent=1) + "\n"
             (folder / SETTINGS).write_text(content, encoding="utf-8")
             (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from placement.core.placement import placement_to_text
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
+from placement.files import write_text
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class SplitOnnx:
         with bundle(path) as folder:
             for number, (part, segment) in enumerate(zip(parts, schedule.segments, strict=True)):
                 made = part_model(whole, part, types)
-                file = save(made, export.model, folder, f"part{number:03d}")
+                file = save(made, folder, f"part{number:03d}")
                 rows.append(
                     {
                         "file": file,

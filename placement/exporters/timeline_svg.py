@@ -10,10 +10,10 @@ from placement.core.timeline import Span, Timeline
 from placement.critical import critical_path
 from placement.exporters import _svg as svg
 from placement.exporters._export import Export
-from placement.exporters._files import write_text
 from placement.exporters._picture import account, headline
 from placement.exporters._tracks import KIND_WORDS
 from placement.exporters._view import colours
+from placement.files import write_text
 
 WIDTH, LABELS, RIGHT = 1280.0, 190.0, 24.0
 ROW, BAR, HEAD, PANEL_HEAD, AXIS = 28.0, 18.0, 62.0, 30.0, 34.0

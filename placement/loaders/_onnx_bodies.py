@@ -13,8 +13,8 @@ import onnx
 import onnx.numpy_helper
 
 from placement.loaders._onnx_flops import node_flops
-from placement.loaders._onnx_limits import bodies
 from placement.loaders._onnx_values import UNKNOWN, Value, graph_values
+from placement.loaders._onnx_walk import bodies
 
 
 @dataclass(frozen=True)

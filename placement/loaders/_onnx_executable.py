@@ -11,9 +11,8 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.model import Model
 from placement.loaders import SymbolicDim
 from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
-from placement.loaders._onnx_external import ExternalFiles, external_bytes, load_external
+from placement.loaders._onnx_external import ExternalFiles, load_external
 from placement.loaders._onnx_graph import build_graph
-from placement.loaders._onnx_limits import MAX_FILE_BYTES
 from placement.loaders._onnx_prepare import prepare
 from placement.loaders._onnx_read import parse_with_external, read_bytes
 
@@ -49,16 +48,16 @@ class OnnxExecutable:
     def model_proto(self) -> onnx.ModelProto:
         """The whole model: nodes named like the graph's ops, sizes in place, weights inside.
 
-        External data is moved into the model, but where all of it together passes protobuf's limit
-        of 2 GiB it is left in its files, relative to `base_dir`.
+        External data is moved into the model, so that no runtime opens a file that this one names;
+        it may then be larger than the 2 GiB that protobuf can write.
         """
         data = read_bytes(self.path)
         model, external = parse_with_external(data, self.path)
         if hashlib.sha256(data).hexdigest() != self.file_hash or external != self.external:
             raise ValueError(f"{self.path.name!r} has changed since it was opened; open it again.")
-        if self.external and len(data) + external_bytes(model) <= MAX_FILE_BYTES:
-            load_external(model, self.path)
-        return prepare(model, dict(self.dims), self.path.stem)[0]
+        prepared, _ = prepare(model, dict(self.dims), self.path.stem, self.path)
+        load_external(prepared, self.path)
+        return prepared
 
 
 def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
@@ -67,7 +66,7 @@ def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
     model, external = parse_with_external(data, path)
     drop_constant_inputs(model)
     symbolic = dims_of(model)
-    prepared, notes = prepare(model, dims, path.stem)
+    prepared, notes = prepare(model, dims, path.stem, path)
     graph, more = build_graph(prepared, path.stem)
     executable = OnnxExecutable(
         path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic

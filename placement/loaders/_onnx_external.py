@@ -1,4 +1,8 @@
-"""External data of ONNX models: only regular files inside the model's own folder are read."""
+"""External data of ONNX models: only regular files inside the model's own folder are read.
+
+A hard link cannot be told from the file itself, so one that somebody has put into the folder is
+read; making one takes the right to write there.
+"""
 
 import os
 import stat
@@ -6,9 +10,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
 
-from placement.loaders._onnx_limits import all_tensors, num_bytes
+from placement.loaders._onnx_limits import num_bytes
+from placement.loaders._onnx_walk import all_tensors
 
-# Name, bytes and modification time in ns of each.
+# By this name onnxruntime means an address in memory instead of a file.
+_MEMORY = "_ORT_MEM_ADDR_"
+# Path below the model's folder, bytes and modification time in ns of each.
 ExternalFiles = tuple[tuple[str, int, int], ...]
 
 
@@ -19,17 +26,9 @@ def check_external(model: onnx.ModelProto, path: Path) -> ExternalFiles:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             file, _, _ = _place(tensor, path)
             status = file.stat()
-            found[file.name] = (status.st_size, status.st_mtime_ns)
+            name = os.path.relpath(file, os.path.realpath(path.parent))
+            found[name] = (status.st_size, status.st_mtime_ns)
     return tuple((name, *found[name]) for name in sorted(found))
-
-
-def external_bytes(model: onnx.ModelProto) -> int:
-    """Bytes that the external tensors of a model claim."""
-    return sum(
-        num_bytes(tuple(tensor.dims), tensor.data_type)
-        for tensor in all_tensors(model)
-        if tensor.data_location == onnx.TensorProto.EXTERNAL
-    )
 
 
 def load_external(model: onnx.ModelProto, path: Path) -> None:
@@ -52,6 +51,10 @@ def _place(tensor: onnx.TensorProto, path: Path) -> tuple[Path, int, int]:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     shown = f"External data {location[:200]!r} of tensor {tensor.name[:80]!r} in {path.name!r}"
+    if len(entries) < len(tensor.external_data) or _MEMORY in location:
+        raise ValueError(
+            f"{shown} names no one place in a file of the folder; export the model again."
+        )
     file = _inside(location, path, shown)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))

@@ -10,9 +10,10 @@ from placement.loaders._onnx_attributes import node_attributes
 from placement.loaders._onnx_bodies import body_cost
 from placement.loaders._onnx_constants import Constants, find_constants
 from placement.loaders._onnx_flops import node_flops
+from placement.loaders._onnx_infer import infer
 from placement.loaders._onnx_prepare import reads
 from placement.loaders._onnx_scopes import node_scopes
-from placement.loaders._onnx_values import UNKNOWN, Value, check_sizes, graph_values, infer
+from placement.loaders._onnx_values import UNKNOWN, Value, check_sizes, graph_values
 
 
 def build_graph(model: onnx.ModelProto, name: str) -> tuple[Graph, tuple[str, ...]]:

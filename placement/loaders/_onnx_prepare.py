@@ -7,26 +7,33 @@ topological order and have unique names. Value names and operator sets stay as t
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import onnx
 
 from placement.core.graph import topological_order
+from placement.loaders._onnx_claims import check_limits
 from placement.loaders._onnx_dims import drop_constant_inputs, fix_dims
-from placement.loaders._onnx_limits import bodies, check_limits
+from placement.loaders._onnx_external import check_external
 from placement.loaders._onnx_names import unique_names
+from placement.loaders._onnx_walk import bodies
 
 MAX_IR_VERSION = 13  # the newest that onnxruntime 1.31 reads
 
 
 def prepare(
-    model: onnx.ModelProto, dims: Mapping[str, int], name: str
+    model: onnx.ModelProto, dims: Mapping[str, int], name: str, path: Path
 ) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """The prepared model and notes for people; ValueError where the graph is not valid."""
+    """The prepared model and notes for people; ValueError where the graph is not valid.
+
+    What inlining has put together is checked as the file at `path` was.
+    """
     notes: list[str] = []
     if model.functions:
         model, note = _inlined(model)
         notes += note
         check_limits(model, name)
+        check_external(model, path)
     graph = model.graph
     constants = drop_constant_inputs(model)
     # Before IR version 4 every initializer had to be an input as well.

@@ -6,8 +6,9 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from placement.loaders._files import regular_file
+from placement.loaders._onnx_claims import check_limits
 from placement.loaders._onnx_external import ExternalFiles, check_external
-from placement.loaders._onnx_limits import MAX_FILE_BYTES, check_limits
+from placement.loaders._onnx_limits import MAX_FILE_BYTES
 from placement.loaders._onnx_text import check_text
 
 
@@ -42,6 +43,8 @@ def parse_with_external(data: bytes, path: Path) -> tuple[onnx.ModelProto, Exter
             f"{path.name!r} is not an ONNX model, or it is damaged or cut off;"
             " export or download it again."
         ) from None
+    # How a model was trained is nothing that anybody here runs, draws or writes.
+    model.ClearField("training_info")
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise ValueError(
             f"{path.name!r} holds no ONNX graph (it is another kind of file, or cut off);"

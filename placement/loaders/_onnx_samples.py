@@ -44,14 +44,15 @@ class SampleExecutable:
 
     def model_proto(self) -> onnx.ModelProto:
         """The whole model: nodes named like the graph's ops, random weights inside."""
-        model, _ = prepare(_read(self.file), dict(self.dims), self.name)
+        path = light_folder() / self.file
+        model, _ = prepare(_read(self.file), dict(self.dims), self.name, path)
         fill_weights(model, self.seed)
         return model
 
 
 def open_sample(name: str, file: str, dims: Mapping[str, int], seed: int = 0) -> Model:
     """A light model under the sample's name."""
-    model, notes = prepare(_read(file), dims, name)
+    model, notes = prepare(_read(file), dims, name, light_folder() / file)
     graph, more = build_graph(model, name)
     executable = SampleExecutable(name, file, tuple(sorted(dims.items())), seed)
     return Model(graph, executable, notes=(*notes, *more, "The weights are random (seeded)"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import onnx
 
-from placement.loaders._onnx_limits import bodies
+from placement.loaders._onnx_walk import all_tensors, blocks
 
 
 def check_text(model: onnx.ModelProto, name: str) -> None:
@@ -22,38 +22,23 @@ def check_text(model: onnx.ModelProto, name: str) -> None:
 
 def _texts(model: onnx.ModelProto) -> Iterator[object]:
     yield from (opset.domain for opset in model.opset_import)
-    waiting = [model.graph]
     for function in model.functions:
-        yield from (function.name, function.domain, *function.input, *function.output)
+        yield from (function.name, function.domain, function.overload)
+        yield from (*function.input, *function.output, *function.attribute)
         yield from (opset.domain for opset in function.opset_import)
-        for node in function.node:
-            yield from _node_texts(node, waiting)
-    while waiting:
-        graph = waiting.pop()
-        yield graph.name
-        for value in (*graph.input, *graph.output, *graph.value_info):
-            yield value.name
-            yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
-        for tensor in graph.initializer:
-            yield from _tensor_texts(tensor)
-        for sparse in graph.sparse_initializer:
-            yield from _tensor_texts(sparse.values)
-        for node in graph.node:
-            yield from _node_texts(node, waiting)
-
-
-def _node_texts(node: onnx.NodeProto, waiting: list[onnx.GraphProto]) -> Iterator[object]:
-    yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-    for entry in node.metadata_props:
-        yield from (entry.key, entry.value)
-    for attribute in node.attribute:
-        yield from (attribute.name, attribute.ref_attr_name)
-        if attribute.HasField("t"):
-            yield from _tensor_texts(attribute.t)
-        waiting += bodies(attribute)
-
-
-def _tensor_texts(tensor: onnx.TensorProto) -> Iterator[object]:
-    yield tensor.name
-    for entry in tensor.external_data:
-        yield from (entry.key, entry.value)
+        yield from (value.name for value in function.value_info)
+    for block in blocks(model):
+        for node in block.nodes:
+            yield from (node.name, node.op_type, node.domain, node.overload)
+            yield from (*node.input, *node.output)
+            yield from (text for entry in node.metadata_props for text in (entry.key, entry.value))
+        for attribute in block.attributes():
+            yield from (attribute.name, attribute.ref_attr_name)
+        if block.graph is not None:
+            yield block.graph.name
+            for value in (*block.graph.input, *block.graph.output, *block.graph.value_info):
+                yield value.name
+                yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    for tensor in all_tensors(model):
+        yield tensor.name
+        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))

@@ -1,19 +1,13 @@
-"""Shapes and types of the values of an ONNX model, by ONNX shape inference.
-
-Inference works on a copy without the weights' data, so that large models are not copied; small
-constants stay, because shapes are computed from them.
-"""
+"""Shapes, types and sizes of the values of an ONNX model."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 import onnx
-import onnx.shape_inference
 
 from placement.loaders._onnx_limits import MAX_DIM, MAX_TENSOR_BYTES, num_bytes, type_name
 
-KEPT_BYTES = 4096  # constants up to this size may be shapes, axes or paddings
 _RENAMED = {"FLOAT": "float32", "DOUBLE": "float64"}
 
 
@@ -41,44 +35,12 @@ def _text_of(dtype: str, shape: tuple[int, ...] | None) -> str:
 UNKNOWN = Value()
 
 
-def infer(model: onnx.ModelProto, name: str) -> tuple[onnx.ModelProto, tuple[str, ...]]:
-    """A copy with inferred shapes and without the data of large weights, and notes for people."""
-    slim = without_weights(model)
-    try:
-        return onnx.shape_inference.infer_shapes(slim, data_prop=True), ()
-    except Exception as error:  # the C++ side raises several kinds, RuntimeError among them
-        text = " ".join(str(error).split())[:200]
-        return slim, (f"Shapes of {name!r} are partly unknown, inference failed: {text}",)
-
-
-def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of the model in which large initializers keep shape and type but lose their data."""
-    slim = onnx.ModelProto()
-    slim.ir_version = model.ir_version
-    slim.opset_import.extend(model.opset_import)
-    slim.functions.extend(model.functions)
-    graph, source = slim.graph, model.graph
-    graph.name = source.name
-    graph.node.extend(source.node)
-    graph.input.extend(source.input)
-    graph.output.extend(source.output)
-    graph.value_info.extend(source.value_info)
-    graph.sparse_initializer.extend(source.sparse_initializer)
-    for tensor in source.initializer:
-        small = num_bytes(tuple(tensor.dims), tensor.data_type) <= KEPT_BYTES
-        if small and tensor.data_location != onnx.TensorProto.EXTERNAL:
-            graph.initializer.append(tensor)
-        else:
-            graph.initializer.add(name=tensor.name, dims=tensor.dims, data_type=tensor.data_type)
-    return slim
-
-
 def graph_values(
     graph: onnx.GraphProto, outer: Mapping[str, Value] | None = None
 ) -> dict[str, Value]:
     """Every value of a graph that something is known of, those of surrounding graphs included."""
     own: dict[str, Value] = {}
-    for value in (*graph.value_info, *graph.input, *graph.output):
+    for value in (*graph.input, *graph.value_info, *graph.output):
         known = value_of(value)
         # An output may repeat a value with less said about it.
         if value.name not in own or known.shape is not None:

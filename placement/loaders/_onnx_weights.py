@@ -22,7 +22,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from placement.loaders._onnx_values import UNKNOWN, Value, graph_values, infer
+from placement.loaders._onnx_infer import infer
+from placement.loaders._onnx_values import UNKNOWN, Value, graph_values
 
 GAIN_AFTER_RELU = 1.7  # about 1 / sqrt(variance of a rectified normal)
 GAIN_AFTER_AVERAGE = 4.0  # averaging a whole image leaves little variance

@@ -9,6 +9,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from placement.loaders._torch_program import Node, TorchProgram, is_part
+from placement.loaders._torch_wrappers import has_autocast, open_grad_modes
 
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
@@ -48,12 +49,14 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
 
 
 def _functional(exported: ExportedProgram) -> ExportedProgram:
-    """The export without ops that write into their inputs; the rest stays as it is."""
+    """The export without wrappers and ops that write into their inputs; the rest stays as it is."""
+    open_grad_modes(exported)
     writes = any(
         isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         for node in exported.graph.nodes
     )
-    if not writes:
+    # What autocast does is casts, which show only when it is traced anew.
+    if not writes and not has_autocast(exported):
         return exported
     zeros = [_zeros(node.meta["val"]) for node in _user_inputs(exported)]
     # Those of a clean copy are none, and the library binds them to the signature.
@@ -63,7 +66,8 @@ def _functional(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _user_inputs(exported: ExportedProgram) -> list[Node]:
-    names = set(exported.graph_signature.user_inputs)
+    specs = exported.graph_signature.input_specs
+    names = {spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT}
     return [n for n in exported.graph.nodes if n.op == "placeholder" and n.name in names]
 
 

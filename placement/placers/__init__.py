@@ -5,6 +5,14 @@ import pkgutil
 
 from placement.placers._base import Placer
 
+# What placers were called before, in files and on command lines that are older.
+FORMER_NAMES = {"cp_sat": "branch_and_bound"}
+
+
+def current_name(name: str) -> str:
+    """The name that a placer has now; other names stay as they are."""
+    return FORMER_NAMES.get(name, name)
+
 
 def names() -> tuple[str, ...]:
     """Names of all placers, sorted."""
@@ -14,7 +22,8 @@ def names() -> tuple[str, ...]:
 
 
 def placer_class(name: str) -> type[Placer]:
-    """The placer of that name; a ValueError lists the names there are."""
+    """The placer of that name, also of a former one; a ValueError lists the names there are."""
+    name = current_name(name)
     if name not in names():
         raise ValueError(f"There is no placer {name!r}; choose one of {', '.join(names())}.")
     found: type[Placer] = importlib.import_module(f"{__name__}.{name}").PLACER

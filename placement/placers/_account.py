@@ -2,18 +2,12 @@
 
 import math
 
-from placement.core.placement import Placement
-
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+from placement.units import gap, percent, seconds
 
 
-def in_words(seconds: float) -> str:
-    """Three digits and a unit: 21.3 ms."""
-    if seconds <= 0 or math.isinf(seconds):
-        return "0 s" if seconds <= 0 else "no end"
-    size, unit = next((u for u in UNITS if seconds >= 0.9995 * u[0]), UNITS[-1])
-    digits = max(0, 2 - math.floor(math.log10(max(seconds / size, 1e-9)) + 1e-3))
-    return f"{seconds / size:.{digits}f} {unit}"
+def in_words(value_s: float) -> str:
+    """A time, or that there is none."""
+    return "no end" if math.isinf(value_s) else seconds(max(0.0, value_s))
 
 
 def gap_in_words(value_s: float, bound_s: float) -> str:
@@ -24,9 +18,4 @@ def gap_in_words(value_s: float, bound_s: float) -> str:
         return "proven optimal"
     if bound_s <= 0:
         return "no bound is known"
-    return f"at most {math.ceil(1000 * (value_s / bound_s - 1) - 1e-6) / 10:g} % above the optimum"
-
-
-def num_moved(before: Placement, after: Placement) -> int:
-    """Ops that are on another device."""
-    return sum(before.device_of[op] != device for op, device in after.device_of.items())
+    return f"at most {percent(gap(value_s, bound_s) or 0.0)} above the optimum"

@@ -15,12 +15,14 @@ from typing import Any, ClassVar
 from placement.bounds import lower_bound
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._account import gap_in_words, in_words, num_moved
+from placement.placers._account import gap_in_words, in_words
 from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers._candidates import final_s
 from placement.placers._chain import Chain, start_of
 from placement.placers._coarsen import blocks
 from placement.placers._improve import improve, num_cores
+from placement.symmetry import num_changed
+from placement.units import counted
 
 # The share of the time limit for cheap placers, of which these many are tried in any case.
 FIRST_SHARE, AT_LEAST = 0.4, 2
@@ -86,7 +88,7 @@ class Auto(Placer):
                 "No placement within all limits was found; give the devices more memory, remove"
                 " pins or search longer."
             )
-        watch.conclude(min(found, key=lambda f: f.value_s, default=best), best)
+        watch.conclude(problem, min(found, key=lambda f: f.value_s, default=best), best)
         return best.placement
 
     def _first(
@@ -156,7 +158,7 @@ class Auto(Placer):
         settings: dict[str, Any] = {"max_iterations": self.max_iterations}
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
-        placer = placer_class("cp_sat")(seed=self.seed, **settings)
+        placer = placer_class("branch_and_bound")(seed=self.seed, **settings)
         return [_compared("search", problem, placer.place(problem, watch.pass_on))]
 
 
@@ -209,15 +211,14 @@ class _Watch:
         self.bound_s = max(self.bound_s, progress.bound_s)
         return self.hear(progress.best_s, "search")
 
-    def conclude(self, first: _Found, best: _Found) -> None:
+    def conclude(self, problem: Problem, first: _Found, best: _Found) -> None:
         """Tell how the answer came about."""
         self.best_s = best.value_s
         account = f"{first.name} {in_words(first.value_s)}"
         if best is not first:
-            moved = num_moved(first.placement, best.placement)
-            ops = "op" if moved == 1 else "ops"
+            moved = counted(num_changed(problem, first.placement, best.placement), "op")
             saved = in_words(first.value_s - best.value_s)
-            account += f", search saves {saved} by moving {moved} {ops}: {in_words(best.value_s)}"
+            account += f", search saves {saved} by moving {moved}: {in_words(best.value_s)}"
         self._tell(account)
 
     def _tell(self, account: str) -> bool:

@@ -82,7 +82,7 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
     proto = executable.model_proto()
     limits, randoms = row_limits(proto.graph), random_ops(proto.graph)
     same = equal_values(proto.graph.node)
-    folder = write_source(proto, getattr(executable, "base_dir", None))
+    folder = write_source(proto)
     del proto
     alike = all(d.provider == sessions.CPU for d in machine.devices if d.runtime == "onnxruntime")
     first_error = None

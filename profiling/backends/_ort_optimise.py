@@ -58,14 +58,11 @@ class Optimised:
         return len(tensor.raw_data) or int(tensor.ByteSize())
 
 
-def write_source(proto: Any, base_dir: Path | None) -> Folder:
+def write_source(proto: Any) -> Folder:
     """The model in a temporary folder as `source.onnx`, weights beside it where they must be."""
     import onnx
-    from onnx.external_data_helper import load_external_data_for_model
 
     folder = Folder()
-    if base_dir is not None and any(t.external_data for t in proto.graph.initializer):
-        load_external_data_for_model(proto, str(base_dir))
     path = folder.path / "source.onnx"
     large = sum(len(t.raw_data) for t in proto.graph.initializer) > PROTOBUF_LIMIT
     if large:

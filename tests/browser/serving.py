@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -17,11 +18,20 @@ STOP_S = 30
 class Server:
     """The studio on a port and a home folder of its own; it can be ended and started again."""
 
-    def __init__(self, home: Path, log: Path, app: str = "app.py") -> None:
+    def __init__(
+        self,
+        home: Path,
+        log: Path,
+        app: str = "app.py",
+        *,
+        options: Sequence[str] = (),
+        folder: Path = ROOT,
+    ) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.home, self.log, self.app = home, log, app
+        self.options, self.folder = options, folder
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -32,13 +42,14 @@ class Server:
         """Start it, once more if need be, and wait until it answers; its address."""
         self.stop()
         command = (
-            *(sys.executable, "-m", "streamlit", "run", self.app),
+            *(sys.executable, "-m", "streamlit", "run", str(ROOT / self.app)),
             *("--server.headless", "true", "--server.port", str(self.port)),
+            *self.options,
         )
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
                 command,
-                cwd=ROOT,
+                cwd=self.folder,
                 env={**os.environ, "PLACEMENT_STUDIO_HOME": str(self.home)},
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -6,12 +6,19 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pages.ui.canvas import build_view
+from placement.core.model import Model
+from placement.core.problem_json import problem_from_json
+from placement.exporters import Export
 from placement.exporters import _svg as svg
 from placement.exporters._lines import path_of
 from placement.exporters._picture import picture
 from placement.exporters._view import colours, mixes
+from placement.exporters.graph_svg import QUEUE_WORDS
 from placement.loaders import load
+from placement.pipeline import place
 from tests.exporters.exports import export_of, hostile_model, machine, measured_like, written
+from tests.instances import canonical_file
 
 SVG = "{http://www.w3.org/2000/svg}"
 MODELS = {
@@ -42,8 +49,14 @@ def test_the_graph_shows_every_node_edge_and_block_inside_its_frame(export, tmp_
     for node in view.nodes:
         assert svg.UNFIT.sub("\ufffd", node.title) in titles
     dashed = [e for e in root.iter(f"{SVG}path") if e.get("stroke-dasharray")]
-    assert len(dashed) == sum(line.crosses for line in shown.lines)
-    assert len(shown.lines) == sum(edge.way is not None for edge in view.edges)
+    # In the legend there is one more sign for queues.
+    dotted = [e for e in dashed if e.get("stroke-linecap")]
+    assert len(dotted) == len(shown.queues) + bool(shown.queues)
+    assert len(dashed) - len(dotted) == sum(line.crosses for line in shown.lines)
+    tucked = {(edge.start, edge.end) for edge in view.edges if edge.way is None}
+    assert all(line.critical for line in shown.lines if (line.start, line.end) in tucked)
+    drawn = {(line.start, line.end) for line in shown.lines}
+    assert drawn | tucked == {(edge.start, edge.end) for edge in view.edges}
     (left, top), (width, height) = shown.corner, shown.size
     for node in view.nodes:
         assert left <= node.x - node.width / 2 and node.x + node.width / 2 <= left + width
@@ -62,6 +75,31 @@ def test_an_edge_crosses_where_its_ends_are_on_different_devices(export):
             for end in (line.start, line.end)
         ]
         assert line.crosses == (len(used[0]) == len(used[1]) == 1 and used[0] != used[1])
+
+
+@pytest.mark.parametrize("format", ["graph-svg", "html"])
+def test_the_canonical_example_shows_its_path_and_the_wait_for_a_device(format, tmp_path):
+    problem = problem_from_json(canonical_file(), name="canonical")
+    model = Model("canonical", problem.graph, problem=problem)
+    placement = place(problem, "heft").placement
+    export = Export(model, problem, placement, view=lambda: build_view(problem.graph, frozenset()))
+    shown = picture(export)
+    named = [shown.view.nodes[n].title.split("\n")[0] for n in shown.view.node_of_op]
+    critical = {(named[line.start], named[line.end]) for line in shown.lines if line.critical}
+    assert critical == {("n1", "n4"), ("n6", "n8"), ("n8", "n10")}
+    assert [(named[q.start], named[q.end]) for q in shown.queues] == [("n4", "n6")]
+    path = written(format, export, tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert shown.queues[0].path in text and QUEUE_WORDS in text
+    if format == "graph-svg":
+        red = [
+            e
+            for e in root_of(path).iter(f"{SVG}path")
+            if e.get("stroke") == svg.CRITICAL and not e.get("stroke-linecap")
+        ]
+        assert sorted(e.get("d") for e in red) == sorted(
+            line.path for line in shown.lines if line.critical
+        )
 
 
 def test_the_timeline_draws_every_span_on_one_axis(export, tmp_path):

@@ -160,7 +160,7 @@ def test_nesting_without_end(save):
 
 
 def test_too_many_nodes(save, monkeypatch):
-    monkeypatch.setattr("placement.loaders._onnx_limits.MAX_NODES", 3)
+    monkeypatch.setattr("placement.loaders._onnx_claims.MAX_NODES", 3)
     nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(4)]
     refused(save(model_of(nodes, [value("v0", (2,))], [value("v4")])), "more than 3 nodes")
 

@@ -141,7 +141,7 @@ def test_networks_without_any_names_still_have_blocks(name, file):
     graph = model.graph
     for entry in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
         entry.name = numbers.setdefault(entry.name, f"v{len(numbers)}")
-    built, _ = build_graph(prepare(model, {}, name)[0], name)
+    built, _ = build_graph(prepare(model, {}, name, light_folder() / file)[0], name)
     tops = [op.scope.split("/")[0] for op in built.ops]
     assert 4 <= len(set(tops)) <= 40
     # blocks are runs of ops: none is entered again once it is left

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.ui import canvas
-from pages.ui.canvas import searching
 from pages.ui.canvas.related import related
 from pages.ui.canvas.searching import search
+from placement import regexes
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
 
@@ -47,7 +47,7 @@ def test_regular_expressions_match_anywhere_and_say_what_is_wrong():
 
 
 def test_a_regular_expression_without_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(searching, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
     graph = graph_of([("a" * 60, "Conv", "")], [])
     with pytest.raises(ValueError, match="too long"):
         search(graph, "(a+)+$b", "regex")

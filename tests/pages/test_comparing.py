@@ -98,11 +98,10 @@ def test_every_span_of_every_side_is_a_bar_that_stands_for_its_ops():
 
 def test_moves_are_counted_by_where_ops_were_and_where_they_go():
     here, there = two_sides()
-    moves = differing.moves_of(here, there)
+    moves = differing.moves_of(here.placement, there.placement)
     assert moves == {("cpu:0", "cpu:1"): 2}
     assert differing.in_words(moves) == "2 from cpu:0 to cpu:1"
     back = Placement("", "", {**here.placement.device_of, "a_conv": "cpu:1"})
-    other = comparing.Side(row(), back, here.simulated)
-    assert differing.in_words(differing.moves_of(there, other)) == (
+    assert differing.in_words(differing.moves_of(there.placement, back)) == (
         "2 from cpu:1 to cpu:0, 1 from cpu:0 to cpu:1"
     )

@@ -1,6 +1,7 @@
 """The export panel: every format is offered, made of what is on the screen, or refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -49,7 +50,7 @@ def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[moved])
     stored = json.loads(exporting.content(project, "json", frozenset()))
     assert stored["device_of"] == dict(now.shelf.read(now.named.name).device_of)
-    changed = studio.with_devices(now.placement, {**now.placement.device_of, moved: other})
+    changed = replace(now.placement, device_of={**now.placement.device_of, moved: other})
     now.shelf.add("mine", changed, "hand")
     again = json.loads(exporting.content(project, "json", frozenset()))
     assert again["device_of"][moved] == other
@@ -68,7 +69,7 @@ def halves(tmp_path):
     now.shelf.add("whole", everywhere, "single")
     first, second = everywhere.device_of
     apart = {first: "acc:0", second: "acc:1"}
-    now.shelf.add("split", studio.with_devices(everywhere, apart), "single")
+    now.shelf.add("split", replace(everywhere, device_of=apart), "single")
     return project
 
 
@@ -111,7 +112,7 @@ def test_traces_hold_the_newest_run_of_this_placement_and_no_other(squeezenet):
     assert {e["pid"] for e in both["traceEvents"]} == {1, 2}
     now = studio.Studio(project, project.settings)
     everywhere = dict.fromkeys(now.placement.device_of, now.machine.devices[0].name)
-    now.shelf.add("mine", studio.with_devices(now.placement, everywhere), "hand")
+    now.shelf.add("mine", replace(now.placement, device_of=everywhere), "hand")
     edited = json.loads(exporting.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in edited["traceEvents"]} == {1}
 

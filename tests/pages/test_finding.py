@@ -182,7 +182,8 @@ def test_an_account_of_times_that_have_changed_says_so():
         facts = {"seconds": 5.0, "account": ACCOUNT, "problem": problem}
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
-        assert ("of the times of then" in shown) == (name == "older")
+        assert ("the times have changed since" in shown) == (name == "older")
+        assert (ACCOUNT in shown) == (name == "same")
 
 
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():

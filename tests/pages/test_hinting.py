@@ -122,7 +122,7 @@ def test_a_move_is_told_with_its_way_and_its_share():
     assert hinting.saving(Now, mixed) == "then everything fits, in 25 ms"
     saves = Hint(("b_conv",), "b", "cpu:0", 0.005, 0.020)
     assert hinting.way(Now, saves) == "cpu:1 to cpu:0"
-    assert hinting.saving(Now, saves) == "saves 5 ms (20 %)"
+    assert hinting.saving(Now, saves) == "saves 5 ms (20%)"
 
 
 def test_predictions_of_one_placement_with_other_calls_are_kept_apart(tmp_path):

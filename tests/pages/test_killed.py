@@ -1,72 +1,230 @@
-"""Writers that are killed at any moment: every file stays whole, and what was told is there."""
+"""Writers and workers killed at any moment: every file stays whole, and what was told is there."""
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from pages.ui import jobs, studio, tasks
+from pages.ui.atomic import read_json
+
 ROOT = Path(__file__).parents[2]
-NUM_KILLS = 40
+NUM_KILLS = 50
+# An edit moves the op and what runs as one with it.
+MOST_MOVED = 4
 WRITER = """
-import os, random, signal, sys, time
-from pages.ui import projects, trash
-from pages.ui.edits import Edit, History
-from pages.ui.shelf import HAND
-from tests.pages.problems import diamond, everywhere
-from tests.pages.test_project_file import shelf_of
+import fcntl, json, os, random, signal, sys, time
+from pages.ui import choices, jobs, pins, projects, rules, studio, trash
+from pages.ui.atomic import all_or_nothing
+from placement.rules import Rule
 
-problem, moments = diamond(), random.Random(7)
+SLEEPER = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
+moments = random.Random(7)
+choices.may_write = lambda: True
 project = projects.create("mine")
-shelf_of(project).add("manual", everywhere(problem), HAND)
+project.change(machine="null-2", model="onnx-squeezenet")
 
 
-def work(tell):
-    "Edit, and now and then copy the project, delete the copy and take it back."
-    number = project.settings.dims.get("n", 0)
+def now():
+    return studio.Studio(project, project.settings)
+
+
+ops, devices = list(now().model.graph.index), [d.name for d in now().machine.devices]
+now().named
+
+
+def edit(number):
+    step, op = now(), ops[number % len(ops)]
+    device = devices[step.placement.device_of[op] == devices[0]]
+    studio.edit(step, (op,), device)
+
+
+def undo(number):
+    studio.step_back(now())
+
+
+def pin(number):
+    pins.pin(now(), (ops[number % len(ops)],))
+
+
+def unpin(number):
+    pins.unpin(now(), tuple(now().pins))
+
+
+def rule(number):
+    rules.keep(now(), [Rule(f"rule{number}", devices[0])])
+
+
+def copy_placement(number):
+    name = now().shelf.duplicate(now().named.name)
+    now().shelf.remove(name)
+
+
+def remember(number):
+    project.change(touch=False, form={"steps": number})
+
+
+def start(number):
+    job_id = jobs.start(project.folder, "run", [], {}, SLEEPER)
+    os.kill(jobs.records.read(project.folder / "jobs" / job_id)["pid"], signal.SIGKILL)
+
+
+def copy_project(number):
+    twin = projects.copy(project)
+    trash.throw_away(twin)
+    trash.restore(twin.id)
+    trash.throw_away(twin)
+
+
+ACTS = (edit, edit, edit, undo, pin, unpin, rule, copy_placement, remember, start, copy_project)
+
+
+def state():
+    "What a person sees of the project, from the files alone."
+    opened = now()
+    return {
+        "placed": dict(opened.placement.device_of),
+        "done": [step.label for step in opened.history.done],
+        "pins": dict(opened.pins),
+        "rules": [rule.pattern for rule in rules.rules_of(opened)],
+        "shelf": [item.name for item in opened.shelf.items],
+        "removed": [item.file for item in opened.shelf.removed],
+        "form": dict(opened.settings.form),
+        "jobs": sorted(jobs.listed(project.folder)),
+        "trash": sorted(thrown.id for thrown in trash.listed()),
+    }
+
+
+def work(tell, seed):
+    "Say what is about to be done, do it as one change, and tell what is seen once it returned."
+    chance = random.Random(seed)
     while True:
-        number += 1
-        history = shelf_of(project).history("manual")
-        device = f"cpu:{number % 2}"
-        shelf_of(project).replace("manual", everywhere(problem, b=device))
-        shelf_of(project).keep_history("manual", history.add(Edit("b", (("b_conv", "", device),))))
-        project.change(dims={"n": number})
-        os.write(tell, b"%d\\n" % number)
-        if number % 5 == 0:
-            twin = projects.copy(project)
-            trash.throw_away(twin)
-            trash.restore(twin.id)
-            trash.throw_away(twin)
-            trash.empty()
+        act = chance.choice(ACTS)
+        os.write(tell, json.dumps(act.__name__).encode() + b"\\n")
+        with all_or_nothing():
+            act(chance.randrange(10**6))
+        os.write(tell, json.dumps(state()).encode() + b"\\n")
 
 
-for _ in range(int(sys.argv[1])):
+for seed in range(int(sys.argv[1])):
+    before = state()
     heard, tell = os.pipe()
+    fcntl.fcntl(tell, fcntl.F_SETPIPE_SZ, 2**20)
     child = os.fork()
     if not child:
-        work(tell)
+        try:
+            work(tell, seed)
+        finally:
+            os._exit(1)
     os.close(tell)
-    first = os.read(heard, 1)
-    time.sleep(moments.uniform(0.0, 0.04))
+    time.sleep(moments.uniform(0.0, 0.25))
+    assert os.waitpid(child, os.WNOHANG) == (0, 0), "the writer ended by itself"
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    told = (first + os.fdopen(heard, "rb").read()).split()[-1].decode()
-    print(project.id, told, project.settings.dims["n"], flush=True)
+    lines = os.fdopen(heard, "rb").read().splitlines(keepends=True)
+    # A line that was cut off was not told.
+    said = [json.loads(line) for line in lines if line.endswith(b"\\n")]
+    done = [one for one in said if isinstance(one, str)]
+    told = [one for one in said if isinstance(one, dict)]
+    under_way = done[-1] if len(done) > len(told) else ""
+    print(json.dumps([done, under_way, (told or [before])[-1], state()]), flush=True)
+    trash.empty()
+"""
+# What the act that a kill cuts short may have changed of what is seen; nothing else may differ.
+CHANGES = {
+    "": set(),
+    "edit": {"placed", "done", "shelf"},
+    "undo": {"placed", "done", "pins"},
+    "pin": {"done", "pins"},
+    "unpin": {"done", "pins"},
+    "rule": {"rules"},
+    "copy_placement": {"placed", "done", "shelf", "removed"},
+    "remember": {"form"},
+    "start": {"jobs"},
+    "copy_project": {"trash"},
+}
+
+
+def test_a_server_killed_at_any_moment_leaves_whole_files_and_all_it_told(tmp_path, monkeypatch):
+    """Edits, undo, pins, rules, placements, fields, job starts, copies: as the pages do them."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-c", WRITER, str(NUM_KILLS)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    rounds = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rounds) == NUM_KILLS, done.stderr
+    assert {act for acts, *_ in rounds for act in acts} == set(CHANGES) - {""}
+    assert len({cut for _, cut, *_ in rounds}) > 3, "kills came between what was done, not into it"
+    for _, cut, told, seen in rounds:
+        differ = {part for part in told if told[part] != seen[part]}
+        assert differ <= CHANGES[cut], (cut, differ)
+        for part in ("shelf", "jobs", "trash"):
+            assert set(told[part]) <= set(seen[part]), (cut, part)
+        ops = [op for op in told["placed"] if told["placed"][op] != seen["placed"][op]]
+        assert len(ops) <= MOST_MOVED or cut != "edit", ops
+    for path in tmp_path.rglob("*"):
+        # A copy that was cut short is a draft, which nobody sees.
+        if path.suffix in (".json", ".history") and "/." not in f"/{path.relative_to(tmp_path)}":
+            json.loads(path.read_text())
+
+
+WORKER = """
+import json, sys
+for number in range(10**9):
+    print(json.dumps({"event": "progress", "what": "x" * 200, "step": number}), flush=True)
+"""
+RESULT = """
+print('{"event": "result", "value": 1, "unit": "s", "step_s": {"median": 0.5}}')
 """
 
 
-def test_a_writer_killed_at_any_moment_leaves_whole_files_and_all_it_told(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, "-c", WRITER, str(NUM_KILLS)], cwd=ROOT, capture_output=True, text=True
-    )
-    rounds = [line.split() for line in done.stdout.splitlines()]
-    assert len(rounds) == NUM_KILLS, done.stderr
-    for _, told, stored in rounds:
-        assert int(told) <= int(stored) <= int(told) + 1
-    for path in tmp_path.rglob("*"):
-        # A copy that was cut short is a draft, which nobody sees.
-        if path.suffix in (".json", ".history") and ".draft-" not in str(path):
-            json.loads(path.read_text())
-    project = tmp_path / "projects" / rounds[0][0]
-    (history,) = project.rglob("*.history")
-    assert len(json.loads(history.read_text())["done"]) >= min(int(rounds[-1][1]), 500)
+def ended(project, job_id):
+    """The job once its process is gone."""
+    end_s = time.monotonic() + 120
+    while jobs.read(project.folder, job_id).is_live and time.monotonic() < end_s:
+        time.sleep(0.002)
+    return jobs.read(project.folder, job_id)
+
+
+def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(project):
+    """Mostly programs that write as workers do, for the sake of time, and some real workers."""
+    moments, started = random.Random(3), []
+    project.change(model="onnx-squeezenet")
+
+    def start(verb, argv, *command):
+        given = (command,) if command else ()
+        started.append(jobs.start(project.folder, verb, argv, {"shelf": "x"}, *given))
+        return started[-1]
+
+    first = start("run", [], sys.executable, "-S", "-c", RESULT)
+    assert ended(project, first).status == "done"
+    seen = studio.Studio(project, project.settings)
+    before = (seen.placement.device_of, seen.shelf.items)
+    for number in range(NUM_KILLS):
+        if number % 25 == 24:
+            argv = ["onnx-squeezenet", "--machine", "null-2", "--analytic", "--placer", "single"]
+            job_id, patience_s = start("place", [*argv, "--jsonl"]), 1.5
+        else:
+            job_id, patience_s = start("run", [], sys.executable, "-S", "-c", WORKER), 0.1
+        assert jobs.read(project.folder, job_id).is_live
+        time.sleep(moments.uniform(0.0, patience_s))
+        os.killpg(read_json(project.folder / "jobs" / job_id / "job.json")["pid"], signal.SIGKILL)
+        job = ended(project, job_id)
+        assert (job.status, job.num_garbled) == ("interrupted", 0), job.message
+        assert "start it again" in job.message
+    assert list(jobs.listed(project.folder)) == started[::-1]
+    assert jobs.read(project.folder, first).result["step_s"] == {"median": 0.5}
+    assert len(tasks.collect(seen)) == len(started)
+    seen = studio.Studio(project, project.settings)
+    assert (seen.placement.device_of, seen.shelf.items) == before
+    again = start("run", [], sys.executable, "-S", "-c", RESULT)
+    assert ended(project, again).status == "done"

@@ -1,13 +1,20 @@
 """The rules of a project: their order, what they do to a placement, and that it is one step."""
 
+import json
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import pins, rules, ruling, studio
-from pages.ui.canvas import searching
+from pages.ui import pins, project_file, rules, ruling, studio
+from placement import pipeline as pl
+from placement import regexes
 from placement.rules import REGEX, Rule
+from tests.pages.problems import diamond
 from tests.pages.test_pages import APP
 from tests.pages.test_pins import now
+
+HOSTILE = Path(__file__).parents[1] / "hostile"
 
 
 def devices(project):
@@ -68,7 +75,7 @@ def test_an_expression_without_end_is_not_kept_and_one_that_is_there_can_be_remo
     project, monkeypatch
 ):
     """It may be there from another model, on whose names it was quick."""
-    monkeypatch.setattr(searching, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
     first, second = devices(project)[:2]
     endless = Rule("regex:(?:x?|y?){40}!", first)
     with pytest.raises(ValueError, match="takes too long"):
@@ -80,6 +87,62 @@ def test_an_expression_without_end_is_not_kept_and_one_that_is_there_can_be_remo
     assert f"Without effect: {endless.text}" in rules.apply(now(project))
     rules.removed(now(project), 0, endless)
     assert rules.rules_of(now(project)) == (Rule("Conv", second),)
+
+
+@pytest.fixture
+def questions(monkeypatch):
+    """How many expressions each process was asked for, within a second."""
+    asked = []
+    real = regexes._told
+
+    def told(question, limit_s):
+        asked.append(len(json.loads(question)[0]))
+        return real(question, limit_s)
+
+    monkeypatch.setattr(regexes, "BUDGET_S", 1.0)
+    monkeypatch.setattr(regexes, "_told", told)
+    return asked
+
+
+def test_a_hundred_expressions_without_end_have_one_budget_and_are_paid_for_once(
+    project, questions
+):
+    first, second = devices(project)[:2]
+    name = now(project).model.graph.ops[0].name
+    slow = [Rule(f"regex:(?:x?|y?){{40}}{i}!", first) for i in range(98)]
+    rules.keep(now(project), [*slow, Rule(f"regex:^{name}$", second), Rule("Conv", second)])
+    rows = rules.rows(now(project))
+    assert ["takes too long" in row.trouble for row in rows] == [True] * 98 + [False] * 2
+    assert rows[98].num_matched == 1 and rows[99].num_won > 0
+    rules.rows(now(project))
+    rules.apply(now(project))
+    rules.moved(now(project), 0, slow[0], 1)
+    assert rules.rows(now(project))[0].rule == slow[1]
+    assert questions == [99]
+
+
+def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questions):
+    content = (HOSTILE / "redos100.zip").read_bytes()
+    imported = project_file.unpack(content, lambda path, dims: pl.load(path, dict(dims)))
+    assert questions == [100]
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = imported.id
+    app.session_state["rules-open"] = True
+    app.run().switch_page("pages/place.py").run()
+    assert not app.exception
+    box = next(b for b in app.expander if b.label == ruling.TITLE)
+    said = [text.value for text in box.markdown if "takes too long" in text.value]
+    assert len(said) == 100
+    app.run()
+    assert questions == [100, 100]
+
+
+def test_the_placer_of_rules_refuses_a_slow_expression_by_name(monkeypatch):
+    monkeypatch.setattr(regexes, "BUDGET_S", 0.5)
+    slow = "regex:(?:x?|y?){40}!=cpu:0"
+    with pytest.raises(ValueError, match="take too long to match") as said:
+        pl.place(diamond(), "manual", settings={"rules": f"*conv=cpu:1;{slow}"})
+    assert slow in str(said.value) and "*conv" not in str(said.value)
 
 
 def test_expressions_of_rules_heed_capital_letters(project):

@@ -171,16 +171,16 @@ def test_a_finished_pipeline_is_told_in_full():
     shown = texts(checked(app.run()))
     assert metric(app, "Measured throughput").value == "276 samples/s"
     assert metric(app, "Predicted throughput").value == "290 samples/s"
-    assert metric(app, "Predicted throughput").delta == "+5.0% against measured"
+    assert metric(app, "Predicted throughput").delta == "+5% against measured"
     assert metric(app, "Latency of one sample").value == "18.2 ms"
     assert metric(app, "Latency of one sample").delta == "17 ms to 21 ms"
     assert metric(app, "Outputs").value == "match"
     assert metric(app, "Outputs").delta == "210 outputs compared, no bit differs"
     assert "200 samples through 2 stages, at most 5 in flight, 2 segments" in shown
-    assert "cpu:1 sets the pace: it is busy 97 % of the time" in shown
+    assert "cpu:1 sets the pace: it is busy 97% of the time" in shown
     assert "That is the one that was predicted" in shown
     assert "Measured: 3.6 ms (median), mostly 3.4 ms to 4.1 ms. Predicted: 3.45 ms (-4.2%" in shown
-    assert "38.0% more samples than the best device alone (cpu:0)" in shown
+    assert "38% more samples than the best device alone (cpu:0)" in shown
     assert "One device with all cores delivers more: 400 samples/s** against 276" in shown
     assert "Sent between devices: 4 KiB per sample" in shown
     assert "Critical path" not in shown and "Measured step time" not in [
@@ -197,7 +197,7 @@ def test_a_steps_result_looks_as_ever_also_while_the_goal_is_throughput():
     assert metric(app, "Outputs").delta == "largest difference 0"
     assert metric(app, "Segments").value == "2"
     assert "3 steps after 3 to warm up" in shown and "Critical path" in shown
-    assert "28.0% faster than the best device alone (cpu:0)" in shown
+    assert "28% faster than the best device alone (cpu:0)" in shown
     assert "Sent between devices: 4 KiB per step" in shown
     assert "sets the pace" not in shown and "samples/s" not in shown
 
@@ -270,7 +270,7 @@ RESULT = {
 
 def test_a_bottleneck_that_was_not_predicted_or_waits_is_said_to():
     said = streamed.pace(RESULT).replace("\\", "")
-    assert "cpu:1 sets the pace: it is busy 60 % of the time" in said
+    assert "cpu:1 sets the pace: it is busy 60% of the time" in said
     assert "even this device waits" in said
     assert "Predicted was the link cpu:0->cpu:1" in said
     said = streamed.pace(RESULT | {"predicted_bottleneck": "cpu:0"}).replace("\\", "")
@@ -287,7 +287,7 @@ def test_busy_shares_are_work_over_the_time_between_samples():
 @pytest.mark.parametrize(
     ("rate", "said"),
     [
-        (100.0, "50.0% fewer samples than the best device alone (cpu:1)"),
+        (100.0, "50% fewer samples than the best device alone (cpu:1)"),
         (200.5, "as many samples as the best device alone (cpu:1)"),
         (400.0, "One device with all cores delivers less (250 samples/s)"),
     ],
@@ -312,7 +312,7 @@ def test_shares_are_drawn_in_percent_and_gaps_stay_gaps():
     figure = charts.busy_shares(names, [0.5, 0.97, None], [0.4, 1.0, 0.25], 1)
     assert [list(t.x) for t in figure.data] == [[50.0, 97.0, None], [40.0, 100.0, 25.0]]
     assert figure.data[0].marker.color[1] == charts.BEST_COLOUR
-    assert figure.data[0].text[2] == "" and figure.data[1].text[2] == "25 % predicted"
+    assert figure.data[0].text[2] == "" and figure.data[1].text[2] == "25% predicted"
 
 
 def test_rates_side_by_side_and_times_between_outputs_name_what_they_are():

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -155,7 +156,7 @@ def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch)
     began = now.placement
     first = now.model.graph.ops[0].name
     other = next(d.name for d in now.machine.devices if d.name != began.device_of[first])
-    ended = studio.with_devices(began, {**began.device_of, first: other})
+    ended = replace(began, device_of={**began.device_of, first: other})
     finished(project, final_placement=ended.to_json())
     name = f"{now.named.name} after training"
     assert f"among the placements: {name}." in tasks.collect(now)[0]

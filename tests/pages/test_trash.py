@@ -124,7 +124,8 @@ def test_a_copy_that_fails_leaves_no_project(monkeypatch):
 
 
 def test_old_drafts_make_room():
-    draft = projects.new_draft()
+    draft = projects.Project(projects.folder() / ".draft-0123456789")
+    draft.folder.mkdir(parents=True)
     projects.create()
     assert draft.folder.is_dir()
     long_ago = time.time() - 2 * projects.DRAFT_HOURS * 3_600

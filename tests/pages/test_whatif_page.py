@@ -5,7 +5,17 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, conditions, link_groups, projects, standing, studio, trials, whatif
+from pages.ui import (
+    asking,
+    conditions,
+    link_groups,
+    projects,
+    standing,
+    studio,
+    trials,
+    units,
+    whatif,
+)
 from placement import pipeline as pl
 from placement.core.machine import Device, Link, Machine
 from placement.what_if import UNCHANGED, Conditions
@@ -49,7 +59,7 @@ def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
     now = now_of(project)
     slow = pl.what_if(now.problem, Conditions({"null:0": 0.5, "null:1": 0.5}, 0.5))
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
-    assert metric(app, "What-if time per step").delta == f"{ratio - 1:.1%} longer"
+    assert metric(app, "What-if time per step").delta == f"{units.percent(ratio - 1)} longer"
     assert "null:0, null:1 at ×0.5 speed, links at ×0.5 bandwidth" in texts(app)
     kept = projects.find(project.id).settings.form
     assert next(v for k, v in kept.items() if k.startswith("what-if"))["bandwidth"] == 0.5

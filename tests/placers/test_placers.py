@@ -18,8 +18,8 @@ from placement.core.problem import Problem, own_kernels
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
 from placement.engine.flat import flatten
-from placement.pipeline import place, simulate
-from placement.placers import names, placer_class
+from placement.pipeline import compare, place, placers, simulate
+from placement.placers import FORMER_NAMES, current_name, names, placer_class
 from placement.placers._base import build, describe
 from placement.placers._fast_finish import earliest_finish
 from placement.placers._lists import falling, lanes_for, placement_from, way_back_s
@@ -27,7 +27,7 @@ from placement.placers.heft import mean_upward_ranks
 from placement.segments import make_schedule
 from tests.checker import timeline_faults
 from tests.instances import canonical_file, random_problem
-from tests.workloads import problem_from_workload, random_workload
+from tests.workloads import diamond, problem_from_workload, random_workload
 
 
 def missing(name):
@@ -246,3 +246,16 @@ def test_heft_predicts_its_own_makespan_on_devices_of_their_own(seed):
     )
     placement = placement_from(problem, lanes)
     assert simulate(loose, placement).value <= counted + 1e-9
+
+
+@pytest.mark.parametrize("old", FORMER_NAMES)
+def test_a_former_name_still_works_and_the_answer_has_the_present_one(old):
+    new = current_name(old)
+    assert old not in names() and new in names()
+    assert placer_class(old) is placer_class(new)
+    problem = problem_from_workload(diamond(), "small")
+    assert place(problem, old, settings={"max_iterations": 100}).placer == new
+    rows = compare(None, problem, [old], time_limit_s=0.1)
+    assert [row["placer"] for row in rows] == [new]
+    listed = [row["name"] for row in placers() if row["name"] in (old, new)]
+    assert listed == [new]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.profile import Profile
+from placement.files import NotWritten
 from profiling.home import home
 from profiling.store import ProfileStore, age_s, changes
 
@@ -144,7 +145,7 @@ def test_a_damaged_or_foreign_row_counts_as_missing(tmp_path):
 
 def test_a_path_that_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ValueError, match="PLACEMENT_STUDIO_HOME"):
+    with pytest.raises(NotWritten, match="use another folder"):
         ProfileStore(tmp_path / "file" / "p.sqlite").clear()
 
 

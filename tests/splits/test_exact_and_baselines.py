@@ -40,10 +40,10 @@ def optimum_s(given):
 
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("objective", ["throughput", "latency"])
-def test_cp_sat_equals_brute_force(training, objective):
+def test_branch_and_bound_equals_brute_force(training, objective):
     for seed in range(6):
         given = problem(seed, objective, training=training, limit=24.0)
-        placed = place(given, "cp_sat", settings={"max_iterations": 20_000})
+        placed = place(given, "branch_and_bound", settings={"max_iterations": 20_000})
         assert placed.violations == (), seed
         optimum = optimum_s(given)
         assert placed.lower_bound <= optimum * (1 + 1e-9), seed
@@ -53,19 +53,19 @@ def test_cp_sat_equals_brute_force(training, objective):
 
 
 @pytest.mark.parametrize("name", ["layer_bert24_inference", "layer_bert24_training"])
-def test_cp_sat_proves_bert(name):
+def test_branch_and_bound_proves_bert(name):
     given = replace(shared_problem("throughput", name), objective="throughput")
-    placed = place(given, "cp_sat", settings={"max_iterations": 400_000})
+    placed = place(given, "branch_and_bound", settings={"max_iterations": 400_000})
     assert placed.violations == ()
     assert placed.proven_optimal
     assert placed.account == "proven optimal"
     assert placed.lower_bound == pytest.approx(placed.value, rel=1e-6)
 
 
-def test_cp_sat_ends_when_told_and_keeps_what_it_has():
+def test_branch_and_bound_ends_when_told_and_keeps_what_it_has():
     given = problem(1, "throughput")
     heard = []
-    placement = placer_class("cp_sat")().place(given, lambda p: bool(heard.append(p)))
+    placement = placer_class("branch_and_bound")().place(given, lambda p: bool(heard.append(p)))
     assert len(heard) >= 1
     assert set(placement.device_of) == {op.name for op in given.graph.ops}
 

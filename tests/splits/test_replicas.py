@@ -111,7 +111,7 @@ def test_replicas_take_idle_accelerators_only():
         simulate(given, replace(everywhere, replicas={given.machine.devices[-1].name: 2}))
 
 
-@pytest.mark.parametrize("name", ["annealing_split", "cp_sat", "pipedream"])
+@pytest.mark.parametrize("name", ["annealing_split", "branch_and_bound", "pipedream"])
 def test_methods_that_add_transfers_refuse_overlap(name):
     given = replace(problem_from_workload(workload(1), "w"), objective="throughput", overlap=True)
     with pytest.raises(ValueError, match="overlap"):

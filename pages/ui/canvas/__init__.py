@@ -51,7 +51,7 @@ Only `component` uses Streamlit. Everything else is pure and depends on no devic
 
 from typing import TYPE_CHECKING, Any
 
-from pages.ui.canvas.crossing import crossings
+from pages.ui.canvas.crossing import PathLines, crossings, path_lines
 from pages.ui.canvas.expansion import all_visible, default_expanded, expanded_after, reveal
 from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DeviceKey",
     "Paint",
+    "PathLines",
     "ScopeGroup",
     "ScopeTree",
     "Tones",
@@ -88,6 +89,7 @@ __all__ = [
     "ops_inside",
     "ops_of",
     "paint",
+    "path_lines",
     "read_ops",
     "related",
     "reveal",

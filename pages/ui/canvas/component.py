@@ -13,6 +13,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui.canvas.crossing import PathLines
 from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
 from pages.ui.canvas.painting import Paint, selection_marks
 from pages.ui.canvas.palette import DeviceKey
@@ -75,6 +76,7 @@ def draw_canvas(
     tones: Tones | None = None,
     hatched: bool = False,
     crossings: str = "",
+    path: PathLines | None = None,
     sums: Mapping[int, str] | None = None,
 ) -> Any:
     """Draw a view with its colours.
@@ -85,7 +87,8 @@ def draw_canvas(
     before makes the drawing move to the selection. `search` answers the last search. `empty` is
     shown over the canvas where the graph has no ops. `tones` colour the cards by something else
     than the device; `hatched` draws the hatch of each device too. `crossings` says which edges lead
-    from device to device, `sums` what to write on closed blocks, by node.
+    from device to device, `path` where the critical path runs, `sums` what to write on closed
+    blocks, by node.
     """
     if paint.view != view.hash or (tones and tones.view != view.hash):
         raise ValueError("The paint was made for another view; call paint() with this one.")
@@ -103,6 +106,8 @@ def draw_canvas(
         "tones": tones.payload() if tones else None,
         "hatched": hatched,
         "crossings": crossings,
+        "path": path.edges if path else "",
+        "queues": [vars(queue) for queue in path.queues] if path else [],
         "sums": {str(node): text for node, text in (sums or {}).items()},
         "pins": selection_marks(view, pins),
         "undo": undo,

@@ -1,6 +1,10 @@
-"""Which edges of a view carry tensors from one device to another, inside closed blocks too."""
+"""What is marked on the edges of a view: changes of device, and the steps of the critical path.
+
+Both look inside closed blocks too.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +12,8 @@ from numpy.typing import NDArray
 from pages.ui.canvas.memo import remembered
 from pages.ui.canvas.views import View
 from placement.core.graph import Graph
+from placement.exporters._lines import queue_way
+from placement.path_steps import PathSteps
 
 Ints = NDArray[np.int64]
 
@@ -21,6 +27,41 @@ def crossings(view: View, graph: Graph, device_of_op: Sequence[int] | Ints) -> s
     crossing = np.bincount(edge, weights=crosses, minlength=len(view.edges))
     codes = np.where(crossing == 0, "0", np.where(crossing == total, "2", "1"))
     return "".join(codes.tolist())
+
+
+@dataclass(frozen=True)
+class QueueLine:
+    """A wait of the critical path from one node (index) to another: no edge, no data goes there."""
+
+    start: int
+    end: int
+    title: str
+    way: str
+    arrow: str
+
+
+@dataclass(frozen=True)
+class PathLines:
+    """One character per edge, 1 where the critical path runs along it, and the path's queues."""
+
+    edges: str
+    queues: tuple[QueueLine, ...]
+
+
+def path_lines(view: View, steps: PathSteps) -> PathLines:
+    """The critical path between the visible nodes of a view."""
+    shown = steps.between(view.node_of_op)
+    codes = ("01"[(edge.start, edge.end) in shown.edges] for edge in view.edges)
+    queues = tuple(
+        QueueLine(
+            queue.before,
+            queue.after,
+            queue.title,
+            *queue_way(view.nodes[queue.before], view.nodes[queue.after]),
+        )
+        for queue in shown.queues
+    )
+    return PathLines("".join(codes), queues)
 
 
 @remembered(24, key=lambda shown: shown[0].hash)

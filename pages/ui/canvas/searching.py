@@ -1,26 +1,11 @@
-"""Find ops by name, by regular expression or by type.
-
-A regular expression can take for ever on some names, and both may come from anywhere, so it is
-matched in a process of its own that ends when its time is up.
-"""
-
-import json
-import subprocess
-import sys
-from collections.abc import Sequence
+"""Find ops by name, by regular expression or by type."""
 
 from pages.ui.canvas.memo import remembered
 from placement.core.graph import Graph
+from placement.regexes import search_names
 
 BY = ("name", "regex", "type")
 MOST_CHARACTERS = 200
-PATIENCE_S = 3.0
-MATCHER = """
-import json, re, sys
-pattern, names, any_case = json.load(sys.stdin)
-wanted = re.compile(pattern, re.IGNORECASE if any_case else 0)
-print(json.dumps([i for i, name in enumerate(names) if wanted.search(name)]))
-"""
 
 
 @remembered(32, key=lambda graph: graph.fingerprint)
@@ -39,7 +24,7 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     if not wanted:
         return ()
     if by == "regex":
-        return by_regex(text, [op.name for op in graph.ops])
+        return _by_regex(graph, text)
     if by == "type":
         kinds = [op.kind.casefold() for op in graph.ops]
         exact = tuple(i for i, kind in enumerate(kinds) if kind == wanted)
@@ -51,19 +36,10 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     )
 
 
-def by_regex(pattern: str, names: Sequence[str], *, any_case: bool = True) -> tuple[int, ...]:
-    """Indices of the names that match; a ValueError where it is no expression or takes too long."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", MATCHER],
-            input=json.dumps([pattern, names, any_case]),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError("This regular expression takes too long; write a simpler one.") from None
-    if done.returncode:
-        reason = done.stderr.strip().rsplit("\n", 1)[-1].rpartition("rror: ")[2]
-        raise ValueError(f"This is no regular expression: {reason or 'it cannot be read'}.")
-    return tuple(json.loads(done.stdout))
+def _by_regex(graph: Graph, pattern: str) -> tuple[int, ...]:
+    (searched,) = search_names([pattern], [op.name for op in graph.ops], any_case=True)
+    if searched.too_slow:
+        raise ValueError("This regular expression takes too long; write a simpler one.")
+    if searched.error:
+        raise ValueError(f"This is no regular expression: {searched.error}.")
+    return searched.found

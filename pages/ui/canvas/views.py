@@ -11,6 +11,7 @@ from pages.ui.canvas.scopes import ScopeTree, scope_tree
 from pages.ui.canvas.visible import BUDGET, Visible, visible_set
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Tensor
+from placement.units import counted
 
 Point = tuple[float, float]
 
@@ -186,7 +187,7 @@ def _op_node(graph: Graph, index: int, outputs: dict[str, Tensor]) -> ViewNode:
 def _group_node(graph: Graph, tree: ScopeTree, index: int) -> ViewNode:
     group = tree.groups[index]
     label = wording.shortened(group.label, 28)
-    subtitle = f"{group.num_ops} ops"
+    subtitle = counted(group.num_ops, "op")
     if group.stack:
         subtitle = f"×{group.stack} · {subtitle}"
     width = min(266.0, max(132.0, 7.8 * len(label) + 48))

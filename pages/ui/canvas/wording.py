@@ -2,6 +2,7 @@
 
 import re
 
+from pages.ui.units import counted
 from pages.ui.units import flops as flops_of
 from pages.ui.units import num_bytes as byte_count
 from placement.core.graph import Graph, Op, Tensor
@@ -56,7 +57,7 @@ def op_title(op: Op, output: Tensor | None) -> str:
 
 
 def group_title(path: str, num_ops: int, alike: int, flops: float, param_bytes: int) -> str:
-    lines = [shortened(path, MAX_TITLE), f"{num_ops} ops"]
+    lines = [shortened(path, MAX_TITLE), counted(num_ops, "op")]
     if alike > 1:
         lines[-1] += f", one of {alike} alike"
     lines.append(f"{flops_of(flops)}, weights {byte_count(param_bytes)}")
@@ -66,9 +67,8 @@ def group_title(path: str, num_ops: int, alike: int, flops: float, param_bytes: 
 def flow_title(num_tensors: int, num_bytes: int, largest: str) -> str:
     if num_tensors == 1:
         return untagged(f"{shortened(largest, 80)}\n{byte_count(num_bytes)}")
-    return untagged(
-        f"{num_tensors} tensors, {byte_count(num_bytes)}\nlargest {shortened(largest, 80)}"
-    )
+    total = f"{counted(num_tensors, 'tensor')}, {byte_count(num_bytes)}"
+    return untagged(f"{total}\nlargest {shortened(largest, 80)}")
 
 
 def largest_outputs(graph: Graph) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""Exact splits of workload files: search, and proofs by branch and bound and integer programs.
+"""Exact splits of workload files: annealing finds them, branch and bound and linear programs prove.
 
 The optima are those of Tarnawski et al., "Efficient algorithms for device placement of DNN graph
 operators", NeurIPS 2020, without contiguity. Annealing finds a split; crowds of large units, all
@@ -21,6 +21,7 @@ from placement.placers.annealing_split import contiguous_start
 from placement.splits.contract import Units
 from placement.splits.instance import SplitInstance, from_problem, require_sums
 from placement.splits.search import Budget
+from placement.units import gap, percent
 
 if TYPE_CHECKING:
     from placement.splits.branch_calls import CallBranchSearch
@@ -39,8 +40,8 @@ TINY_S = 1e-300
 
 
 @dataclass(frozen=True, kw_only=True)
-class CpSat(Placer):
-    summary = "Search with a proof of how near to the best it is (workload files)"
+class BranchAndBound(Placer):
+    summary = "Annealing, then branch and bound: how near to the best it is (workload files)"
     paper = "Gilmore, Gomory: A linear programming approach to the cutting-stock problem, 1961"
     objectives = ("latency", "throughput")
     executions = ("call",)
@@ -209,7 +210,7 @@ class _Proof:
 def _note(value_s: float, bound_s: float) -> str:
     if value_s <= bound_s * PROVEN:
         return "proven optimal"
-    return f"at most {100.0 * (value_s / max(bound_s, TINY_S) - 1.0):.2g} % above the best"
+    return f"at most {percent(gap(value_s, max(bound_s, TINY_S)) or 0.0)} above the best"
 
 
-PLACER = CpSat
+PLACER = BranchAndBound

@@ -1,0 +1,203 @@
+"""Order belongs to the placement: edits keep it, and undo brings back all that they changed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from pages.ui import edits, projects, studio
+from pages.ui.edits import Edit, History, State
+from placement import pipeline
+from placement.core.placement import placement_from_json
+from placement.moving import moved
+from placement.order import kernel_order, order_of_ops
+from placement.split_cost import loads_s
+from tests.command import answer
+from tests.instances import canonical_file, random_problem
+from tests.placers.test_placers import PLACERS, placer_class
+from tests.towers import save_towers
+from tests.workloads import diamond, problem_from_workload, random_workload
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
+
+
+def project_of(kind, tmp_path, objective):
+    """A project about the four towers, the canonical graph, or a workload of calls."""
+    project = projects.create()
+    if kind == "towers":
+        path = tmp_path / "towers.onnx"
+        save_towers(path)
+        project.change(machine="laptop-gpu")
+    else:
+        path = tmp_path / f"{kind}.json"
+        content = canonical_file() if kind == "canonical" else diamond()
+        path.write_text(json.dumps(content))
+    project.change(model_kind="path", model=str(path), objective=objective)
+    return project
+
+
+def again(project):
+    return studio.Studio(project, project.settings)
+
+
+def put(project, placement, made_by):
+    now = again(project)
+    now.shelf.add(made_by, placement, made_by)
+    now.shelf.choose(made_by)
+    return again(project)
+
+
+def running_order(now):
+    device = now.problem.kernel_devices(now.placement)
+    return kernel_order(now.problem, now.placement, device)
+
+
+def a_move(now):
+    """The first op that may go elsewhere, and where to."""
+    problem = now.problem
+    for unit in range(problem.num_units // 2, problem.num_units):
+        op = problem.graph.ops[problem.ops_of_unit[unit][0]].name
+        for d, device in enumerate(problem.machine.devices):
+            if problem.allowed[unit, d] and now.placement.device_of[op] != device.name:
+                return op, device.name
+    raise AssertionError("no op may move")
+
+
+KINDS = [
+    (name, kind, objective)
+    for kind, execution in (("towers", "segment"), ("canonical", "op"), ("workload", "call"))
+    for name in PLACERS
+    for objective in ("latency", "throughput")
+    if execution in placer_class(name).executions and objective in placer_class(name).objectives
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "objective"), KINDS)
+def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective, tmp_path):
+    project = project_of(kind, tmp_path, objective)
+    now = again(project)
+    limit = 0.3 if placer_class(name).all_cores or placer_class(name).exact else None
+    host = next((d.name for d in now.machine.devices if d.on_host), now.machine.devices[0].name)
+    rules = {"rules": f"*={host}"} if name == "manual" else None
+    found = pipeline.place(now.problem, name, settings=rules, time_limit_s=limit).placement
+    before = put(project, found, name)
+    order, value_s = running_order(before), before.simulated.value
+    op, device = a_move(before)
+    studio.edit(before, [op], device)
+
+    after = again(project)
+    assert after.named.by_hand and after.named.name != name
+    assert after.placement.device_of[op] == device, name
+    if kind != "workload":
+        assert running_order(after) == order, name
+    assert after.placement.calls == found.calls, name
+    after.simulated  # noqa: B018 - that it can be predicted is part of the promise
+    studio.step_back(after)
+    undone = again(project)
+    assert undone.placement.to_json() == found.to_json(), name
+    assert undone.simulated.value == value_s, name
+    studio.step_forward(undone)
+    assert again(project).placement.to_json() == after.placement.to_json(), name
+
+
+def test_the_towers_need_the_order_that_their_method_chose(tmp_path):
+    """The case that the rule is for: without its order the placement takes a fifth longer."""
+    project = project_of("towers", tmp_path, "latency")
+    found = pipeline.place(again(project).problem, "cpop").placement
+    now = put(project, found, "cpop")
+    plain = pipeline.simulate(now.problem, replace(found, order=())).value
+    assert now.simulated.value < 0.9 * plain
+    op, device = a_move(now)
+    studio.edit(now, [op], device)
+    stored = json.loads(again(project).shelf.path("manual").read_text())
+    assert stored["order"] == list(found.order), "the file of an edited placement carries it"
+    studio.edit(again(project), [op], found.device_of[op])
+    back = again(project)
+    assert back.placement.device_of == found.device_of
+    assert back.simulated.value == now.simulated.value
+
+
+def test_any_step_is_reached_from_any_other_bit_for_bit(tmp_path):
+    project = project_of("towers", tmp_path, "latency")
+    problem = again(project).problem
+    found = problem.placement_of([1] * problem.num_units)
+    now = put(project, found, "single")
+    host = now.machine.devices[0].name
+    studio.edit(now, [op.name for op in now.model.graph.ops[:3]], host)
+    states = [found.to_json(), again(project).placement.to_json()]
+    for op in again(project).model.graph.ops[5:8]:
+        studio.edit(again(project), [op.name], host)
+        states.append(again(project).placement.to_json())
+    assert states[1]["order"] and "order" not in states[0]
+    for number in (0, 3, 1, 4, 0, 2, 4):
+        studio.go_to(again(project), number)
+        assert again(project).placement.to_json() == states[number]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_move_writes_the_order_down_that_was_left_open(seed):
+    problem = random_problem(seed, num_ops=15, num_devices=3, with_groups=seed % 2 == 1)
+    placement = problem.placement_of([0] * problem.num_units)
+    device = problem.kernel_devices(placement)
+    open_order = kernel_order(problem, placement, device)
+    assert order_of_ops(problem, placement) == tuple(
+        problem.kernels.ops[k].name for k in open_order
+    )
+    unit = problem.ops_of_unit[seed % problem.num_units]
+    after = moved(problem, placement, {problem.graph.ops[i].name: "d2" for i in unit})
+    assert kernel_order(problem, after, problem.kernel_devices(after)) == open_order
+
+
+def test_replicas_stay_as_long_as_devices_are_idle():
+    """Of four accelerators two share a stage; what moves to an idle one may take its place."""
+    content = random_workload(4, num_nodes=8)
+    problem = replace(problem_from_workload(content, "random"), objective="throughput")
+    accelerators = [d.name for d in problem.machine.devices if not d.on_host]
+    assert len(accelerators) >= 2
+    ops = [op.name for op in problem.graph.ops]
+    whole = problem.placement_of([problem.machine.index[accelerators[0]]] * problem.num_units)
+    shared = replace(whole, replicas={accelerators[0]: len(accelerators)})
+    unit = problem.ops_of_unit[0]
+    after = moved(problem, shared, {ops[i]: accelerators[1] for i in unit})
+    left = len(accelerators) - 1
+    assert after.replicas == ({accelerators[0]: left} if left > 1 else None)
+    loads_s(problem, problem.kernel_devices(after), after.replicas)
+    host = next(d.name for d in problem.machine.devices if d.on_host)
+    assert moved(problem, shared, {ops[i]: host for i in unit}).replicas == shared.replicas
+
+
+def test_steps_of_earlier_versions_say_nothing_of_order():
+    old = {"label": "op to cpu", "moves": [["gpu", "cpu", ["a"]]], "pins": []}
+    history = edits.history_from_json({"done": [old], "undone": []})
+    assert history.done == (Edit("op to cpu", (("a", "gpu", "cpu"),)),)
+    state = State({"a": "cpu"}, {}, ("a",), None)
+    assert edits.travel(state, history, 0)[0] == State({"a": "gpu"}, {}, ("a",), None)
+
+
+def test_a_step_with_order_and_replicas_survives_json():
+    step = Edit("x", (("a", "g", "c"),), (), ((), ("a", "b")), ({"g": 2}, None))
+    history = History((step,), ())
+    assert edits.history_from_json(history.to_json()) == history
+    assert edits.fits(step, {"a", "b"}, {"g", "c"})
+    assert not edits.fits(step, {"a"}, {"g", "c"}), "it orders an op that is not here"
+    assert not edits.fits(replace(step, order=((), ("a", "a"))), {"a", "b"}, None)
+    assert not edits.fits(replace(step, replicas=({"h": 2}, None)), {"a", "b"}, {"g", "c"})
+
+
+def test_placing_a_selection_keeps_the_order_of_all(tmp_path):
+    save_towers(tmp_path / "towers.onnx")
+    where = [str(tmp_path / "towers.onnx"), "--machine", "laptop-gpu", "--analytic"]
+    kept, found = tmp_path / "cpop.json", tmp_path / "found.json"
+    answer("place", *where, "--placer", "cpop", "--out", str(kept))
+    before = placement_from_json(json.loads(kept.read_text()))
+    some = list(before.device_of)[8:14]
+    (tmp_path / "ops.json").write_text(json.dumps(some))
+    held = ["--keep", str(kept), "--move", str(tmp_path / "ops.json"), "--mend"]
+    answer("place", *where, "--placer", "heft", *held, "--out", str(found))
+    after = placement_from_json(json.loads(found.read_text()))
+    assert before.order and after.order == before.order
+    others = set(before.device_of) - set(some)
+    assert all(after.device_of[op] == before.device_of[op] for op in others)

@@ -1,0 +1,228 @@
+"""Pages on a disk that takes no more: what is lost is told and taken back, all can be looked at."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import choices, jobs, messages, projects, saving, studio, trash
+from tests.disks import files_up_to, filled, small_disk, without_rights
+from tests.pages.test_pages import APP, checked, finished_run, open_id, opened, texts
+
+PAGES = ("model", "devices", "place", "run", "timeline", "compare", "what_if", "projects")
+CAUSES = ("the disk is full", "it would be larger than files may be here", "you have no right to")
+# Room for the claim of a session, which renews it every other second, but not for a project.
+CLAIM_BYTES = 200
+DISK_BYTES = 16 * 2**20
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home folder on a small disk of its own, where such a one can be had."""
+    with small_disk(tmp_path / "disk", DISK_BYTES) as is_small:
+        monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "disk" / "home"))
+        (tmp_path / "disk" / "home").mkdir()
+        monkeypatch.setattr("tests.pages.test_unwritable.IS_SMALL", is_small)
+        yield tmp_path / "disk" / "home"
+
+
+IS_SMALL = False
+
+
+@contextmanager
+def full(home, spare_bytes=0):
+    """A full disk; where none can be mounted, a limit that stands for it."""
+    if IS_SMALL:
+        with filled(home.parent, spare_bytes):
+            yield
+    else:
+        with files_up_to(CLAIM_BYTES if spare_bytes else 0):
+            yield
+
+
+def nearly_full(home):
+    """Room for the first files of an edit, but not for all of them."""
+    return full(home, spare_bytes=5 * 4096)
+
+
+def limited(home):
+    return files_up_to(CLAIM_BYTES)
+
+
+def tree(folder):
+    """All files of a folder with what they hold, but for who has it open."""
+    return {
+        path.relative_to(folder): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "owner.json"
+    }
+
+
+def press(app, label):
+    return checked(next(b for b in app.button if _label(b) == label).click().run())
+
+
+def _label(button):
+    """Without the number of its key and Markdown's escapes."""
+    return button.label.lstrip("0123456789 ").replace("\\", "")
+
+
+def says_why(shown, home):
+    assert any(cause in shown for cause in CAUSES), shown
+    assert str(home) in shown, shown
+    assert "All changes saved" not in shown
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("closed", [full, without_rights])
+def test_every_page_shows_what_there_is_and_says_why_nothing_can_be_saved(home, closed, page):
+    app, project = opened(page, machine="null-2")
+    finished_run(project)
+    seen = texts(checked(app.run()))
+    assert "All changes saved" in seen and saving.LOOK_ONLY not in seen
+    before = tree(project.folder)
+    (project.folder / "owner.json").unlink()
+    with closed(home):
+        shown = texts(checked(app.run()))
+        says_why(shown, home)
+        assert saving.LOOK_ONLY in shown and "View only: nothing can be saved" in shown
+        assert len(app.metric) or page not in ("model", "place", "run")
+        if page == "model":
+            # A second visitor, for whom nothing has been drawn yet, sees all of it too.
+            fresh = AppTest.from_file(str(APP), default_timeout=120)
+            fresh.query_params["project"] = project.id
+            says_why(texts(checked(fresh.run())), home)
+            assert open_id(fresh) == project.id
+    assert tree(project.folder) == before
+    shown = texts(checked(app.run()))
+    assert "All changes saved" in shown and "cannot be written" not in shown
+
+
+@pytest.mark.parametrize("closed", [nearly_full, limited])
+def test_an_edit_that_is_not_saved_is_taken_back_and_the_next_one_is_saved(home, closed):
+    app, project = opened("place", machine="null-2")
+    now = studio.Studio(project, project.settings)
+    name = now.model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
+    app.session_state["selection"] = [name]
+    checked(app.run())
+    before = tree(project.folder)
+    with closed(home):
+        shown = texts(press(app, target))
+        assert saving.TAKEN_BACK in shown and "The last change is not saved" in shown
+        says_why(shown, home)
+        assert tree(project.folder) == before
+        assert "cannot be written" in texts(checked(app.run())), "it stays until a change is saved"
+    shown = texts(press(app, target))
+    assert "All changes saved" in shown and "cannot be written" not in shown
+    now = studio.Studio(project, project.settings)
+    assert now.placement.device_of[name] == target and now.named.name == "manual"
+
+
+CHANGES = {
+    "undo": ("place", "Undo"),
+    "duplicate": ("place", "Duplicate"),
+    "delete": ("place", "Delete"),
+    "pin": ("place", "Pin"),
+    "rules": ("place", "Apply rules"),
+    "place": ("place", "Place"),
+    "run": ("run", "Run (emulated)"),
+    "compare": ("compare", "Run these methods"),
+    "new project": ("model", "New project"),
+    "copy": ("model", "Duplicate this project"),
+}
+
+
+@pytest.fixture
+def worked_on(home):
+    """A project with an edit to undo, a rule to apply and a run."""
+    app, project = opened("place", machine="null-2")
+    now = studio.Studio(project, project.settings)
+    devices = [d.name for d in now.machine.devices]
+    name = now.model.graph.ops[0].name
+    studio.edit(now, (name,), next(d for d in devices if d != now.placement.device_of[name]))
+    finished_run(project)
+    (project.folder / "rules.json").write_text(
+        json.dumps([{"pattern": "type:Conv", "device": devices[1]}])
+    )
+    app.session_state["selection"] = [name]
+    app.session_state["rules-open"] = True
+    return checked(app.run()), project
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_kind_of_change_is_taken_back_whole(home, worked_on, name):
+    app, project = worked_on
+    page, label = CHANGES[name]
+    if page != "place":
+        checked(app.switch_page(f"pages/{page}.py").run())
+    everything = tree(home)
+    with limited(home):
+        shown = texts(press(app, label))
+        says_why(shown, home)
+        lost = {
+            "new project": "The project was not made.",
+            "copy": "The project was not copied.",
+            **dict.fromkeys(("place", "run", "compare"), "The job was not started."),
+        }.get(name, saving.TAKEN_BACK)
+        assert lost in shown
+        assert open_id(app) == project.id and not jobs.open_ones(project.folder)[1:]
+    assert tree(home) == everything
+
+
+def test_a_field_that_is_not_saved_holds_on_the_screen_and_is_saved_with_the_next_change(home):
+    app, project = opened("run", machine="null-2")
+    field = next(n for n in app.number_input if n.label == "Steps")
+    with limited(home):
+        shown = texts(checked(field.set_value(7).run()))
+        assert choices.ON_SCREEN in shown
+        says_why(shown, home)
+        assert next(n for n in app.number_input if n.label == "Steps").value == 7
+    assert 7 not in project.settings.form.values()
+    name = next(t for t in app.sidebar.text_input if t.label == "Name of this project")
+    assert "All changes saved" in texts(checked(name.set_value("mine").run()))
+    assert 7 in project.settings.form.values() and project.settings.name == "mine"
+
+
+def test_a_project_can_be_deleted_and_a_job_stopped_on_a_full_disk(home, worked_on):
+    """That is how room is made."""
+    _, project = worked_on
+    with full(home):
+        thrown = trash.throw_away(project)
+        assert [t.id for t in trash.listed()] == [thrown.id]
+        assert trash.empty() == 1 and not trash.listed()
+
+
+@pytest.mark.parametrize("closed", [full, without_rights])
+def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed):
+    visit = AppTest.from_file(str(APP), default_timeout=120)
+    with closed(home):
+        shown = texts(checked(visit.run()))
+        says_why(shown, home)
+        assert "onnx-inception-v2 (371 ops)" in shown and saving.LOOK_ONLY in shown
+        for page in PAGES[1:]:
+            says_why(texts(checked(visit.switch_page(f"pages/{page}.py").run())), home)
+        assert not tree(home)
+    shown = texts(checked(visit.run()))
+    assert "All changes saved" in shown and "cannot be written" not in shown
+    assert projects.find(open_id(visit)).folder.is_dir()
+
+
+def test_a_first_look_that_cannot_be_written_is_still_drawn(home):
+    """The claim fits on the disk, the placement does not."""
+    project = projects.create()
+    project.change(machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    with limited(home):
+        shown = texts(checked(app.run()))
+        assert "The first placement is not saved" in texts(checked(app.run()))
+        assert "onnx-inception-v2 (371 ops)" in shown
+    checked(app.run())
+    assert "cannot be written" not in texts(checked(app.run()))
+    assert studio.Studio(project, project.settings).shelf.items[0].file
+
+
+def test_a_fault_does_not_say_that_all_is_saved():
+    assert "is saved" not in messages.FAULT and "may not be saved" in messages.FAULT

@@ -1,0 +1,169 @@
+"""Values of different times never stand side by side; a change of times says what it changed."""
+
+import dataclasses
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import asking, runs, standing, studio, units, words
+from pages.ui.trials import what_if_shelf
+from placement import pipeline as pl
+from profiling.store import ProfileStore
+from tests.pages.test_pages import (
+    checked,
+    finished_run,
+    menu,
+    metric,
+    opened,
+    profile_for,
+    texts,
+)
+
+REASON = "The times are measured now; before they were estimates"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+
+
+def again(project):
+    return studio.Studio(project, project.settings)
+
+
+def measured(project, factor=1.0):
+    """Make the project's times measured ones, each op this many milliseconds."""
+    now = again(project)
+    profile = profile_for(now.model, now.machine)
+    took = tuple(tuple(s * factor for s in row) for row in profile.compute_s)
+    ProfileStore().put(dataclasses.replace(profile, compute_s=took))
+
+
+def seconds(now, name):
+    value = pl.simulate(now.problem, standing.placement_of(now, name)).value
+    return units.seconds(value, now.problem.unit)
+
+
+def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
+    app, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    first = again(project)
+    name, once = first.named.name, seconds(first, first.named.name)
+    assert metric(app, "Predicted step time").value == once and REASON not in texts(app)
+    measured(project)
+    checked(app.run())
+    now = seconds(again(project), name)
+    said = f"{name}: {once} was an estimate, with measured times the same placement takes {now}"
+    assert once != now and REASON in texts(app) and said in texts(app)
+    assert metric(app, "Predicted step time").value == now
+    # It stays on every page until somebody has taken note.
+    checked(app.switch_page("pages/compare.py").run())
+    assert said in texts(app)
+    checked(next(b for b in app.button if b.label == "Understood").click().run())
+    assert REASON not in texts(app)
+    measured(project, 2.0)
+    checked(app.run())
+    assert "The model was measured again" in texts(app) and f"{now} came from" in texts(app)
+
+
+def test_a_placement_made_by_measured_times_does_not_hide_what_was_an_estimate():
+    app, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    first = again(project)
+    name, once = first.named.name, seconds(first, first.named.name)
+    measured(project)
+    later = again(project)
+    found = pl.place(later.problem, "single")
+    later.shelf.add("single", found.placement, "single", studio.facts_of(found))
+    checked(app.run())
+    assert later.shelf.current.name == "single"
+    assert f"{name}: {once} was an estimate" in texts(app)
+
+
+def test_messages_of_methods_name_the_times_they_are_by():
+    told = {"value": 0.0361, "unit": "s", "costs": "measured"}
+    assert words.predicted(told) == "predicted 36.1 ms by measured times"
+    assert words.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
+    assert words.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
+
+
+def test_a_message_about_a_placement_goes_when_another_one_is_shown():
+    app, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single", {})
+    now.shelf.choose("heft")
+    app.session_state["messages-page"] = [["info", "Placed by heft: predicted 3 ms."]]
+    checked(app.run())
+    assert "Placed by heft" in texts(app)
+    checked(menu(app, "Placement").set_value("mine").run())
+    assert again(project).named.name == "mine" and "Placed by heft" not in texts(app)
+
+
+def test_messages_stay_as_long_as_what_they_are_about():
+    """As after an edit, which redraws a part of the page with its messages and not the page."""
+    _, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+
+    def part(key):
+        import streamlit as st
+
+        from pages.ui import choices, messages, studio
+
+        st.query_params["project"] = key
+        if st.session_state.pop("fresh", True):
+            choices.say("info", "Placed by heft.")
+            choices.say("error", "The result could not be kept.")
+            messages.take(studio.studio())
+        messages.still_true(studio.studio())
+
+    script = AppTest.from_function(part, kwargs={"key": project.id}, default_timeout=120)
+    script.session_state["fresh"] = True
+    checked(script.run())
+    script.session_state["fresh"] = False
+    assert [e.value for e in checked(script.run()).info] == ["Placed by heft."]
+    first = now.model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[first])
+    studio.edit(now, (first,), target)
+    script.session_state["fresh"] = False
+    script.run()
+    assert not script.info and [e.value for e in script.error] == ["The result could not be kept."]
+
+
+def test_answers_for_what_if_machines_are_predicted_by_the_times_of_now():
+    _, project = opened("model", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+    placed = pl.place(now.problem, "single")
+    facts = {**studio.facts_of(placed), "what_if": {}, "unchanged_value": placed.value}
+    what_if_shelf(project.folder, now.shelf.folder.name).add("one", placed.placement, "x", facts)
+    measured(project)
+    later = again(project)
+    (item,) = what_if_shelf(project.folder, now.shelf.folder.name).items
+    value = units.seconds(pl.simulate(later.problem, placed.placement).value)
+    assert asking.values_of(later, item) == (value, value) != (units.seconds(placed.value),) * 2
+
+
+def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it():
+    app, project = opened("run", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+    name = now.named.name
+    finished_run(project)
+    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single", {})
+    now.shelf.choose(name)
+    checked(app.run())
+    assert menu(app, "Placement").options == [name, "mine"]
+    assert metric(app, "Measured step time").value == "30 ms"
+    checked(menu(app, "Placement").set_value("mine").run())
+    assert "No run yet. The placement mine is predicted" in texts(app)
+    assert not [m for m in app.metric if "step time" in m.label]
+    assert "To run: the placement **mine**" in texts(app)
+
+
+def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
+    app, project = opened("run", model="onnx-squeezenet", machine="null-2")
+    finished_run(project, placement=again(project).placement.to_json())
+    measured(project)
+    checked(app.run())
+    now = again(project)
+    (job,) = runs.finished(project)
+    value = pl.simulate(now.problem, now.placement).value
+    assert runs.predicted_s(now, job) == value != job.result["predicted_s"]
+    assert metric(app, "Predicted").value == units.seconds(value)
+    assert metric(app, "Predicted").delta.startswith(units.percent(value / 0.030 - 1, signed=True))

@@ -50,10 +50,8 @@ class NotWritten(OSError):
         """The same for whoever knows the studio's folder, but not what files there are."""
         folder = str(_standing(Path(self.filename).parent))
         named = " (PLACEMENT_STUDIO_HOME names it)" if self.remedy.endswith(_ELSEWHERE) else ""
-        return (
-            f"A file in the folder {folder!r} cannot be written: {self.strerror};"
-            f" {self.remedy}{named}."
-        )
+        what = "A file in the folder" if self.errno == errno.EFBIG else "The folder"
+        return f"{what} {folder!r} cannot be written: {self.strerror}; {self.remedy}{named}."
 
 
 def _number(error: OSError) -> int:
@@ -75,14 +73,14 @@ def _standing(folder: Path) -> Path:
 def refusals(path: Path, lost: str = "") -> Iterator[None]:
     """Turn what the file system says against writing `path` into NotWritten.
 
-    A file or folder that is missing, or in the way, is told as it is: the caller knows better.
+    What is missing is told as it is: the caller knows better.
     """
     try:
         yield
     except NotWritten as error:
         error.lost = error.lost or lost
         raise
-    except (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError):
+    except FileNotFoundError:
         raise
     except OSError as error:
         raise NotWritten(path, error, lost) from None
@@ -104,8 +102,7 @@ def plain_refusals(path: Path) -> Iterator[None]:
     if not path.parent.is_dir():
         raise ValueError(f"There is no folder {str(path.parent)!r}; make it, or write elsewhere.")
     try:
-        with refusals(path):
-            yield
+        yield
     except NotWritten as error:
         raise ValueError(str(error)) from None
     except IsADirectoryError:
@@ -113,7 +110,7 @@ def plain_refusals(path: Path) -> Iterator[None]:
     except (FileExistsError, NotADirectoryError):
         raise ValueError(f"{str(path)!r} is a file; name a folder, or end in .zip.") from None
     except OSError as error:
-        raise ValueError(f"{str(path)!r} cannot be written: {error.strerror or error}.") from None
+        raise ValueError(str(NotWritten(path, error))) from None
 
 
 @contextmanager

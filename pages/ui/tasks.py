@@ -17,7 +17,7 @@ from pages.ui import (
     units,
     words,
 )
-from pages.ui.atomic import write_text
+from pages.ui.atomic import all_or_nothing, write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
 from placement import files
@@ -45,6 +45,8 @@ PAGES = {
 }
 NOT_STARTED = "The job was not started."
 MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
+
+_told: set[str] = set()
 
 
 @files.losing(NOT_STARTED)
@@ -172,12 +174,16 @@ def _collected(now: Studio, job: jobs.Job) -> str:
     """
     folder = now.project.folder
     try:
-        told = _taken_over(now, job)
-        jobs.note(folder, job.id, collected=True)
+        with all_or_nothing():
+            told = _taken_over(now, job)
+            jobs.note(folder, job.id, collected=True)
+        _told.discard(job.id)
         return told
     except OSError as error:
-        if job.about.get("told"):
+        if job.about.get("told") or job.id in _told:
             return ""
+        # The record may be what cannot be written.
+        _told.add(job.id)
         _note_if_possible(folder, job.id, told=True)
         why = f"{error.strerror or error}; it is tried again when there is room"
     except (ValueError, LookupError, TypeError, AttributeError):

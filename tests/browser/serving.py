@@ -38,11 +38,11 @@ class Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> str:
+    def start(self, program: tuple[str, ...] = ("-m", "streamlit")) -> str:
         """Start it, once more if need be, and wait until it answers; its address."""
         self.stop()
         command = (
-            *(sys.executable, "-m", "streamlit", "run", str(ROOT / self.app)),
+            *(sys.executable, *program, "run", str(ROOT / self.app)),
             *("--server.headless", "true", "--server.port", str(self.port)),
             *self.options,
         )

@@ -6,9 +6,20 @@ from contextlib import contextmanager
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import choices, jobs, messages, projects, saving, studio, trash
+from pages.ui import choices, jobs, messages, projects, saving, studio, tasks, trash
+from profiling.store import ProfileStore
 from tests.disks import files_up_to, filled, small_disk, without_rights
-from tests.pages.test_pages import APP, checked, finished_run, open_id, opened, texts
+from tests.pages.test_pages import (
+    APP,
+    checked,
+    finished_run,
+    open_id,
+    opened,
+    profile_for,
+    texts,
+    uploader,
+)
+from tests.pages.test_tasks import finished
 
 PAGES = ("model", "devices", "place", "run", "timeline", "compare", "what_if", "projects")
 CAUSES = ("the disk is full", "it would be larger than files may be here", "you have no right to")
@@ -222,6 +233,47 @@ def test_a_first_look_that_cannot_be_written_is_still_drawn(home):
     checked(app.run())
     assert "cannot be written" not in texts(checked(app.run()))
     assert studio.Studio(project, project.settings).shelf.items[0].file
+
+
+def test_a_result_that_is_not_kept_is_told_once_and_taken_over_later(home, project, monkeypatch):
+    """Also what a job measured and could not store itself."""
+    profile = profile_for(now(project).model, now(project).machine)
+    job_id = finished(project)
+    events = project.folder / "jobs" / job_id / "events.jsonl"
+    not_kept = {"event": "not_kept", "message": "", "profile": profile.to_json()}
+    events.write_text(json.dumps(not_kept) + "\n" + events.read_text())
+    before = tree(home)
+    with limited(home):
+        (told,) = tasks.collect(now(project))
+        assert "the result could not be kept" in told and "tried again" in told
+        assert tasks.collect(now(project)) == []
+        assert {p: c for p, c in tree(home).items() if p.name != "profiles.sqlite"} == before
+    assert tasks.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
+    assert ProfileStore().get(profile.graph, profile.machine.fingerprint) == profile
+
+
+@pytest.fixture
+def project(home, monkeypatch):
+    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    made = projects.create()
+    made.change(machine="null-2")
+    return made
+
+
+def now(project):
+    return studio.Studio(project, project.settings)
+
+
+def test_files_that_are_not_taken_over_are_told_of(home):
+    app, project = opened("devices", machine="null-2")
+    machine = json.dumps(now(project).machine.to_json()).encode()
+    before = tree(home)
+    with limited(home):
+        field = uploader(app, "Machine file (JSON)")
+        shown = texts(checked(field.set_value(("mine.json", machine, "application/json")).run()))
+        assert "mine.json was not taken over." in shown
+        says_why(shown, home)
+    assert tree(home) == before and project.settings.machine == "null-2"
 
 
 def test_a_fault_does_not_say_that_all_is_saved():

@@ -13,7 +13,7 @@ from placement.core.placement import Placement
 from placement.order import order_of_ops
 from placement.symmetry import renaming, with_names
 
-MOST_MOVES, HEIGHT = 20, 480
+MOST_MOVES, HEIGHT = 8, 480
 
 
 def show(now: Studio, here: Side, there: Side) -> None:
@@ -49,9 +49,11 @@ def exchange(name: str, new: Mapping[str, str]) -> str:
     """A sentence on equal devices of a placement that count under other names; empty for none."""
     if not new:
         return ""
-    pairs = [f"{a} counts as {b}" for a, b in sorted(new.items())]
-    said = ", ".join(pairs[:MOST_MOVES]) + (", and so on" if len(pairs) > MOST_MOVES else "")
-    return f" In {name} {words.plain(said)}, which is an equal device."
+    (first, counts_as), *others = sorted(new.items())
+    said = [f"{a} as {b}" for a, b in others[: MOST_MOVES - 1]]
+    said += ["and so on"] if len(others) >= MOST_MOVES else []
+    pairs = words.plain(", ".join([f"counts as {counts_as}", *said]))
+    return f" Equal devices are matched first: {words.plain(first)} of {name} {pairs}."
 
 
 def moves_of(here: Placement, there: Placement) -> Counter[tuple[str, str]]:

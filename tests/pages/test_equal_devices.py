@@ -62,7 +62,7 @@ def test_exchanged_names_are_no_difference(now):
     new = differing.renaming(now.problem, *(side.placement for side in sides))
     said = differing.sameness(now, *sides, new).replace("\\", "")
     assert said.startswith("round_robin and mine are the same up to the names of equal devices.")
-    assert " counts as " in said
+    assert " Equal devices are matched first: cuda:" in said and " of mine counts as cuda:" in said
     assert sides[1].row.notes[-1].startswith("the same as ")
 
 

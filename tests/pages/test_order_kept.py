@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import edits, projects, studio
+from pages.ui import edits, project_file, projects, studio
 from pages.ui.edits import Edit, History, State
 from placement import pipeline
 from placement.core.placement import placement_from_json
@@ -175,6 +175,43 @@ def test_steps_of_earlier_versions_say_nothing_of_order():
     assert history.done == (Edit("op to cpu", (("a", "gpu", "cpu"),)),)
     state = State({"a": "cpu"}, {}, ("a",), None)
     assert edits.travel(state, history, 0)[0] == State({"a": "gpu"}, {}, ("a",), None)
+
+
+def test_a_project_of_an_earlier_version_is_edited_and_undone(tmp_path):
+    """It has steps without order, of an edit that had dropped its method's order."""
+    project = project_of("towers", tmp_path, "latency")
+    found = pipeline.place(again(project).problem, "cpop").placement
+    now = put(project, found, "cpop")
+    op, device = a_move(now)
+    old = replace(found, device_of={**found.device_of, op: device}, order=())
+    now.shelf.add("manual", old, "hand", {"from": "cpop"})
+    step = {"label": f"{op} to {device}", "moves": [[found.device_of[op], device, [op]]]}
+    history = json.dumps({"done": [{**step, "pins": []}], "undone": []})
+    (now.shelf.folder / "manual.history").write_text(history)
+    other = again(project).model.graph.ops[0].name
+    target = next(d.name for d in now.machine.devices if d.name != old.device_of[other])
+    studio.edit(again(project), [other], target)
+    assert len(again(project).history.done) == 2 and again(project).placement.order
+    studio.step_back(again(project))
+    assert again(project).placement == old
+    studio.step_back(again(project))
+    assert again(project).placement == replace(found, order=())
+
+
+def test_a_project_file_carries_order_and_steps(tmp_path):
+    project = project_of("towers", tmp_path, "latency")
+    found = pipeline.place(again(project).problem, "cpop").placement
+    now = put(project, found, "cpop")
+    studio.edit(now, [a_move(now)[0]], a_move(now)[1])
+    whole = replace(again(project).placement, device_of=found.device_of, order=())
+    put(project, whole, "single")
+    studio.edit(again(project), [a_move(now)[0]], a_move(now)[1])
+    edited = again(project)
+    assert edited.history.done[-1].order == ((), edited.placement.order)
+    there = again(project_file.unpack(project_file.pack(project), lambda path, dims: edited.model))
+    assert there.placement == edited.placement and there.history == edited.history
+    studio.step_back(there)
+    assert again(there.project).placement == whole
 
 
 def test_a_step_with_order_and_replicas_survives_json():

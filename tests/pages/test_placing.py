@@ -143,6 +143,6 @@ def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():
     load = Load("<img src=x>", "#0072b2", 1, 0.5, 0.25, 3000, 2000)
     drawn = loads.html([load], "s")
     assert "<img" not in drawn and "&lt;img src=x&gt;" in drawn
-    assert "too much" in drawn and "width:25.0%" in drawn and "width:100.0%" in drawn
+    assert "too much" in drawn and "width:25%" in drawn and "width:100%" in drawn
     free = loads.html([Load("a", "#0072b2", 2, 0.5, 0.25, 3000, None)], "s")
     assert "too much" not in free and "2 ops" in free and " of " not in free

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui import comparing, differing, standing
+from pages.ui import comparing, differing, standing, units
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from placement.core.placement import Placement

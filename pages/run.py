@@ -2,7 +2,18 @@
 
 import streamlit as st
 
-from pages.ui import frame, results, running, streamed, tasks, training, units, words, yardstick
+from pages.ui import (
+    frame,
+    naming,
+    results,
+    running,
+    streamed,
+    tasks,
+    training,
+    units,
+    words,
+    yardstick,
+)
 from pages.ui.studio import Studio, studio
 
 
@@ -27,4 +38,5 @@ def measure(now: Studio) -> None:
 
 frame.around()
 opened = studio()
+naming.chooser(opened)
 (training.show if training.is_wanted(opened) else measure)(opened)

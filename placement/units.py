@@ -55,6 +55,8 @@ def seconds(value: float | None, unit: str = "s") -> str:
     if unit != "s":
         return stated(in_unit(value, unit), unit)
     for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(value) >= scale:
-            return f"{value / scale:{'.3g' if abs(value) < 100 else '.0f'}} {name}"
+        # What three digits round up to a thousand of a unit is one of the next.
+        if abs(value) >= 0.9995 * scale:
+            number = value / scale
+            return f"{number:{'.3g' if abs(number) < 999.5 else '.0f'}} {name}"
     return "0 s" if value == 0 else f"{value / 1e-6:.2g} µs"

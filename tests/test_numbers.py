@@ -102,7 +102,22 @@ def test_one_and_several():
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="compares with a JavaScript engine")
 def test_scripts_write_the_same_numbers():
-    values = [0.0, 3.2e-9, 1e-6, 0.00123456, 0.08, 0.1004, 0.5, 1.0, 12.34, 100.4, 4321.0]
+    values = [
+        0.0,
+        3.2e-9,
+        1e-6,
+        0.00099999,
+        0.0009994,
+        0.9996,
+        0.00123456,
+        0.08,
+        0.1004,
+        0.5,
+        1.0,
+        12.34,
+        100.4,
+        4321.0,
+    ]
     parts = [(ROOT / "assets" / p).read_text("utf-8") for p in ("timeline/elements.js",)]
     actions = (ROOT / "assets" / "canvas" / "actions.js").read_text("utf-8")
     parts.append(actions[actions.index("function percentText") : actions.index("Object.assign")])

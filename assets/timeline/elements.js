@@ -24,10 +24,10 @@ function unitOf(range) {
 
 // A time as it reads everywhere: three digits and a fitting unit.
 function secondsText(value) {
-  const unit = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]].find(([scale]) => Math.abs(value) >= scale);
+  const unit = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]].find(([scale]) => Math.abs(value) >= 0.9995 * scale);
   if (!unit) return value === 0 ? "0 s" : `${Number((value / 1e-6).toPrecision(2))} µs`;
   const number = value / unit[0];
-  return `${Math.abs(number) < 100 ? Number(number.toPrecision(3)) : number.toFixed(0)} ${unit[1]}`;
+  return `${Math.abs(number) < 999.5 ? Number(number.toPrecision(3)) : number.toFixed(0)} ${unit[1]}`;
 }
 
 function tickStep(range, most) {

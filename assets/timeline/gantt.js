@@ -40,6 +40,7 @@ class Gantt {
     this.root.querySelector(".help").textContent = data.help;
     this.legend(data.legend);
     this.draw();
+    this.pointer?.again();
   }
 
   legend(entries) {

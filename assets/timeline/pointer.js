@@ -45,7 +45,7 @@ class Pointer {
   under(event) {
     const tree = this.gantt.root.getRootNode();
     const found = NEAR_PX.map((by) => tree.elementFromPoint(event.clientX + by, event.clientY));
-    return found.find((element) => element?.dataset?.bar !== undefined) ?? event.target;
+    return found.find((element) => element?.dataset?.bar !== undefined) ?? event.target ?? {};
   }
 
   wheel(event) {
@@ -107,7 +107,13 @@ class Pointer {
     this.band = null;
   }
 
+  // Other bars may be drawn now under a pointer that rests.
+  again() {
+    if (!this.tip.hidden && this.last) this.hover(this.last);
+  }
+
   hover(event) {
+    this.last = { clientX: event.clientX, clientY: event.clientY };
     const { gantt } = this, { dataset } = this.under(event);
     if (dataset?.start === undefined) {
       this.tip.hidden = true;

@@ -73,6 +73,11 @@ class Panel:
         drawn = [(bar.row, bar.start_s, bar.end_s, bar.ops) for bar in self.bars]
         return sha256(repr((self.rows, drawn)).encode()).hexdigest()[:16]
 
+    @property
+    def has_queues(self) -> bool:
+        """Whether the path is known to have waited somewhere for a device or link to be free."""
+        return any(queued for *_, queued in self.path)
+
     def selected(self, ops: Iterable[str]) -> list[int]:
         """Numbers of the bars that stand for any of these ops."""
         chosen = set(ops)

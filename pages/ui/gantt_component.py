@@ -20,9 +20,10 @@ OUTBOX = ASSETS.parent / "canvas" / "outbox.js"
 SCRIPTS = (OUTBOX, *(ASSETS / f"{name}.js" for name in ("elements", "pointer", "gantt")))
 ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything again."
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
+QUEUED = {"mark": "queued", "text": "there it waited its turn"}
 LEGEND = (
     {"mark": "path", "text": "critical path"},
-    {"mark": "queued", "text": "there it waited its turn"},
+    QUEUED,
     {"mark": "idle", "text": "idle"},
 )
 SELECTED = {"mark": "selected", "text": "selected"}
@@ -48,7 +49,10 @@ def draw(
         "began": began,
         "label": "; ".join(f"{p.title}, {units.counted(len(p.bars), 'bar')}" for p in panels),
         "panels": [panel.to_data(chosen) for panel in panels],
-        "legend": [*legend, *([SELECTED] if on_pick else [])],
+        "legend": [
+            *(sign for sign in legend if sign != QUEUED or any(p.has_queues for p in panels)),
+            *([SELECTED] if on_pick else []),
+        ],
         "help": f"{PICKING} {ZOOMING}" if on_pick else ZOOMING,
         "pickable": on_pick is not None,
         "session": choices.nonce(),

@@ -13,7 +13,6 @@ from pages.ui import (
     choices,
     commands,
     jobs,
-    naming,
     runs,
     tasks,
     units,
@@ -63,7 +62,6 @@ COUNTS = {
 
 
 def controls(now: Studio) -> None:
-    naming.chooser(now)
     locked = not choices.may_write()
     reason = why_not(now)
     busy = is_live(now)

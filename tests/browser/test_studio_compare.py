@@ -78,7 +78,7 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
         page.keyboard.press("ArrowRight")
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
     expect(metric(page, "Time per step as it is")).to_have_text("10 ms")
-    expect(page.get_by_text("50.0% shorter").first).to_be_visible()
+    expect(page.get_by_text("50% shorter").first).to_be_visible()
     page.reload()
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
     # Held and not let go, it is simulated all the same; back where it was taken, nothing is kept.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui import comparing, differing, standing
+from pages.ui import comparing, differing, standing, units
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from placement.core.placement import Placement
@@ -39,7 +39,8 @@ def test_the_table_says_what_is_predicted_of_each_side():
     rows = dict(comparing.rows_of(now, sides))
     best, other = rows["Predicted step"]
     assert sides[0].name == "heft" and best.endswith("the best of these")
-    assert other.endswith(f"{sides[1].row.value_s / sides[0].row.value_s - 1:+.1%}")
+    more = sides[1].row.value_s / sides[0].row.value_s - 1
+    assert other.endswith(units.percent(more, signed=True))
     assert rows["Segments"] == [str(len(s.simulated.schedule.segments)) for s in sides]
     assert rows["Sent per step"][1] == "0 B" and rows["Measured"] == ["not yet", "not yet"]
     device = next(iter(set(sides[1].placement.device_of.values())))
@@ -60,7 +61,7 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     ("measured", "said"),
     [
         (None, "not yet"),
-        (Measured(0.010, 0.2, False, False), "10 ms, predicted +20.0%"),
+        (Measured(0.010, 0.2, False, False), "10 ms, predicted +20%"),
         (Measured(0.010, None, True, True), "10 ms, emulated, placed again since"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import inspector, units
@@ -55,3 +56,11 @@ def test_types_that_are_not_named_are_counted():
 
 def test_amounts_of_arithmetic_have_a_space_before_their_unit():
     assert [units.flops(n) for n in (24, 134e3)] == ["24 FLOP", "134 kFLOP"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("Conv", "1 Conv op"), ("op", "1 op"), ("Op", "1 op"), ("<b>", "1 op"), ("", "1 op")],
+)
+def test_one_op_is_told_with_its_type_where_that_says_something(kind, said):
+    assert inspector.one_of(kind) == said

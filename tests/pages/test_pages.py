@@ -383,11 +383,11 @@ def test_a_finished_run_is_told_in_full():
     finished_run(project)
     shown = texts(checked(app.run()))
     assert metric(app, "Measured step time").value == "30 ms"
-    assert metric(app, "Predicted").delta == "-10.0% against measured"
+    assert metric(app, "Predicted").delta == "-10% against measured"
     assert metric(app, "Outputs").value == "match"
-    assert "25.0% faster than the best device alone (cpu:0)" in shown
+    assert "25% faster than the best device alone (cpu:0)" in shown
     assert "One device with all cores is faster still: 20 ms" in shown
-    assert "50.0% is computing, 10.0% sending between devices and 40.0% waiting" in shown
+    assert "50% is computing, 10% sending between devices and 40% waiting" in shown
     assert "Does not fit alone on: cpu:1" in shown
 
 

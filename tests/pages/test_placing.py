@@ -1,6 +1,7 @@
 """What a method is asked to do, what it may not move, and what becomes of its answer."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -137,6 +138,15 @@ def test_loads_are_those_of_the_prediction(project, objective):
     else:
         assert max(load.busy_share for load in found) <= 1 + 1e-9
     assert all(load.busy_share == pytest.approx(load.busy_s / predicted.value) for load in found)
+
+
+def test_all_bars_have_one_width_whatever_stands_beside_them():
+    few = Load("a", "#0072b2", 1, 0.5, 0.25, 3, 2000)
+    many = Load("b", "#e69f00", 12_345, 123.456, 0.987, 123_456_789, 987_654_321)
+    drawn = loads.html([few, many, Load("c", "#009e73", 0, 0.0, 0.0, 0, None)], "s")
+    tracks = re.findall(r'class="track" style="flex:([^;]+);', drawn)
+    # Of a width of its own each, that neither grows nor shrinks: two for each device.
+    assert tracks == [f"0 0 {loads.TRACK}"] * 6
 
 
 def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():

@@ -177,7 +177,7 @@ def test_a_finished_pipeline_is_told_in_full():
     assert metric(app, "Outputs").value == "match"
     assert metric(app, "Outputs").delta == "210 outputs compared, no bit differs"
     assert "200 samples through 2 stages, at most 5 in flight, 2 segments" in shown
-    assert "cpu:1 sets the pace: it is busy 97% of the time" in shown
+    assert "cpu:1 sets the pace: it is busy 96.6% of the time" in shown
     assert "That is the one that was predicted" in shown
     assert "Measured: 3.6 ms (median), mostly 3.4 ms to 4.1 ms. Predicted: 3.45 ms (-4.2%" in shown
     assert "38% more samples than the best device alone (cpu:0)" in shown

@@ -53,7 +53,7 @@ def test_a_run_stands_beside_the_prediction_with_its_error():
     finished_run(project)
     checked(app.run())
     assert metric(app, "Measured step time").value == "30 ms"
-    assert metric(app, "Prediction error").value == "-10.0%"
+    assert metric(app, "Prediction error").value == "-10%"
     assert "Predicted against measured" in texts(app)
     now = studio.Studio(project, project.settings)
     predicted, measured = timelines.panels(now, timelines.chosen(now))
@@ -119,12 +119,11 @@ def test_a_lever_reads_as_a_sentence():
     ]
     assert [t.replace("\\", "") for t in told] == [
         "If the segment of 2 ops that begins with a_conv on cpu:0 computed in half the time, the"
-        " step would be **1 ms shorter** (10.0%).",
+        " step would be **1 ms shorter** (10%).",
         "If the tensor ra from cpu:0 to cpu:1 were half as large, the step would be"
-        " **2 ms shorter** (20.0%).",
-        "If the link cpu:0 to cpu:1 were twice as fast, the step would be"
-        " **3 ms shorter** (30.0%).",
-        "If cpu:0 were twice as fast, the step would be **4 ms shorter** (40.0%).",
+        " **2 ms shorter** (20%).",
+        "If the link cpu:0 to cpu:1 were twice as fast, the step would be **3 ms shorter** (30%).",
+        "If cpu:0 were twice as fast, the step would be **4 ms shorter** (40%).",
     ]
 
 
@@ -134,7 +133,7 @@ def predicted(problem):
 
 def test_a_path_reads_as_its_shares():
     path = (Span("compute", "a", "cpu:0", 0.0, 0.003), Span("wait", "b", "cpu:1", 0.003, 0.004))
-    assert chain.in_words(path) == "4 ms, of which 75.0% computing (3 ms), 25.0% waiting (1 ms)."
+    assert chain.in_words(path) == "4 ms, of which 75% computing (3 ms), 25% waiting (1 ms)."
     assert chain.in_words(()) == "nothing takes any time."
 
 
@@ -154,7 +153,7 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
         for curve, trace in zip(drawn_curves, figure.data, strict=True):
             assert list(trace.x) == [at_s * 1e3 for at_s in curve.at_s]
             assert trace.line.shape == "hv"
-    assert "2" in memories.told(near[0]) and "50.0% of its" in memories.told(near[0])
+    assert "2" in memories.told(near[0]) and "50% of its" in memories.told(near[0])
 
 
 @pytest.fixture

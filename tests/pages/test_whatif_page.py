@@ -115,7 +115,7 @@ def case(name, before_s, after_s, broken=()):
     ("others", "said"),
     [
         ([case("b", 1.0, 1.9999)], "The other placement would not be better there than this one."),
-        ([case("b", 1.0, 1.5)], "**b** would be best: 1.5 s, 25.0% shorter than this one there."),
+        ([case("b", 1.0, 1.5)], "**b** would be best: 1.5 s, 25% shorter than this one there."),
         ([case("b", 1.0, 2.5)] * 2, "None of the 2 other placements would be better there"),
         ([case("b", 1.0, 1.0, ["too big"])], "would not be better there than this one"),
     ],

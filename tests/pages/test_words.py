@@ -10,7 +10,14 @@ from pages.ui import commands, projects, units, words
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(1.5, "1.5 s"), (0.0698, "69.8 ms"), (3e-5, "30 µs"), (0.0, "0 s"), (250.0, "250 s")],
+    [
+        (1.5, "1.5 s"),
+        (0.0698, "69.8 ms"),
+        (3e-5, "30 µs"),
+        (0.0, "0 s"),
+        (250.0, "250 s"),
+        (0.0009999999, "1 ms"),
+    ],
 )
 def test_seconds(value, shown):
     assert units.seconds(value) == shown

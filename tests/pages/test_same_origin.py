@@ -1,12 +1,16 @@
 """What the studio's own server answers, and to whom: asked by raw requests, as no browser would."""
 
+import asyncio
 import http.client
 import json
 import socket
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from pages.ui.same_origin import SameOrigin
 from tests.browser.serving import Server
 
 FOREIGN_HOSTS = ("evil.example", "127.0.0.1:9999", "127.0.0.1", "localhost.evil.example:{port}")
@@ -40,18 +44,15 @@ def server(tmp_path_factory):
         yield port
 
 
-class running:
-    """A studio with its own home while it is entered; entering gives its port."""
-
-    def __init__(self, folder, *options: str) -> None:
-        self._server = Server(folder / "home", folder / "log", options=options)
-
-    def __enter__(self) -> int:
-        self._server.start()
-        return self._server.port
-
-    def __exit__(self, *_: object) -> None:
-        self._server.stop()
+@contextmanager
+def running(folder, *options: str) -> Iterator[int]:
+    """A studio with a home of its own; its port."""
+    server = Server(folder / "home", folder / "log", options=options)
+    try:
+        server.start()
+        yield server.port
+    finally:
+        server.stop()
 
 
 def asked(port: int, path: str = "/", method: str = "GET", body=None, **headers: str):
@@ -155,6 +156,25 @@ def test_pages_of_others_may_link_but_not_embed(server, site):
 
     assert status("navigate", "document") == 200
     assert status("navigate", "iframe") == status("no-cors", "image") == 403
+
+
+def test_a_fault_of_the_server_is_not_framed_either():
+    async def faulty(scope, receive, send):
+        raise RuntimeError("a fault")
+
+    async def answer() -> None:
+        with pytest.raises(RuntimeError, match="a fault"):
+            await SameOrigin(faulty)(scope, None, send)
+
+    async def send(message) -> None:
+        sent.append(message)
+
+    sent = []
+    headers = [(b"host", b"localhost:4711")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
+    scope["server"] = ("127.0.0.1", 4711)
+    asyncio.run(answer())
+    assert sent[0]["status"] == 500 and (b"x-frame-options", b"DENY") in sent[0]["headers"]
 
 
 def test_a_person_may_name_further_addresses(tmp_path):

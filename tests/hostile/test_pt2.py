@@ -1,5 +1,6 @@
 """Files of PyTorch programs that nobody trusts: refused by one sentence, or opened safely."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def naming(key):
         signature = model["graph_module"]["module_call_graph"][0]["signature"]
         version, tree = json.loads(signature[key])
         value = {"__enum__": True, "fqn": f"{MARK}:Mark", "name": "A"}
-        tree["children_spec"][-1].update(
+        [*_, last] = [tree, *tree["children_spec"]]
+        last.update(
             type="builtins.dict",
             context=json.dumps([value]),
             children_spec=[{"type": None, "context": None, "children_spec": []}],
@@ -220,7 +222,7 @@ def called(**changes):
         ({"target": "torch.ops.aten.linear.default.__class__"}, "not among the operators"),
         ({"target": "torch.ops.aten.rand.generator"}, "not among the operators"),
         ({"target": "torch.ops.aten.add.out"}, "not among the operators"),
-        ({"target": ["torch"]}, "not among the operators"),
+        ({"target": ["torch"]}, "content is not understood"),
         ({"outputs": [{"as_tensor": {"name": "p_0_weight"}}]}, "two values called"),
         ({"outputs": []}, "cannot be opened"),
         ({"name": "lambda"}, "a value called 'lambda'"),

@@ -17,6 +17,9 @@ from placement.loaders._pt2_archive import bad
 
 Arguments = Mapping[str, Any]
 MAX_INT = 2**40
+# Convolutions of steps beyond crash: transposed ones from about 10 000 on.
+MAX_STEP = 1024
+MAX_WINDOW = 2**31 - 1
 # They take the end of a range, where the largest number means "to the last".
 _RANGES = frozenset(["slice", "slice_scatter", "narrow"])
 
@@ -143,7 +146,8 @@ def _flash_attention(bound: Arguments) -> str:
 
 def _broadcast(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...] | None:
     try:
-        return tuple(torch.broadcast_shapes(tuple(one), tuple(other)))
+        shape = torch.broadcast_shapes(tuple(one), tuple(other))  # type: ignore[no-untyped-call]
+        return tuple(shape)
     except RuntimeError:
         return None
 
@@ -159,7 +163,8 @@ def _window(bound: Arguments) -> str:
     for key, least in _LEAST.items():
         given = bound.get(key)
         numbers = given if isinstance(given, list | tuple) else [given]
-        if any(type(n) is int and not least <= n < 2**31 for n in numbers):
+        most = MAX_STEP if weight is not None else MAX_WINDOW
+        if any(type(n) is int and not least <= n <= most for n in numbers):
             return f"{key} {list(numbers)[:8]}"
     return ""
 
@@ -228,11 +233,15 @@ def _recurrent(num_gates: int) -> Callable[[Arguments], str]:
         out = states[0].shape[-1] if states[0].dim() == 3 else 0
         hidden = states[-1].shape[-1] if states[-1].dim() == 3 else 0
         shapes = [(layers * ways, batch, out), (layers * ways, batch, hidden)]
-        expected = shapes[: len(states)]
+        expected: list[tuple[int, ...]] = [*shapes[: len(states)]]
         for layer in range(layers):
             wide = value.shape[2] if layer == 0 else out * ways
             gates = num_gates * hidden
-            one = [(gates, wide), (gates, out), *[(gates,)] * (2 if biases else 0)]
+            one: list[tuple[int, ...]] = [
+                (gates, wide),
+                (gates, out),
+                *[(gates,)] * (2 if biases else 0),
+            ]
             expected += (one + ([(out, hidden)] if is_projected else [])) * ways
         found = [_shape(each) for each in (*states, *params)]
         same = {each.dtype for each in (value, *states, *params)} == {value.dtype}

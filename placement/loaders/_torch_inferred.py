@@ -85,11 +85,11 @@ def _quiet() -> Iterator[None]:
         log.disabled = before
 
 
-class _Watch(TorchDispatchMode):  # type: ignore[misc]
+class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what calls make; checks also those that the library makes inside of others."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.num_bytes = self.num_calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -321,7 +321,9 @@ def _constant(kind: str, value: Any) -> Any:
         return [_constant(_LISTS[kind], each) for each in value]
     if kind == "as_none":
         return None
-    if kind in ("as_bool", "as_int") and type(value) is {"as_bool": bool, "as_int": int}[kind]:
+    if kind == "as_bool" and isinstance(value, bool):
+        return value
+    if kind == "as_int" and isinstance(value, int) and not isinstance(value, bool):
         if not -(2**63) <= value < 2**63:
             raise bad(f"it has a number of more than 64 bits ({str(value)[:40]})")
         return value

@@ -130,7 +130,8 @@ def _payload(archive: Archive, name: str, num_bytes: int) -> torch.Tensor:
     """Bytes of an entry, in memory as aligned as the library's own."""
     content = torch.empty(num_bytes, dtype=torch.uint8)
     if num_bytes:
-        archive.read_into(name, memoryview(content.numpy()))
+        memory: Any = content.numpy()
+        archive.read_into(name, memoryview(memory))
     return content
 
 

@@ -1,6 +1,6 @@
 """Tries every listed operator with spoilt arguments, each in a process that may crash alone.
 
-    python -m tests.hostile.pt2_fuzz --cases 1000 --seed 1 [--only conv2d]
+    python -m tests.hostile.pt2_fuzz --cases 1000 --seed 1 [--only conv2d,pool]
 
 A call goes through the checks that a file's calls go through, and then runs. It may be refused,
 raise or give a value of the inferred shape; a signal, a call without an end, and a value of another
@@ -25,7 +25,7 @@ from placement.loaders._pt2_archive import Refused
 from placement.loaders._torch_allowed import NAMES, is_allowed
 from placement.loaders._torch_inferred import Inference
 from tests.hostile.pt2_calls import spoilt, valid_call
-from tests.hostile.pt2_tensors import Spec
+from tests.hostile.pt2_tensors import built
 
 MAX_BYTES = 3 * 2**30
 MAX_CASE_S = 20
@@ -49,7 +49,7 @@ def targets():
 def outcome(target, call, rng):
     """What becomes of a call: refused, raised, large, value, or a fault."""
     inference = Inference()
-    given = pytree.tree_map(lambda v: v.tensor(rng) if isinstance(v, Spec) else v, call)
+    given = built(call, rng)
     fakes = pytree.tree_map(
         lambda v: inference.like(v) if isinstance(v, torch.Tensor) else v, given
     )
@@ -163,7 +163,9 @@ def main():
     part, parts = map(int, options.part.split("/"))
     for target in (torch.ops.aten.addr.default, torch.ops.aten.lstm.input):
         base_call(target)  # so that no process imports what the library imports late
-    chosen = [t for t in targets() if options.only in str(t)][part::parts]
+    chosen = [t for t in targets() if any(o in str(t) for o in options.only.split(","))][
+        part::parts
+    ]
     counts, faults = fuzz(chosen, options.cases, options.seed)
     json.dump({"operators": len(chosen), "counts": counts, "faults": faults}, sys.stdout, indent=1)
     return bool(faults)

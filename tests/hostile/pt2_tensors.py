@@ -6,9 +6,11 @@ too far is caught.
 
 import ctypes
 import mmap
+import random
 from dataclasses import dataclass
 
 import torch
+from torch.utils import _pytree as pytree
 
 FLOAT, INT, BOOL = torch.float32, torch.int64, torch.bool
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -62,3 +64,9 @@ def guarded(values, shape, at_end):
     made.copy_(values)
     # No view, for these cannot be detached in place.
     return torch.empty(0, dtype=values.dtype).set_(made.untyped_storage(), 0, shape)
+
+
+def built(call, rng=None):
+    """The call with its tensors made."""
+    rng = rng or random.Random(0)
+    return pytree.tree_map(lambda v: v.tensor(rng) if isinstance(v, Spec) else v, call)

@@ -115,7 +115,7 @@ def test_how_values_are_nested_imports_nothing(plain, marked, key):
 def test_the_library_would_import_what_is_named(plain, marked, key):
     """Or the test above would show nothing."""
     path = edited(plain, marked, naming(key))
-    with warnings.catch_warnings(), pytest.raises(Exception):  # noqa: B017
+    with warnings.catch_warnings(), contextlib.suppress(Exception):
         warnings.simplefilter("ignore")
         torch.export.load(path)
     assert (marked / "ran").exists()

@@ -34,7 +34,7 @@ def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     # Where it cannot be made, whoever needs it says so.
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
-    readable = [str(path) for path in _named(options, _READ)]
+    readable = [str(path) for path in (*_named(options, _READ), *_settings(options))]
     writable = [str(home()), *(str(path.parent) for path in _named(options, _WRITTEN))]
     limits = confinement.limits_for(options.input, readable, writable)
     with confinement.own_folder() as (_, environment):
@@ -52,6 +52,14 @@ def _named(options: Namespace, names: Sequence[str]) -> Iterator[Path]:
         value = getattr(options, name, None)
         if isinstance(value, str) and value:
             yield Path(value).absolute()
+
+
+def _settings(options: Namespace) -> Iterator[Path]:
+    """Files that settings of a placer name."""
+    for text in getattr(options, "set", ()):
+        path = Path(text.partition("=")[2]).absolute()
+        if path.is_file():
+            yield path
 
 
 @contextmanager

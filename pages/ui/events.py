@@ -1,6 +1,7 @@
 """Event files of workers, read as they grow: each line is parsed once, however often one asks."""
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -42,9 +43,11 @@ def read(path: Path) -> tuple[tuple[Mapping[str, Any], ...], int]:
 
 def _read_on(path: Path, tail: _Tail) -> None:
     with open(path, "rb") as file:
+        # Who writes faster than this reads would otherwise keep it here for good.
+        end = os.fstat(file.fileno()).st_size
         file.seek(tail.offset)
         for line in file:
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n") or tail.offset >= end:
                 return
             tail.offset += len(line)
             if line.startswith(_SPAN) or not line.strip():

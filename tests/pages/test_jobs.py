@@ -84,6 +84,22 @@ def test_a_growing_file_is_read_on_from_where_it_was_left(tmp_path):
     assert [e["event"] for e in found] == ["step", "result"] and num_garbled == 1
 
 
+def test_a_file_that_grows_faster_than_it_is_read_is_read_to_where_it_ended(tmp_path, monkeypatch):
+    path, line = tmp_path / "events.jsonl", '{"event": "progress"}\n'
+    path.write_text(line * 3)
+    parsed, seen = events._parsed, []
+
+    def grows(row):
+        seen.append(row)
+        assert len(seen) < 100, "it is read for good"
+        with path.open("a") as file:
+            file.write(line * 1000)
+        return parsed(row)
+
+    monkeypatch.setattr(events, "_parsed", grows)
+    assert len(events.read(path)[0]) == 3
+
+
 def test_bad_input_is_told_in_the_worker_s_own_words(tmp_path, start):
     job = ended(tmp_path, start("native", "bad"))
     assert (job.status, job.message) == ("failed", "There is no file 'x'; check the path.")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.state.session_state import SessionState
+from streamlit.runtime.state import SessionState
 
 from pages.ui import choices, words
 from pages.ui.atomic import NotWritten, all_or_nothing

@@ -82,7 +82,7 @@ def test_what_may_not_be_written_is_refused_and_leaves_nothing(name, taken, tmp_
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.replace", refuse)
-    with pytest.raises(ValueError, match="not permitted"):
+    with pytest.raises(ValueError, match="cannot be written: you have no right"):
         write(exporter(name), taken, tmp_path / f"out{exporter(name).suffix}")
     assert not list(tmp_path.iterdir())
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import placement as pl
+from placement.loaders import load
 from placement.loaders._torch_allowed import is_allowed
 
 
@@ -97,7 +98,7 @@ def planted(mark):
 
 
 def test_a_program_opens_with_its_modules_weights_and_sizes(saved, net):
-    model = pl.load(str(saved))
+    model = load(str(saved))
     graph = model.graph
     assert model.executable.format == "torch"
     weights = [*net.parameters(), net.block.norm.running_mean, net.block.norm.running_var]
@@ -110,11 +111,11 @@ def test_a_program_opens_with_its_modules_weights_and_sizes(saved, net):
     assert [t.shape for t in chunk] == [(2, 2), (2, 2)]
     assert [t.name for t in graph.inputs] == ["image"]
     assert len(graph.outputs) == 2
-    assert pl.load(str(saved)).graph.fingerprint == graph.fingerprint
+    assert load(str(saved)).graph.fingerprint == graph.fingerprint
 
 
 def test_from_torch_is_what_the_loader_returns(saved, net, image):
-    opened, made = pl.load(str(saved)), pl.from_torch(net, image, name="net")
+    opened, made = load(str(saved)), pl.from_torch(net, image, name="net")
     assert made.graph == opened.graph
     assert made.executable.content_hash == opened.executable.content_hash
 
@@ -134,7 +135,7 @@ def test_from_torch_is_what_the_loader_returns(saved, net, image):
 def test_a_planted_pickle_never_runs(saved, tmp_path, name):
     mark = tmp_path / "ran"
     path = rewritten(saved, tmp_path, add=[(name, planted(mark))])
-    assert pl.load(str(path)).graph.fingerprint == pl.load(str(saved)).graph.fingerprint
+    assert load(str(path)).graph.fingerprint == load(str(saved)).graph.fingerprint
     assert not mark.exists()
 
 
@@ -161,7 +162,7 @@ def test_pickled_tensors_are_refused(saved, tmp_path, kind):
         add=[(f"data/{kind}/custom_obj_0", planted(mark))],
     )
     with pytest.raises(ValueError, match="Python object, which may run code"):
-        pl.load(str(path))
+        load(str(path))
     assert not mark.exists()
 
 
@@ -228,7 +229,7 @@ def edits():
 def test_hostile_graphs_are_refused(saved, tmp_path, what):
     edit, said = edits()[what]
     with pytest.raises(ValueError, match=r"hostile\.pt2") as error:
-        pl.load(str(rewritten(saved, tmp_path, edit=edit)))
+        load(str(rewritten(saved, tmp_path, edit=edit)))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -238,7 +239,7 @@ def test_writing_ops_open_like_from_torch(tmp_path):
     module = nn.Sequential(nn.Linear(4, 3), nn.ReLU(inplace=True), nn.Linear(3, 2)).eval()
     x = torch.rand(2, 4)
     torch.export.save(torch.export.export(module, (x,)), tmp_path / "net.pt2")
-    opened, made = pl.load(str(tmp_path / "net.pt2")), pl.from_torch(module, x, name="net")
+    opened, made = load(str(tmp_path / "net.pt2")), pl.from_torch(module, x, name="net")
     assert [op.kind for op in opened.graph.ops] == [op.kind for op in made.graph.ops]
     assert "relu_" not in {op.kind for op in opened.graph.ops}
 
@@ -286,23 +287,23 @@ def test_tensors_with_odd_metadata(saved, tmp_path):
     ).encode()
     path = rewritten(saved, tmp_path, replace=[("data/weights/model_weights_config.json", config)])
     with pytest.raises(ValueError, match="content is not understood"):
-        pl.load(str(path))
+        load(str(path))
 
 
 def test_archives_that_are_none(saved, tmp_path):
     with pytest.raises(ValueError, match="is compressed, which no export is"):
-        pl.load(str(rewritten(saved, tmp_path, compress=True)))
+        load(str(rewritten(saved, tmp_path, compress=True)))
     with pytest.raises(ValueError, match="not in one folder"):
         path = rewritten(saved, tmp_path)
         with zipfile.ZipFile(path, "a") as archive:
             archive.writestr("../outside", b"x")
-        pl.load(str(path))
+        load(str(path))
     with pytest.raises(ValueError, match="holds 2 models"):
-        pl.load(str(rewritten(saved, tmp_path, add=[("models/other.json", b"{}")])))
+        load(str(rewritten(saved, tmp_path, add=[("models/other.json", b"{}")])))
     for content in (b"PK", b"no zip", saved.read_bytes()[:1000]):
         (tmp_path / "broken.pt2").write_bytes(content)
         with pytest.raises(ValueError, match=r"is no \.pt2 archive"):
-            pl.load(str(tmp_path / "broken.pt2"))
+            load(str(tmp_path / "broken.pt2"))
 
 
 @pytest.mark.parametrize("ending", [".pt", ".pth"])
@@ -310,14 +311,14 @@ def test_pickles_are_refused_with_the_way_out(tmp_path, ending):
     mark, path = tmp_path / "ran", tmp_path / f"model{ending}"
     path.write_bytes(planted(mark))
     with pytest.raises(ValueError, match="can run any code when it is opened; export the module"):
-        pl.load(str(path))
+        load(str(path))
     assert not mark.exists()
 
 
 def test_the_program_has_nothing_of_people(saved):
     """Stack traces of an export tell folders and lines of code."""
     assert b"test_torch.py" in saved.read_bytes()
-    program = pl.load(str(saved)).executable
+    program = load(str(saved)).executable
     assert not any("test_torch.py" in str(node.meta) for node in program.graph.nodes)
 
 

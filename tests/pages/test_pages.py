@@ -609,7 +609,7 @@ def test_machine_and_profile_files_are_taken_over_once_each():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"[" * 100_000, "not JSON"), (b'{"devices": []}', "bad.json")]
+    ("content", "said"), [(b"[" * 100_000, "nested too deeply"), (b'{"devices": []}', "bad.json")]
 )
 def test_bad_machine_and_profile_files_are_one_sentence_each(content, said):
     for label in ("Machine file (JSON)", "Profile file (JSON)"):

@@ -130,7 +130,6 @@ def test_what_if_answers_come_along_with_their_sliders():
     assert asking.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
     new = trials.what_if_shelf(twin.folder, old.folder.name)
     assert new.read(answer.name) == old.read(answer.name)
-    assert asking._cells(answer)["Here"] == "2 s"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ NUM_KILLS = 50
 # An edit moves the op and what runs as one with it.
 MOST_MOVED = 4
 WRITER = """
-import fcntl, json, os, random, signal, sys, time
+import fcntl, json, os, random, signal, sys, time, traceback
+from contextlib import suppress
 from pages.ui import choices, jobs, pins, projects, rules, studio, trash
 from pages.ui.atomic import all_or_nothing
 from placement.rules import Rule
@@ -40,7 +41,9 @@ now().named
 def edit(number):
     step, op = now(), ops[number % len(ops)]
     device = devices[step.placement.device_of[op] == devices[0]]
-    studio.edit(step, (op,), device)
+    # What is pinned stays, and the page says so.
+    with suppress(ValueError):
+        studio.edit(step, (op,), device)
 
 
 def undo(number):
@@ -118,6 +121,8 @@ for seed in range(int(sys.argv[1])):
     if not child:
         try:
             work(tell, seed)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     os.close(tell)
@@ -219,8 +224,10 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
         time.sleep(moments.uniform(0.0, patience_s))
         os.killpg(read_json(project.folder / "jobs" / job_id / "job.json")["pid"], signal.SIGKILL)
         job = ended(project, job_id)
-        assert (job.status, job.num_garbled) == ("interrupted", 0), job.message
-        assert "start it again" in job.message
+        # A real worker may have been quicker.
+        possible = ("interrupted", "done") if number % 25 == 24 else ("interrupted",)
+        assert job.status in possible and not job.num_garbled, job.message
+        assert job.status == "done" or "start it again" in job.message
     assert list(jobs.listed(project.folder)) == started[::-1]
     assert jobs.read(project.folder, first).result["step_s"] == {"median": 0.5}
     assert len(tasks.collect(seen)) == len(started)

@@ -51,10 +51,10 @@ BROWSER_TESTS = $(VENV)/bin/python -m pytest -q -o cache_dir=.pytest_cache/brows
 # Two halves that take about as long.
 tests-browser-and-pages:
 	$(BROWSER_TESTS) || [ $$? -eq 1 ]
-	$(VENV)/bin/python -m pytest -q tests/pages tests/exporters
+	$(VENV)/bin/python -m pytest -q tests/pages tests/exporters tests/hostile
 
 tests-others:
-	$(VENV)/bin/python -m pytest -q $(addprefix --ignore=tests/,browser pages exporters)
+	$(VENV)/bin/python -m pytest -q $(addprefix --ignore=tests/,browser pages exporters hostile)
 
 # FUZZ="--seed 7 --kind onnx --case 3" brings one case back. The examples of properties are fresh, too.
 FUZZ =

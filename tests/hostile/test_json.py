@@ -165,7 +165,7 @@ WRONG = [
     ("networkx", ("graph",), [1]),
     ("machine", ("devices", 1, "cores"), True),
     ("machine", ("devices", 1, "cores"), 0),
-    ("machine", ("devices", 1, "memory_bytes"), 1.5),
+    ("machine", ("devices", 1, "memory_bytes"), "1.5"),
     ("machine", ("devices", 1, "flops_per_s"), float("nan")),
     ("machine", ("devices", 1, "core_ids"), "12"),
     ("machine", ("devices", 1, "core_ids"), [-1]),

@@ -159,8 +159,9 @@ def _frames(
                 return
             what, num_bytes = HEAD.unpack(head)
             if num_bytes > MOST_BYTES:
-                child.kill()
-                return
+                raise RuntimeError(
+                    f"A confined process gave an answer that is none ({num_bytes} bytes)."
+                )
             yield what, _read(stream, num_bytes)
 
 

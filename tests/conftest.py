@@ -26,7 +26,7 @@ if importlib.util.find_spec("hypothesis"):
     settings.register_profile(
         "studio", deadline=None, derandomize=True, database=None, print_blob=True
     )
-    settings.register_profile("fresh", deadline=None, print_blob=True)
+    settings.register_profile("fresh", deadline=None, print_blob=True, derandomize=False)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "studio"))
 
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_kept_is_measured_all_the_same(tmp_path, monkeypatch, cap
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(home))
-    monkeypatch.setattr("profiling.ops.profile", lambda model, machine, emit: small())
+    monkeypatch.setattr("profiling.ops.profile", lambda *about: small())
     monkeypatch.setattr(pipeline, "require_present", lambda model, machine: None)
     model, told = pipeline.load("onnx-squeezenet"), []
     with without_rights(home):

@@ -1,5 +1,6 @@
 """The steps of critical paths against the definition: consecutive work on one longest path."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -172,3 +173,22 @@ def chain_with_folded(num_folded):
     costs = Costs(np.ones((2, 1)), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), "given")
     sources = ((0,), (len(names) - 1,))
     return Problem(graph, Machine("one", (Device("cpu:0"),)), costs, kernels, sources)
+
+
+def test_a_kernel_of_the_runtimes_own_is_passed_over():
+    """It does the work of no op, so no step to or from it can be shown."""
+    ops = tuple(Op(name, "Relu") for name in ("a", "b"))
+    kernels = tuple(Op(name, "Relu") for name in ("a", "own", "b"))
+    graph = Graph("g", ops, (Tensor("t", "a", ("b",), 4),))
+    links = tuple(
+        Tensor(f"{one}-{two}", one, (two,), 4) for one, two in (("a", "own"), ("own", "b"))
+    )
+    machine = Machine("m", (Device("d"),), ())
+    zeros = np.zeros((1, 1))
+    costs = Costs(np.ones((3, 1)), np.zeros(1), zeros, zeros, "given")
+    made = Graph("k", kernels, links)
+    problem = Problem(graph, machine, costs, made, ((0,), (), (1,)), execution="op")
+    for queued in (made, Graph("k", kernels, ())):
+        posed = replace(problem, kernels=queued)
+        _, found = steps_of(posed, place(posed, "single").placement)
+        assert found.edges <= {(0, 1)} and not found.queues

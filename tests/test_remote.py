@@ -63,7 +63,7 @@ def test_a_problem_file_comes_back_whole(tmp_path):
 def test_every_verb_about_a_file(model_file, tmp_path):
     model, machine = pl.load(str(model_file)), pl.machine(lanes=2)
     heard = []
-    profile = pl.profile(model, machine, emit=heard.append)
+    profile = pl.profile(model, machine, emit=heard.append, refresh=True)
     assert profile.graph == model.graph.fingerprint and profile.coverage == 1.0
     assert [e["event"] for e in heard].count("progress") >= 3
     problem = pl.make_problem(model, machine, profile)
@@ -119,7 +119,7 @@ FRAME = "import os, struct; os.write(1, struct.pack('<cQ', {!r}, {}) + {!r})"
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed (SIGSEGV)"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended from outside"),
         ("pass", "without an answer"),
-        (FRAME.format(b"r", 2**40, b""), "ended from outside"),
+        (FRAME.format(b"r", 2**40, b""), "an answer that is none"),
         (FRAME.format(b"r", 5, b"\x93\x01\x02\x03\x04"), "an answer that is none"),
         (FRAME.format(b"r", 1, b"\x80"), "an answer that is none"),
         (FRAME.format(b"e", 1, b"\x01"), "an answer that is none"),

@@ -45,13 +45,14 @@ _OPTIONS = {
 
 def _kept_if_possible(compiled: Any) -> Any:
     """The same function, which also works where the disk has no room for what was compiled."""
-    save = compiled._cache.save_overload
+    # Under NUMBA_DISABLE_JIT it is the plain function.
+    if _OPTIONS["cache"] and hasattr(compiled, "_cache"):
+        save = compiled._cache.save_overload
 
-    def save_if_possible(*given: Any) -> None:
-        with suppress(OSError):
-            save(*given)
+        def save_if_possible(*given: Any) -> None:
+            with suppress(OSError):
+                save(*given)
 
-    if _OPTIONS["cache"]:
         compiled._cache.save_overload = save_if_possible
     return compiled
 

@@ -118,7 +118,7 @@ def libraries(draw):
     ]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(libraries())
 def test_the_count_is_what_inlining_makes(library):
     from placement.loaders._onnx_calls import _function_sizes, _size

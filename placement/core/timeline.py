@@ -1,5 +1,6 @@
 """A timeline: when everything in one step ran, predicted by simulation or measured."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -34,7 +35,8 @@ class Span:
         if self.kind not in KINDS:
             raise ValueError(f"A span has kind {shown(self.kind)}; use one of {KINDS}.")
         for name, time_s in (("start_s", self.start_s), ("end_s", self.end_s)):
-            if not abs(time_s) <= MOST:
+            # What no device can run never ends, as predicted.
+            if not abs(time_s) <= MOST and time_s != math.inf:
                 raise ValueError(f"A span has {name} {time_s}; use seconds, at most {MOST:g}.")
         if not is_amount(self.num_bytes):
             raise ValueError(f"A span has num_bytes {self.num_bytes!s:.20}; use 0 to {MOST:g}.")
@@ -69,7 +71,7 @@ class Timeline:
         object.__setattr__(self, "peak_bytes", MappingProxyType(dict(self.peak_bytes)))
         if self.origin not in ORIGINS:
             raise ValueError(f"A timeline has origin {shown(self.origin)}; use one of {ORIGINS}.")
-        if not is_amount(self.step_s):
+        if not is_amount(self.step_s) and self.step_s != math.inf:
             raise ValueError(f"A timeline has step_s {self.step_s}; use 0 to {MOST:g} seconds.")
 
     def busy_s(self) -> dict[str, float]:
@@ -95,8 +97,21 @@ class Timeline:
 def timeline_from_json(content: Any) -> Timeline:
     """The timeline of a JSON object; a ValueError says which part of it is wrong."""
     timeline = typed(content, Timeline, remedy="write it with `run --json`")
+    _require_finite(timeline)
     _require_order(timeline.spans)
     return timeline
+
+
+def _require_finite(timeline: Timeline) -> None:
+    """ValueError where something never ends: that may be predicted, but nothing has shown it."""
+    times_s = {
+        f"spans[{i}].{name}": getattr(span, name)
+        for i, span in enumerate(timeline.spans)
+        for name in ("start_s", "end_s")
+    }
+    for place, time_s in {"step_s": timeline.step_s, **times_s}.items():
+        if math.isinf(time_s):
+            raise ValueError(f"timeline.{place} is {time_s}; use seconds, at most {MOST:g}.")
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,7 @@ class _RunFile:
 def timeline_of_run(content: Any) -> Timeline:
     """The measured timeline in the JSON object that `run --json` prints."""
     timeline = typed(content, _RunFile, remedy="write one with run --json").timeline
+    _require_finite(timeline)
     _require_order(timeline.spans)
     return timeline
 

@@ -13,7 +13,7 @@ from typing import Any
 from pages.ui import fields, jobs
 from placement.core.placement import placement_from_json
 from placement.core.schedule import schedule_from_json
-from placement.core.timeline import KINDS, ORIGINS
+from placement.core.timeline import KINDS, ORIGINS, require_order
 
 MOST_SPANS = 200_000
 MOST_STEPS = 100_000
@@ -114,7 +114,10 @@ def _timeline(value: Any, what: str) -> dict[str, Any]:
     if value["origin"] not in ORIGINS:
         raise ValueError(f"its {what} is {fields.shown(value['origin'])}, which is not known.")
     spans = _spans(value["spans"], what)
-    _require_order(spans, what)
+    try:
+        require_order([span.get("after", ()) for span in spans])
+    except ValueError as error:
+        raise ValueError(f"its {what} cannot be shown: {error}") from None
     return {
         "origin": value["origin"],
         "step_s": fields.seconds(value["step_s"], what),
@@ -146,25 +149,6 @@ def _span(value: Mapping[str, Any], what: str) -> dict[str, Any]:
             raise ValueError(f"its {what} has a bar after {fields.shown(value['after'])}.")
         found["after"] = [fields.count(i, what) for i in value["after"]]
     return found
-
-
-def _require_order(spans: list[dict[str, Any]], what: str) -> None:
-    """ValueError where spans wait for others that are not there, or in a circle for themselves."""
-    waiting = [len(span.get("after", ())) for span in spans]
-    readers: list[list[int]] = [[] for _ in spans]
-    for i, span in enumerate(spans):
-        for before in span.get("after", ()):
-            if before >= len(spans):
-                raise ValueError(f"its {what} has a bar that waits for one that is not there.")
-            readers[before].append(i)
-    ready = [i for i, number in enumerate(waiting) if not number]
-    for i in ready:
-        for reader in readers[i]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if len(ready) < len(spans):
-        raise ValueError(f"its {what} has bars that wait for each other.")
 
 
 def _path(value: Any, what: str) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def timeline_from_json(content: Any) -> Timeline:
     """The timeline of a JSON object; a ValueError says which part of it is wrong."""
     timeline = typed(content, Timeline, remedy="write it with `run --json`")
     _require_finite(timeline)
-    _require_order(timeline.spans)
+    require_order([span.after for span in timeline.spans])
     return timeline
 
 
@@ -123,17 +123,20 @@ def timeline_of_run(content: Any) -> Timeline:
     """The measured timeline in the JSON object that `run --json` prints."""
     timeline = typed(content, _RunFile, remedy="write one with run --json").timeline
     _require_finite(timeline)
-    _require_order(timeline.spans)
+    require_order([span.after for span in timeline.spans])
     return timeline
 
 
-def _require_order(spans: Sequence[Span]) -> None:
-    """ValueError where spans wait for others that are not there, or in a circle for themselves."""
-    waiting = [len(span.after) for span in spans]
-    readers: list[list[int]] = [[] for _ in spans]
-    for i, span in enumerate(spans):
-        for before in span.after:
-            if not 0 <= before < len(spans):
+def require_order(after: Sequence[Sequence[int]]) -> None:
+    """ValueError where spans wait for others that are not there, or in a circle for themselves.
+
+    `after` lists for each span the indices of those that had to end before.
+    """
+    waiting = [len(befores) for befores in after]
+    readers: list[list[int]] = [[] for _ in after]
+    for i, befores in enumerate(after):
+        for before in befores:
+            if not 0 <= before < len(after):
                 raise ValueError(
                     f"spans[{i}] waits for span {before!s:.20}, which is not there; run it again."
                 )
@@ -144,5 +147,5 @@ def _require_order(spans: Sequence[Span]) -> None:
             waiting[reader] -= 1
             if not waiting[reader]:
                 ready.append(reader)
-    if len(ready) < len(spans):
+    if len(ready) < len(after):
         raise ValueError("Spans of the timeline wait for each other; run it again.")

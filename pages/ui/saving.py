@@ -6,12 +6,10 @@ that is full or a folder that may only be read. The sentence stays until a chang
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import streamlit as st
-from streamlit.runtime.state import SessionState
 
-from pages.ui import choices, words
+from pages.ui import callbacks, choices, words
 from pages.ui.atomic import NotWritten, all_or_nothing
 
 TAKEN_BACK = "Your last change was not saved, so it has been taken back."
@@ -81,17 +79,4 @@ def _whole(run: Callable[[], None]) -> Callable[[], None]:
     return run_whole
 
 
-def _around_callbacks() -> None:
-    """Streamlit has no hook around callbacks: what escapes from one ends the page."""
-    plain: Any = SessionState._run_callback_and_record_rerun
-    if getattr(plain, "is_whole", False):
-        return
-
-    def run_and_record(state: SessionState, votes: Any, run: Callable[[], None]) -> None:
-        plain(state, votes, _whole(run))
-
-    run_and_record.is_whole = True  # type: ignore[attr-defined]
-    SessionState._run_callback_and_record_rerun = run_and_record  # type: ignore[method-assign]
-
-
-_around_callbacks()
+callbacks.carry_out(_whole)

@@ -1,0 +1,51 @@
+"""Callbacks of widgets are carried out to their end, and each is one change.
+
+Streamlit lets the next message of a browser end whatever a session is at, callbacks included, at
+any touch of the session's state: who clicks twice while the computer is busy would lose the first
+click, or half of what it does. It has no hook around callbacks either. Both are put right here, in
+the three places of Streamlit's where it can be.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.state import SafeSessionState, SessionState
+
+Run = Callable[[], None]
+
+_at_work = threading.local()
+_PATCHED = "is_carried_out"
+
+
+def carry_out(whole: Callable[[Run], Run]) -> None:
+    """From now on callbacks run as `whole` makes them, and until they have ended."""
+    if hasattr(SafeSessionState, _PATCHED):
+        return
+    setattr(SafeSessionState, _PATCHED, True)
+    before_script: Any = SafeSessionState.on_script_will_rerun
+    interrupt: Any = ScriptRunner._maybe_handle_execution_control_request
+    run_callback: Any = SessionState._run_callback_and_record_rerun
+
+    def uninterrupted(state: SafeSessionState, *states: Any, **replayed: Any) -> None:
+        """All callbacks of one message; what came meanwhile is looked at right afterwards."""
+        _at_work.now = True
+        try:
+            before_script(state, *states, **replayed)
+        finally:
+            _at_work.now = False
+
+    def interrupt_unless_at_work(runner: ScriptRunner) -> None:
+        if not getattr(_at_work, "now", False):
+            interrupt(runner)
+
+    def run_whole(state: SessionState, votes: Any, run: Run) -> None:
+        run_callback(state, votes, whole(run))
+
+    for owner, name, made in (
+        (SafeSessionState, "on_script_will_rerun", uninterrupted),
+        (ScriptRunner, "_maybe_handle_execution_control_request", interrupt_unless_at_work),
+        (SessionState, "_run_callback_and_record_rerun", run_whole),
+    ):
+        setattr(owner, name, made)

@@ -1,0 +1,77 @@
+"""A message that comes while a callback is at work ends no part of it."""
+
+import pytest
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.state import SafeSessionState
+from streamlit.testing.v1 import AppTest
+
+
+def script():
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    from pages.ui import saving
+
+    assert saving
+
+    def twice():
+        st.session_state.first = True
+        get_script_run_ctx().script_requests.request_rerun(RerunData())
+        st.session_state.second = True
+
+    st.button("Do both", on_click=twice)
+    st.checkbox("Beside it", key="beside")
+
+
+def test_what_comes_meanwhile_waits_for_the_callback():
+    app = AppTest.from_function(script, default_timeout=60).run()
+    app.button[0].click().run()
+    assert not app.exception
+    assert app.session_state["first"] and app.session_state["second"]
+
+
+def test_what_comes_before_the_callback_waits_for_it(monkeypatch):
+    """A message may also come after the one before was taken up, ahead of its callbacks."""
+    from streamlit.runtime.scriptrunner import RerunData
+
+    app = AppTest.from_function(script, default_timeout=60).run()
+    prepare = SafeSessionState.on_script_will_rerun
+
+    def interrupted(state, *states, **replayed):
+        runner = state._yield_callback.__self__
+        runner._requests.request_rerun(RerunData(widget_states=None))
+        prepare(state, *states, **replayed)
+
+    monkeypatch.setattr(SafeSessionState, "on_script_will_rerun", interrupted)
+    app.button[0].click().run()
+    assert app.session_state["first"] and app.session_state["second"]
+
+
+def test_a_page_is_still_interrupted():
+    """Else a slow page would be drawn to its end although nobody waits for it any more."""
+    drawn = AppTest.from_function(slow_page, default_timeout=60).run().session_state["drawn"]
+    assert drawn == ["first", "second", "end"]
+
+
+def slow_page():
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    from pages.ui import saving
+
+    assert saving
+    drawn = st.session_state.setdefault("drawn", [])
+    drawn.append("second" if drawn else "first")
+    if len(drawn) == 1:
+        get_script_run_ctx().script_requests.request_rerun(RerunData())
+    st.write("seen once")
+    drawn.append("end")
+
+
+@pytest.mark.parametrize("owner", [SafeSessionState, ScriptRunner])
+def test_streamlit_is_changed_once(owner):
+    from pages.ui import callbacks
+
+    before = dict(vars(owner))
+    callbacks.carry_out(lambda run: run)
+    assert dict(vars(owner)) == before

@@ -55,7 +55,7 @@ def improve(
     num_moves = max_iterations or default_moves(problem)
     begun_s = time.perf_counter()
     limit_s = math.inf if time_limit_s is None else max(1e-9, time_limit_s)
-    best_s, stopped = math.inf, threading.Event()
+    best_s, stopped = _best_s(chains), threading.Event()
     with ThreadPoolExecutor(max(1, len(chains))) as pool:
         for turn in range(NUM_TURNS):
             since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS
@@ -75,7 +75,11 @@ def improve(
                     stopped.set()
             for done in works:
                 done.result()
-            best_s = min((chain.value_s() for chain in chains), default=math.inf)
+            best_s = _best_s(chains)
             going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
             if not going_on or stopped.is_set() or time.perf_counter() - begun_s > limit_s:
                 return
+
+
+def _best_s(chains: Sequence[Chain]) -> float:
+    return min((chain.value_s() for chain in chains), default=math.inf)

@@ -11,7 +11,6 @@ Memory and time hold on Linux and macOS, what may be opened on Linux with Landlo
 import json
 import os
 import resource
-import shutil
 import signal
 import sys
 import tempfile
@@ -19,6 +18,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from placement.engine.compiled_cache import SHARED, cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 # Set in processes that are confined.
@@ -76,20 +77,15 @@ def command(limits: Limits, module: str, arguments: Sequence[str]) -> list[str]:
 def own_folder() -> Iterator[tuple[str, dict[str, str]]]:
     """A folder for a confined process's temporary files, and the environment that names it.
 
-    What is compiled is copied there: it is code that other processes load, so this one may not
-    change it.
+    What it compiles is kept there. What others have compiled it loads but may not change: they
+    load it, too.
     """
-    from placement.engine.compiled_cache import cache_folder
-
     with tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "TMPDIR": folder, MARK: "1"}
         paths = (str(ROOT), os.environ.get("PYTHONPATH", ""))
         environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
-        compiled = cache_folder()
-        if compiled.is_dir():
-            copy = Path(folder) / "compiled"
-            shutil.copytree(compiled, copy)
-            environment["NUMBA_CACHE_DIR"] = str(copy)
+        environment[SHARED] = str(cache_folder())
+        environment["NUMBA_CACHE_DIR"] = str(Path(folder) / "compiled")
         yield folder, environment
 
 
@@ -162,8 +158,9 @@ def _limit(kind: int, value: int) -> None:
 def _readable(limits: Limits) -> list[str]:
     interpreter = (sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable))
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    paths = (*interpreter, str(ROOT), *sys.path, *libraries, *_SYSTEM, *_KERNEL, *limits.readable)
-    return [path for path in dict.fromkeys(paths) if path]
+    compiled = os.environ.get(SHARED, "")
+    paths = (*interpreter, str(ROOT), *sys.path, *libraries, compiled, *_SYSTEM, *_KERNEL)
+    return [path for path in dict.fromkeys((*paths, *limits.readable)) if path]
 
 
 def _writable(limits: Limits) -> list[str]:

@@ -6,6 +6,7 @@ function to another, such as True, would compile the other once more for that ve
 `bool(True)` does not.
 """
 
+import copy
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from placement.engine.compiled_cache import cache_folder
+from placement.engine.compiled_cache import cache_folder, shared_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
 numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
@@ -54,7 +55,28 @@ def _kept_if_possible(compiled: Any) -> Any:
                 save(*given)
 
         compiled._cache.save_overload = save_if_possible
+        _share(compiled._cache._cache_file)
     return compiled
+
+
+def _share(own: Any) -> None:
+    """Let what is missing among one's own compiled code be looked for in the shared folder."""
+    shared = shared_folder()
+    if shared is None:
+        return
+    load, other = own.load, copy.copy(own)
+    within = Path(own._cache_path).relative_to(cache_folder())
+    other._cache_path = str(shared / within)
+    other._index_path = str(shared / within / own._index_name)
+
+    def load_either(key: Any) -> Any:
+        found = load(key)
+        if found is None:
+            with suppress(OSError):
+                found = other.load(key)
+        return found
+
+    own.load = load_either
 
 
 def jit(function: F) -> F:

@@ -4,9 +4,12 @@ numba notices a change of a function's own file but not of a file whose function
 folder is named for the content of them all.
 """
 
-import hashlib
 import os
 from pathlib import Path
+
+# Names a folder whose compiled code is loaded but never changed: that of whoever started this
+# process, whose own folder is empty at first.
+SHARED = "PLACEMENT_COMPILED"
 
 
 def cache_folder() -> Path:
@@ -14,9 +17,17 @@ def cache_folder() -> Path:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen)
+    import hashlib
+
     here = Path(__file__).parents[1]
     content = hashlib.sha256()
     for path in sorted(here.rglob("_fast_*.py")):
         content.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "placement-studio" / f"compiled-{content.hexdigest()[:16]}"
+
+
+def shared_folder() -> Path | None:
+    """The folder that is only read, where there is one."""
+    named = os.environ.get(SHARED)
+    return Path(named) if named else None

@@ -77,8 +77,22 @@ def test_it_may_not_change_what_others_load_as_code(folder, tmp_path, monkeypatc
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(compiled))
     assert answer(folder, "write", compiled / "index") == "PermissionError"
     with confinement.own_folder() as (own, environment):
-        copy = Path(environment["NUMBA_CACHE_DIR"])
-        assert copy.is_relative_to(own) and (copy / "index").read_text() == "code"
+        assert Path(environment["NUMBA_CACHE_DIR"]).is_relative_to(own)
+
+
+def test_what_others_have_compiled_is_found_and_left_alone(folder, tmp_path, monkeypatch):
+    shared = tmp_path / "compiled"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(shared))
+    assert answer(folder, "compiled", 7) == "0 found, 1 made"
+    assert not shared.exists()
+    program = "from tests.profiling.confined_probe import compiled; print(compiled(7))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=confinement.ROOT, capture_output=True, text=True
+    )
+    assert run.stdout.strip() == "0 found, 1 made", run.stderr
+    before = {path: path.stat().st_mtime_ns for path in shared.rglob("*")}
+    assert answer(folder, "compiled", 7) == "1 found, 0 made"
+    assert {path: path.stat().st_mtime_ns for path in shared.rglob("*")} == before
 
 
 @pytest.mark.skipif(landlock.version() < 4, reason="Landlock knows networks from version 4 on")

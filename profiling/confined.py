@@ -15,7 +15,7 @@ from profiling.confinement import Limits, confine
 def main() -> None:
     given, module = json.loads(sys.argv[1]), sys.argv[2]
     folders = tuple(given["readable"]), tuple(given["writable"])
-    confine(Limits(given["memory_bytes"], given["cpu_s"], *folders))
+    confine(Limits(given["memory_bytes"], given["cpu_s"], *folders), given["parent"])
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, errors="backslashreplace")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)

@@ -68,8 +68,8 @@ def is_confined() -> bool:
 
 
 def command(limits: Limits, module: str, arguments: Sequence[str]) -> list[str]:
-    """The command line that runs a module in a confined process."""
-    given = json.dumps(asdict(limits))
+    """The command line that runs a module in a confined process, which ends with this one."""
+    given = json.dumps({"parent": os.getpid(), **asdict(limits)})
     return [sys.executable, "-m", "profiling.confined", given, module, *arguments]
 
 
@@ -89,9 +89,9 @@ def own_folder() -> Iterator[tuple[str, dict[str, str]]]:
         yield folder, environment
 
 
-def confine(limits: Limits) -> None:
-    """Confine this process; before anything is imported that starts threads."""
-    _end_with_parent()
+def confine(limits: Limits, parent: int) -> None:
+    """Confine this process, which `parent` started; before what starts threads is imported."""
+    _end_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_DATA, limits.memory_bytes)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
@@ -139,14 +139,14 @@ def ending(code: int, name: str) -> str:
     )
 
 
-def _end_with_parent() -> None:
+def _end_with(parent: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        parent = os.getppid()
         ctypes.CDLL(None).prctl(_DIES_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
+    # It may have ended before this process got so far.
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _limit(kind: int, value: int) -> None:

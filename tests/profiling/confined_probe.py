@@ -57,6 +57,7 @@ def spin(seconds):
 def hang(limit_s):
     from profiling.confinement import deadline
 
+    print("hangs", flush=True)
     with deadline(float(limit_s)):
         # A native call that holds the interpreter's lock.
         ctypes.PyDLL(None).sleep(60)

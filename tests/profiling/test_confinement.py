@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from profiling import confinement, landlock
@@ -148,21 +149,22 @@ def test_native_logs_are_not_heard_and_ours_are(folder):
 
 
 @on_linux
-def test_it_ends_with_who_started_it(folder):
+@pytest.mark.parametrize("is_up", [False, True], ids=["before it is confined", "afterwards"])
+def test_it_ends_with_who_started_it(is_up, folder):
+    """Its work takes a minute; nobody waits for that."""
     code = (
         "import subprocess, sys, time; from profiling import confinement as c;"
         f"limits = c.limits_for({str(folder / 'model' / 'model.onnx')!r});"
-        "command = c.command(limits, 'tests.profiling.confined_probe', ('spin', '20'));"
+        "command = c.command(limits, 'tests.profiling.confined_probe', ('hang', '600'));"
         "print(subprocess.Popen(command).pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    pid = int(parent.stdout.readline())
-    import psutil
-
-    child = psutil.Process(pid)
+    child = psutil.Process(int(parent.stdout.readline()))
+    if is_up:
+        assert parent.stdout.readline() == "hangs\n"
     parent.kill()
     parent.communicate()
-    child.wait(timeout=20)
+    child.wait(timeout=30)
 
 
 def test_limits_grow_with_the_file(folder):

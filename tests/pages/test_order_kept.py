@@ -19,22 +19,30 @@ from tests.towers import save_towers
 from tests.workloads import diamond, problem_from_workload, random_workload
 
 
-@pytest.fixture(autouse=True)
-def own_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
+@pytest.fixture(autouse=True, scope="module")
+def own_home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
-def project_of(kind, tmp_path, objective):
-    """A project about the four towers, the canonical graph, or a workload of calls."""
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder for the files of models: one that is there is opened from what is remembered."""
+    return tmp_path_factory.mktemp("models")
+
+
+def project_of(kind, folder, objective):
+    """A new project about the four towers, the canonical graph, or a workload of calls."""
     project = projects.create()
+    path = folder / f"{kind}{'.onnx' if kind == 'towers' else '.json'}"
     if kind == "towers":
-        path = tmp_path / "towers.onnx"
-        save_towers(path)
         project.change(machine="laptop-gpu")
-    else:
-        path = tmp_path / f"{kind}.json"
-        content = canonical_file() if kind == "canonical" else diamond()
-        path.write_text(json.dumps(content))
+    if not path.exists():
+        if kind == "towers":
+            save_towers(path)
+        else:
+            path.write_text(json.dumps(canonical_file() if kind == "canonical" else diamond()))
     project.change(model_kind="path", model=str(path), objective=objective)
     return project
 
@@ -76,8 +84,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("name", "kind", "objective"), KINDS)
-def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective, tmp_path):
-    project = project_of(kind, tmp_path, objective)
+def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective, models):
+    project = project_of(kind, models, objective)
     now = again(project)
     limit = 0.3 if placer_class(name).all_cores or placer_class(name).exact else None
     host = next((d.name for d in now.machine.devices if d.on_host), now.machine.devices[0].name)
@@ -103,9 +111,9 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
     assert again(project).placement.to_json() == after.placement.to_json(), name
 
 
-def test_the_towers_need_the_order_that_their_method_chose(tmp_path):
+def test_the_towers_need_the_order_that_their_method_chose(models):
     """The case that the rule is for: without its order the placement takes a fifth longer."""
-    project = project_of("towers", tmp_path, "latency")
+    project = project_of("towers", models, "latency")
     found = pipeline.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
     plain = pipeline.simulate(now.problem, replace(found, order=())).value
@@ -120,8 +128,8 @@ def test_the_towers_need_the_order_that_their_method_chose(tmp_path):
     assert back.simulated.value == now.simulated.value
 
 
-def test_any_step_is_reached_from_any_other_bit_for_bit(tmp_path):
-    project = project_of("towers", tmp_path, "latency")
+def test_any_step_is_reached_from_any_other_bit_for_bit(models):
+    project = project_of("towers", models, "latency")
     problem = again(project).problem
     found = problem.placement_of([1] * problem.num_units)
     now = put(project, found, "single")
@@ -177,9 +185,9 @@ def test_steps_of_earlier_versions_say_nothing_of_order():
     assert edits.travel(state, history, 0)[0] == State({"a": "gpu"}, {}, ("a",), None)
 
 
-def test_a_project_of_an_earlier_version_is_edited_and_undone(tmp_path):
+def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
     """It has steps without order, of an edit that had dropped its method's order."""
-    project = project_of("towers", tmp_path, "latency")
+    project = project_of("towers", models, "latency")
     found = pipeline.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
     op, device = a_move(now)
@@ -198,8 +206,8 @@ def test_a_project_of_an_earlier_version_is_edited_and_undone(tmp_path):
     assert again(project).placement == replace(found, order=())
 
 
-def test_a_project_file_carries_order_and_steps(tmp_path):
-    project = project_of("towers", tmp_path, "latency")
+def test_a_project_file_carries_order_and_steps(models):
+    project = project_of("towers", models, "latency")
     found = pipeline.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
     studio.edit(now, [a_move(now)[0]], a_move(now)[1])

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from placement.core.problem import Problem, in_unit
+from placement.core.problem import Problem
+from placement.core.sizes import in_unit
 from placement.loaders import load
 from placement.pipeline import place
 from placement.placers import names, placer_class

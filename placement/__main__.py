@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from placement import commands
 from placement.parsing import fail, make_parser
 from placement.printing import output_refusals, silence
 
@@ -42,6 +41,9 @@ def command_line() -> int:
 
 
 def _performed(options: Namespace) -> int:
+    # Not before: a process that only waits for a confined one needs none of it.
+    from placement import commands
+
     verb = getattr(commands, options.verb.replace("-", "_"))
     with _terminable():
         status = int(verb(options))

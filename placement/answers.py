@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.core.problem import in_unit
+from placement.core.sizes import in_unit
 from placement.core.violations import violations
 from placement.critical import critical_path
 from placement.predicting import simulate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from placement.core.problem import in_unit
+from placement.core.sizes import in_unit
 from placement.events import Emit, never, silent
 from placement.placing import place
 from placement.running import run, stream

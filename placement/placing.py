@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from placement.core.problem import in_unit
+from placement.core.sizes import in_unit
 from placement.events import Emit, never, silent, waiting
 from placement.predicting import Simulated, simulate
 

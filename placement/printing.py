@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from placement import pipeline
+from placement.events import Emit, silent
 from placement.files import NotWritten
 from placement.units import gap, num_bytes, percent, seconds, stated
 
 MOST_ROWS = 8
 
 
-def listener(options: Namespace) -> pipeline.Emit:
+def listener(options: Namespace) -> Emit:
     """Events to standard output as JSON lines, or progress to a person's terminal, or nowhere."""
     if getattr(options, "jsonl", False):
         return print_event
     if sys.stderr.isatty():
         return show_progress
-    return pipeline.silent
+    return silent
 
 
 def print_event(event: dict[str, Any]) -> bool:

@@ -2,8 +2,7 @@
 
 import math
 
-from placement.core.problem import in_unit
-from placement.core.sizes import num_bytes
+from placement.core.sizes import in_unit, num_bytes
 
 __all__ = ["counted", "gap", "num_bytes", "percent", "seconds", "stated", "to_shown"]
 

@@ -17,7 +17,7 @@ from pages.ui.shelf import machine_key
 from placement import loaders
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
-from placement.core.problem import UNIT_S
+from placement.core.sizes import UNIT_S
 from placement.core.typed import typed
 from placement.regexes import search_names
 from placement.rules import REGEX, Rule

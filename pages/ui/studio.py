@@ -16,8 +16,9 @@ from placement import pipeline as pl
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
-from placement.core.problem import Problem, in_unit
+from placement.core.problem import Problem
 from placement.core.profile import Profile
+from placement.core.sizes import in_unit
 from placement.core.violations import violations
 from placement.mend import mended
 from placement.moving import moved

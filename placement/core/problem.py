@@ -18,13 +18,12 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine
 from placement.core.placement import Placement
+from placement.core.sizes import UNIT_S
 from placement.core.typed import listed, shown
 
 OBJECTIVES = ("latency", "throughput")
 EXECUTIONS = ("op", "segment", "call")
 MEMORY_MODELS = ("live", "sum")
-# Seconds in each unit that a file may state its times in.
-UNIT_S = {"s": 1.0, "ms": 1e-3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,11 +250,6 @@ class Problem:
                 position[i] = rank
         by_position = sorted(range(len(position)), key=lambda i: (position[i], i))
         return tuple(self.graph.ops[i].name for i in by_position)
-
-
-def in_unit(seconds: float, unit: str) -> float:
-    """A time as a number of the unit that a problem states."""
-    return seconds / UNIT_S[unit]
 
 
 def own_kernels(graph: Graph) -> tuple[tuple[int, ...], ...]:

@@ -1,9 +1,11 @@
-"""Amounts: their type and how large one may be, and memory as people read it."""
+"""Amounts: their type and how large one may be, units of time, and memory as people read it."""
 
 from typing import TYPE_CHECKING
 
 # Beyond this a number is a mistake; sums and products below it stay far from overflow.
 MOST = 1e18
+# Seconds in each unit that a file may state its times in.
+UNIT_S = {"s": 1.0, "ms": 1e-3}
 
 if TYPE_CHECKING:
     Bytes = int
@@ -15,6 +17,11 @@ else:
 def is_amount(value: float) -> bool:
     """Whether a number is finite, not negative and not too large (which NaN is not either)."""
     return 0 <= value <= MOST
+
+
+def in_unit(seconds: float, unit: str) -> float:
+    """A time as a number of the unit that a problem states."""
+    return seconds / UNIT_S[unit]
 
 
 def num_bytes(value: float | None) -> str:

@@ -22,8 +22,8 @@ from placement.core.costs import Costs, Floats
 from placement.core.graph import Graph, Op, Tensor, topological_order
 from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
-from placement.core.problem import UNIT_S, Problem, own_kernels
-from placement.core.sizes import MOST, is_amount
+from placement.core.problem import Problem, own_kernels
+from placement.core.sizes import MOST, UNIT_S, is_amount
 from placement.core.typed import shown
 from placement.loaders._files import read_json, read_value, refuse_dims
 

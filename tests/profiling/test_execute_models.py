@@ -16,7 +16,7 @@ from tests.profiling.compositions import composition
 from tests.profiling.live import problem_of, random_schedule, two_lanes
 from tests.profiling.onnx_models import never_empty, shipped, sizes
 
-PLACEMENTS = 5
+PLACEMENTS = 2
 COMPOSITIONS = 200
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
@@ -53,7 +53,7 @@ def _known(type_text):
 
 
 def check(model, inputs, expected, name, rng):
-    """Five random placements; a list of what went wrong."""
+    """Some random placements; what went wrong with the first that did."""
     machine = two_lanes()
     problem = problem_of(model, machine)
     compiled = backends.get("onnxruntime").compile(model, machine)

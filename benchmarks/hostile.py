@@ -3,8 +3,9 @@
     python -m benchmarks.hostile [FILE ...]
 
 Without files those of tests/hostile are opened, each by the command that its test uses; files that
-are named are inspected. Then a server is started, and while it opens each model file for a session
-of its own, its health check is asked every tenth of a second. The longest answer is printed.
+are named are inspected. Then a server is started, and while its pages open each model file and
+show a project of slow expressions, its health check is asked every tenth of a second. The longest
+answer is printed.
 """
 
 import sys
@@ -20,7 +21,9 @@ from tests.browser.serving import Server
 from tests.hostile.test_every_file import COMMANDS, FOLDER, watched
 
 POLL_S = 0.1
-OPENING_MS = 8000
+PATIENCE_MS = 180_000
+# A hundred expressions that take exponential time.
+SLOW_PROJECT = FOLDER / "redos100.zip"
 MODELS = (".onnx", ".pt2", ".json")
 
 
@@ -43,10 +46,11 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def print_health(paths: Sequence[Path], folder: Path) -> None:
-    """Ask a server how it is while pages open the files, one after the other."""
-    from playwright.sync_api import sync_playwright
+    """Ask a server how it is while a page opens the files, one after the other."""
+    from playwright.sync_api import expect, sync_playwright
 
     from tests.browser.conftest import FLAGS, find_browser
+    from tests.browser.studio import settled
 
     server = Server(folder / "home", folder / "log.txt")
     try:
@@ -55,13 +59,24 @@ def print_health(paths: Sequence[Path], folder: Path) -> None:
             browser = playwright.chromium.launch(executable_path=find_browser(), args=list(FLAGS))
             page = browser.new_page()
             page.goto(url)
-            path_field = page.get_by_label("Path on this computer")
-            path_field.wait_for(timeout=120_000)
+            field = page.get_by_role("textbox", name="Path on this computer")
+            field.wait_for(timeout=PATIENCE_MS)
             with asked(f"{url}/_stcore/health") as answers_s:
                 for path in paths:
-                    path_field.fill(str(path.absolute()))
-                    path_field.press("Enter")
-                    page.wait_for_timeout(OPENING_MS)
+                    settled(page)
+                    field.fill(str(path.absolute()))
+                    field.press("Enter")
+                    told = page.get_by_text(path.stem).first
+                    expect(told).to_be_visible(timeout=PATIENCE_MS)
+                page.goto(f"{url}/projects")
+                page.get_by_role("button", name="Import a project").click()
+                uploads = page.locator('[data-testid="stPopoverBody"] input[type="file"]')
+                uploads.set_input_files(SLOW_PROJECT)
+                expect(page.get_by_text("Imported ").first).to_be_visible(timeout=PATIENCE_MS)
+                page.get_by_role("link", name="Place", exact=True).first.click()
+                page.get_by_text("Rules by op type, block or name").click()
+                slow = page.get_by_text("takes too long to match").first
+                expect(slow).to_be_visible(timeout=PATIENCE_MS)
             print(f"health check asked {len(answers_s)} times: longest {max(answers_s):.3f} s")
     finally:
         server.stop()

@@ -15,6 +15,7 @@ import pickle
 import selectors
 import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +23,17 @@ from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from placement.core.model import Model, RemoteExecutable
 from placement.events import Emit, never, silent
-from placement.wire import EVENT, HEAD, MOST_BYTES, REFUSAL, RESULT, Opened, Request, decoded
+from placement.wire import (
+    CANCELLED,
+    EVENT,
+    HEAD,
+    MOST_BYTES,
+    REFUSAL,
+    RESULT,
+    Opened,
+    Request,
+    decoded,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,11 +96,12 @@ def _answer(
 ) -> Any:
     """What a confined process answers to a request, decoded as `kind`; its refusals are raised."""
     name = Path(request.source).name
+    unwanted = threading.Event()
     with _process(request) as child:
-        for what, content in _frames(child, stop):
+        for what, content in _frames(child, lambda: unwanted.is_set() or stop()):
             if what == EVENT:
                 if emit(decoded(content, dict[str, Any])) is False:
-                    child.terminate()
+                    unwanted.set()
             elif what == RESULT:
                 return decoded(content, kind)
             elif what == REFUSAL:
@@ -98,6 +110,9 @@ def _answer(
         code = child.wait()
     from profiling.confinement import ending
 
+    if code == -signal.SIGTERM:
+        # It was stopped before it could answer that.
+        raise RuntimeError(CANCELLED)
     if code >= 0:
         raise RuntimeError(f"The process that worked on {name!r} ended without an answer.")
     raise ValueError(ending(code, name))

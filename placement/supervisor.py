@@ -6,7 +6,7 @@ What a bundled sample needs was written here, so such commands run in the proces
 import signal
 import subprocess
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,11 +39,14 @@ def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     limits = confinement.limits_for(options.input, readable, writable)
     with confinement.own_folder() as (_, environment):
         command = confinement.command(limits, "placement", arguments)
-        with _passing_on_signals() as child:
-            child.append(subprocess.Popen(command, env=environment))
-            code = child[0].wait()
+        with _passing_on_signals() as started:
+            child = subprocess.Popen(command, env=environment)
+            started(child)
+            code = child.wait()
     if code == -signal.SIGTERM:
         return 128 + signal.SIGTERM
+    if code == -signal.SIGINT:
+        return fail("Stopped.")
     return code if code >= 0 else fail(confinement.ending(code, Path(options.input).name))
 
 
@@ -63,20 +66,31 @@ def _settings(options: Namespace) -> Iterator[Path]:
 
 
 @contextmanager
-def _passing_on_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """A list for the process that gets what this one is told to do; a terminal tells both."""
-    child: list[subprocess.Popen[bytes]] = []
+def _passing_on_signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+    """Tells a process what this one is told to do, from the call with it on; a terminal tells both.
+
+    The handlers are functions, because a signal that is ignored here would be ignored there.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
 
     def pass_on(number: int, frame: object) -> None:
-        for process in child:
-            process.send_signal(number)
+        for child in children:
+            child.send_signal(number)
+        if not children:
+            early.append(number)
+
+    def started(child: subprocess.Popen[bytes]) -> None:
+        children.append(child)
+        for number in early:
+            child.send_signal(number)
 
     before = {
         signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
     }
     try:
-        yield child
+        yield started
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

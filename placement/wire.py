@@ -19,6 +19,7 @@ from placement.loaders import SymbolicDim
 HEAD = struct.Struct("<cQ")
 EVENT, RESULT, REFUSAL = b"e", b"r", b"x"
 MOST_BYTES = 2**31
+CANCELLED = "It was cancelled; nothing was kept."
 
 
 def _frozen(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -75,7 +76,7 @@ def decoded(content: bytes, kind: Any) -> Any:
 
     try:
         return msgspec.msgpack.decode(content, type=kind, dec_hook=_array)
-    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, SyntaxError) as error:
         raise RuntimeError(f"A confined process gave an answer that is none ({error}).") from None
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from placement import pipeline
 from placement.core.model import Model
 from placement.stopping import Stop
-from placement.wire import EVENT, HEAD, REFUSAL, RESULT, Opened, Request, encoded
+from placement.wire import CANCELLED, EVENT, HEAD, REFUSAL, RESULT, Opened, Request, encoded
 
 
 class _Cancelled(Exception):
@@ -31,7 +31,7 @@ def main() -> None:
     try:
         _send(out, RESULT, _performed(request, out))
     except _Cancelled:
-        _send(out, REFUSAL, ("RuntimeError", "It was cancelled; nothing was kept."))
+        _send(out, REFUSAL, ("RuntimeError", CANCELLED))
     except (ValueError, OSError, RuntimeError, MemoryError) as error:
         text = str(error) or f"{type(error).__name__}: the computer could not do this."
         _send(out, REFUSAL, (type(error).__name__, " ".join(text.split())))

@@ -1,6 +1,7 @@
 """`python -m profiling.confined LIMITS MODULE ...`: run a module in a confined process.
 
-Only the standard library is loaded until the limits hold. What native libraries write to the error
+Only the standard library and modules of the studio's that load no more are there until the limits
+hold. What native libraries write to the error
 output goes nowhere from then on; Python's own goes where it went.
 """
 

@@ -3,9 +3,9 @@
 A file may be made to break what reads it, and libraries that compute are written in languages where
 that means any code. So files are read and run in a process of their own: its memory and its
 processor time have limits while it reads, it opens the files that it needs and no others, it opens
-no connection, and it ends with whoever started it. If it crashes, that is a sentence here.
+no connection by TCP, and it ends with whoever started it. If it crashes, that is a sentence here.
 
-Memory and time hold on Linux and macOS, what may be opened on Linux with Landlock.
+Time holds on Linux and macOS, memory on Linux, and what may be opened on Linux with Landlock.
 """
 
 import json
@@ -70,7 +70,8 @@ def is_confined() -> bool:
 def command(limits: Limits, module: str, arguments: Sequence[str]) -> list[str]:
     """The command line that runs a module in a confined process, which ends with this one."""
     given = json.dumps({"parent": os.getpid(), **asdict(limits)})
-    return [sys.executable, "-m", "profiling.confined", given, module, *arguments]
+    # Without the folder that it is started in, which may be one of downloads.
+    return [sys.executable, "-P", "-m", "profiling.confined", given, module, *arguments]
 
 
 @contextmanager
@@ -167,4 +168,6 @@ def _writable(limits: Limits) -> list[str]:
     folder = Path("/dev")
     devices = [str(folder / name) for name in _DEVICES]
     devices += [str(path) for path in folder.glob("nvidia*")]
-    return [*devices, tempfile.gettempdir(), *limits.writable]
+    # Not `gettempdir`, which turns to folders of everybody's where this one has no room.
+    paths = (*devices, os.environ.get("TMPDIR", ""), *limits.writable)
+    return [path for path in paths if path]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -95,6 +96,47 @@ def test_a_stop_is_passed_on(model_file):
         model, problem, placement, samples=10**6, emit=hear, stop=lambda: len(steps) > 20
     )
     assert streamed.cancelled and 20 < streamed.num_samples < 10**6
+
+
+@pytest.mark.parametrize("how", ["stop", "emit"])
+def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, model_file):
+    model, machine = pl.load(str(model_file)), pl.machine(lanes=1)
+    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    placement = pl.place(problem, "single").placement
+    # Of two verbs one asks `stop`, and each tells events: the answer may be a part, or nothing.
+    given = {"stop": lambda: True} if how == "stop" else {"emit": lambda event: False}
+    through = dataclasses.replace(problem, objective="throughput")
+    try:
+        _, streamed = pl.stream(model, through, placement, samples=10**6, **given)
+    except (RuntimeError, ValueError) as error:
+        assert "was cancelled" in str(error) or "was stopped while it filled" in str(error)
+    else:
+        assert streamed.cancelled
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_about_a_file_heeds_signals(number, tmp_path):
+    """As a terminal sends them: to the process that waits and to the confined one."""
+    path = tmp_path / "canonical.json"
+    path.write_text(json.dumps(canonical_file()))
+    command = ["place", str(path), "--placer", "annealing", "--time-limit", "600", "--jsonl"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "placement", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert "progress" in process.stdout.readline()
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    if number == signal.SIGTERM:
+        assert process.returncode == 143
+    else:
+        assert (process.returncode, said.strip().splitlines()[-1]) == (2, "Stopped.")
 
 
 def test_a_file_that_changed_since_is_refused(model_file):

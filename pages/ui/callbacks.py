@@ -1,4 +1,4 @@
-"""Callbacks of widgets are carried out to their end, and each is one change.
+"""What a person asks for is carried out to its end, and each callback of a widget is one change.
 
 Streamlit lets the next message of a browser end whatever a session is at, callbacks included, at
 any touch of the session's state: who clicks twice while the computer is busy would lose the first
@@ -7,7 +7,8 @@ the three places of Streamlit's where it can be.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
@@ -19,6 +20,17 @@ _at_work = threading.local()
 _PATCHED = "is_carried_out"
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """What comes from the browser meanwhile waits; so does a page's own wish to start over."""
+    before = getattr(_at_work, "now", False)
+    _at_work.now = True
+    try:
+        yield
+    finally:
+        _at_work.now = before
+
+
 def carry_out(whole: Callable[[Run], Run]) -> None:
     """From now on callbacks run as `whole` makes them, and until they have ended."""
     if hasattr(SafeSessionState, _PATCHED):
@@ -28,13 +40,10 @@ def carry_out(whole: Callable[[Run], Run]) -> None:
     interrupt: Any = ScriptRunner._maybe_handle_execution_control_request
     run_callback: Any = SessionState._run_callback_and_record_rerun
 
-    def uninterrupted(state: SafeSessionState, *states: Any, **replayed: Any) -> None:
+    def heed(state: SafeSessionState, *states: Any, **replayed: Any) -> None:
         """All callbacks of one message; what came meanwhile is looked at right afterwards."""
-        _at_work.now = True
-        try:
+        with uninterrupted():
             before_script(state, *states, **replayed)
-        finally:
-            _at_work.now = False
 
     def interrupt_unless_at_work(runner: ScriptRunner) -> None:
         if not getattr(_at_work, "now", False):
@@ -44,7 +53,7 @@ def carry_out(whole: Callable[[Run], Run]) -> None:
         run_callback(state, votes, whole(run))
 
     for owner, name, made in (
-        (SafeSessionState, "on_script_will_rerun", uninterrupted),
+        (SafeSessionState, "on_script_will_rerun", heed),
         (ScriptRunner, "_maybe_handle_execution_control_request", interrupt_unless_at_work),
         (SessionState, "_run_callback_and_record_rerun", run_whole),
     ):

@@ -230,11 +230,8 @@ def last_op() -> int:
 
 
 def applied_op(session: str, number: int) -> None:
-    """Remember an edit as applied, whatever happens next.
-
-    Touching the session state may end a callback on the spot, when Streamlit wants to start over;
-    the note beside it cannot, so an edit is never applied twice.
-    """
+    """Remember an edit as applied, beside the session too: a page that is drawn may be left at any
+    touch of the session's state, and an edit is never applied twice."""
     _applied_ops[session] = max(_applied_ops.get(session, 0), number)
     st.session_state["last_op"] = _applied_ops[session]
 

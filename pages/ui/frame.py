@@ -7,6 +7,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 
 from pages.ui import (
+    callbacks,
     choices,
     guide,
     jobs,
@@ -81,10 +82,11 @@ def _heartbeat() -> None:
     """Keeps the claim, takes over finished jobs and shows what the project is."""
     now = studio()
     before = choices.may_write()
-    mine = choices.renew_claim(now.project)
-    told = tasks.collect(now) if mine else []
-    for text in told:
-        choices.say("info", text)
+    with callbacks.uninterrupted():
+        mine = choices.renew_claim(now.project)
+        told = tasks.collect(now) if mine else []
+        for text in told:
+            choices.say("info", text)
     if told or mine != before or saving.is_outdated():
         st.rerun()
     _account(now)

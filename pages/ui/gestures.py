@@ -6,7 +6,7 @@ The browser draws what it can at once; the word of Python, which comes after, is
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pages.ui import canvas, choices, edits, pins, redraw, saving, studio
+from pages.ui import callbacks, canvas, choices, edits, pins, redraw, saving, studio
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
@@ -34,17 +34,23 @@ def apply(*, looks_only: bool = False) -> set[str]:
     kinds, session = set(), choices.nonce()
     for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
         kinds.add(op["kind"])
-        now = studio.studio()
-        told = ("info", "")
-        if op["kind"] in LOOKS:
-            LOOKS[op["kind"]](now, op)
-        elif not looks_only:
-            with saving.change():
-                told = _edit(now, op)
-        choices.applied_op(session, op["n"])
-        if told[1]:
-            choices.say(*told)
+        with callbacks.uninterrupted():
+            told = _applied(op, looks_only)
+            choices.applied_op(session, op["n"])
+            if told[1]:
+                choices.say(*told)
     return kinds
+
+
+def _applied(op: dict[str, Any], looks_only: bool) -> tuple[str, str]:
+    """What to say about an edit that has been made, or has to wait for the right to."""
+    now, told = studio.studio(), ("info", "")
+    if op["kind"] in LOOKS:
+        LOOKS[op["kind"]](now, op)
+    elif not looks_only:
+        with saving.change():
+            told = _edit(now, op)
+    return told
 
 
 def view_of(now: Studio) -> canvas.View:

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, saving, units, words
+from pages.ui import cached, callbacks, choices, saving, units, words
 from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
 from placement.core.machine import Machine, machine_from_json
@@ -138,9 +138,15 @@ def _split(key: str, drawn: int) -> None:
 
 
 def _open_file(now: Studio, upload: Any) -> None:
+    with callbacks.uninterrupted():
+        _take_over(now, upload)
+    st.rerun()
+
+
+def _take_over(now: Studio, upload: Any) -> None:
     try:
-        machine_from_json(json_value(upload.getvalue()))
         with saving.change(f"{upload.name} was not taken over."):
+            machine_from_json(json_value(upload.getvalue()))
             name = now.project.keep_upload(upload.name, upload.getvalue(), folder="incoming")
             incoming = now.project.folder / "incoming" / name
             cached.machine(str(incoming), None)
@@ -148,4 +154,3 @@ def _open_file(now: Studio, upload: Any) -> None:
             now.project.change(machine=name)
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
-    st.rerun()

@@ -5,7 +5,18 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, jobs, saving, tasks, units, words, working
+from pages.ui import (
+    cached,
+    callbacks,
+    choices,
+    commands,
+    jobs,
+    saving,
+    tasks,
+    units,
+    words,
+    working,
+)
 from pages.ui.studio import Studio, studio
 from placement import pipeline as pl
 from placement.core.profile import profile_from_json
@@ -113,6 +124,12 @@ def _forget() -> None:
 
 
 def _bring(now: Studio, upload: Any) -> None:
+    with callbacks.uninterrupted():
+        _take_over(now, upload)
+    st.rerun()
+
+
+def _take_over(now: Studio, upload: Any) -> None:
     try:
         profile = profile_from_json(json_value(upload.getvalue()))
         if profile.graph != now.model.graph.fingerprint:
@@ -126,4 +143,3 @@ def _bring(now: Studio, upload: Any) -> None:
         with saving.change(f"{upload.name} was not taken over."):
             ProfileStore().put(profile)
             choices.say("success", f"{upload.name} is used from now on.")
-    st.rerun()

@@ -17,7 +17,15 @@ TAKEN_BACK = "Your last change was not saved, so it has been taken back."
 
 @contextmanager
 def change(lost: str = TAKEN_BACK) -> Iterator[None]:
-    """Keep what is written here all together, or nothing of it and say what is lost."""
+    """Keep what is written here all together, or nothing of it and say what is lost.
+
+    It is not left in the middle for what comes from the browser.
+    """
+    with callbacks.uninterrupted():
+        yield from _change(lost)
+
+
+def _change(lost: str) -> Iterator[None]:
     before = choices.not_saved()
     try:
         with all_or_nothing() as written:

@@ -32,7 +32,7 @@ def require_safe(
     Tensors are fake ones or real. `inside` another operator, the library makes the call.
     """
     name = packet_of(target)
-    bound = _bound(target, args, kwargs)
+    bound = arguments_of(target, args, kwargs)
     if not inside:
         _require_plain(name, bound, target)
     check = _CHECKS.get(name)
@@ -50,7 +50,7 @@ def packet_of(target: Any) -> str:
     return name if name.startswith("__") else name.removesuffix("_")
 
 
-def _bound(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
+def arguments_of(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Arguments:
     """Every argument of the schema by name, with its default where it is not given."""
     found = {}
     for i, argument in enumerate(target._schema.arguments):
@@ -273,14 +273,38 @@ def _none(*keys: str) -> Callable[[Arguments], str]:
     return check
 
 
+def _transformed(bound: Arguments) -> str:
+    """Each dimension once, counted from the front, as those that call it have made sure."""
+    value, dims = bound["self"], list(bound["dim"])
+    if len(set(dims)) < len(dims) or not set(dims) <= set(range(value.dim())):
+        return f"dimensions {dims} of {list(value.shape)}"
+    return _modes(normalization=2)(bound)
+
+
 def _to_real(bound: Arguments) -> str:
     """As many frequencies as the signal's length has."""
     value, dims, length = bound["self"], list(bound["dim"]), bound["last_dim_size"]
-    if not dims or not -value.dim() <= dims[-1] < value.dim() or value.numel() == 0:
-        return f"dimensions {dims} of {list(value.shape)}"
+    fault = _transformed(bound)
+    if fault or not dims or value.numel() == 0:
+        return fault or f"dimensions {dims} of {list(value.shape)}"
     if length < 1 or int(value.shape[dims[-1]]) != length // 2 + 1:
         return f"{length} values for {int(value.shape[dims[-1]])} frequencies"
-    return _modes(normalization=2)(bound)
+    return ""
+
+
+def _alike(first: str, second: str) -> Callable[[Arguments], str]:
+    """Two tensors of one type."""
+
+    def check(bound: Arguments) -> str:
+        a, b = bound[first], bound[second]
+        return "" if a.dtype == b.dtype else f"{first} of {a.dtype} for {second} of {b.dtype}"
+
+    return check
+
+
+def _not_empty(bound: Arguments) -> str:
+    """The kernels leave the shape of an empty tensor as it was."""
+    return "" if bound["self"].numel() else f"a tensor of {list(bound['self'].shape)}"
 
 
 _CHECKS: Mapping[str, Callable[[Arguments], str]] = {
@@ -343,7 +367,10 @@ _CHECKS: Mapping[str, Callable[[Arguments], str]] = {
     "grid_sampler_2d": _modes(interpolation_mode=2, padding_mode=2),
     "grid_sampler_3d": _modes(interpolation_mode=2, padding_mode=2),
     "searchsorted": _none("sorter"),
-    "_fft_r2c": _modes(normalization=2),
-    "_fft_c2c": _modes(normalization=2),
+    "pixel_shuffle": _not_empty,
+    "pixel_unshuffle": _not_empty,
+    "threshold_backward": _alike("grad_output", "self"),
+    "_fft_r2c": _transformed,
+    "_fft_c2c": _transformed,
     "_fft_c2r": _to_real,
 }

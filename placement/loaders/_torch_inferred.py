@@ -19,9 +19,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from placement.loaders._pt2_archive import Refused, bad
 from placement.loaders._torch_allowed import is_allowed
-from placement.loaders._torch_checks import require_safe
+from placement.loaders._torch_checks import arguments_of, packet_of, require_safe
 from placement.loaders._torch_weights import MAX_DIMS, Layout
 
+# Their second and third results are means and deviations.
+_NORMALISING = frozenset(
+    [
+        "native_layer_norm",
+        "native_group_norm",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_native_batch_norm_legit_functional",
+        "_native_batch_norm_legit_no_training",
+        "_batch_norm_with_update",
+    ]
+)
 # More than any computer of today holds in one step.
 MAX_STEP_BYTES = 2**40
 MAX_INNER_CALLS = 300_000
@@ -85,6 +97,26 @@ def _quiet() -> Iterator[None]:
         log.disabled = before
 
 
+def _with_statistics(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any) -> Any:
+    """The same results, with statistics of the type that the kernels of the CPU keep them in.
+
+    Means and deviations have the type of the parameters, running ones the type that they had; the
+    library's own inference says half precision, or single, where the input has it.
+    """
+    if packet_of(func) not in _NORMALISING:
+        return made
+    given = arguments_of(func, args, kwargs)
+    running = given.get("running_mean")
+    known = [given["weight"], given["bias"], running]
+    kept = next((value.dtype for value in known if value is not None), None)
+    types = {1: kept, 2: kept}
+    if running is not None and packet_of(func) == "_native_batch_norm_legit_functional":
+        types |= {3: running.dtype, 4: running.dtype}
+    return tuple(
+        value.to(types[i]) if types.get(i) is not None else value for i, value in enumerate(made)
+    )
+
+
 class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts what calls make; checks also those that the library makes inside of others."""
 
@@ -97,7 +129,7 @@ class _Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.num_calls > MAX_INNER_CALLS:
             raise bad(f"a step of it is more than {MAX_INNER_CALLS} calls", "a smaller module")
         require_safe(func, args, kwargs or {}, inside=True)
-        made = func(*args, **(kwargs or {}))
+        made = _with_statistics(func, args, kwargs or {}, func(*args, **(kwargs or {})))
         if not func.is_view:
             for value in pytree.tree_leaves(made):
                 if isinstance(value, torch.Tensor):

@@ -13,7 +13,7 @@ import torch
 from torch import fx, nn
 
 import placement as pl
-from placement.loaders import load
+from placement.loaders import _torch_inferred, load
 from placement.loaders._pt2_archive import Refused
 from placement.loaders._torch_allowed import NAMES
 from placement.loaders._torch_checks import require_safe
@@ -262,6 +262,11 @@ def test_what_a_file_may_not_call_a_module_may():
         ("upsample_nearest2d.default", {"scales_h": 1e-30}, "factors"),
         ("native_group_norm.default", {"HxW": 10**6}, "sizes [2, 4, 1000000]"),
         ("_fft_c2r.default", {"last_dim_size": 1000}, "1000 values for 4 frequencies"),
+        ("_fft_c2r.default", {"dim": [-2]}, "dimensions [-2]"),
+        ("_fft_r2c.default", {"dim": [-2]}, "dimensions [-2]"),
+        ("_fft_c2c.default", {"dim": [1, 1]}, "dimensions [1, 1]"),
+        ("pixel_unshuffle.default", {"self": [(2, 0, 6, 6)]}, "a tensor of [2, 0, 6, 6]"),
+        ("threshold_backward.default", {"grad_output": [(3, 4), torch.int32]}, "torch.int32"),
         ("avg_pool2d.default", {"stride": [0, 0]}, "stride [0, 0]"),
         ("grid_sampler.default", {"padding_mode": 7}, "padding_mode 7"),
         ("zeros.default", {"size": [2**41]}, "more than"),
@@ -277,11 +282,37 @@ def test_arguments_that_kernels_would_trust(name, arguments, said):
     call = valid_call(target, 0)
     require_safe(target, (), built(call))
     for key, value in arguments.items():
-        shaped = isinstance(value, list) and isinstance(value[0], tuple)
-        call[key] = [Spec(each) for each in value] if shaped else value
+        if isinstance(value, list) and isinstance(value[0], tuple):
+            is_one = isinstance(call[key], Spec)
+            value = Spec(*value) if is_one else [Spec(each) for each in value]
+        call[key] = value
     with pytest.raises(Refused) as error:
         require_safe(target, (), built(call))
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("kept", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("name", sorted(_torch_inferred._NORMALISING))
+def test_statistics_are_inferred_in_the_type_that_they_have(name, kept, half):
+    """The library's own inference takes the type of the input for them."""
+    target = getattr(torch.ops.aten, name).default
+    x, p = torch.ones(2, 4, 6, 6, dtype=half), torch.ones(4, dtype=kept)
+    arguments = {
+        "native_layer_norm": (x[0, 0, :, :4], [4], p, p, 0.5),
+        "native_group_norm": (x, p, p, 2, 4, 36, 2, 0.5),
+        "_native_batch_norm_legit_no_training": (x, p, p, p, p, 0.1, 0.5),
+        "_batch_norm_with_update": (x, p, p, p, p, 0.1, 0.5),
+    }.get(name, (x, p, p, p, p, True, 0.1, 0.5))
+    try:
+        made = target(*arguments)
+    except RuntimeError:
+        assert kept not in (half, torch.float32), "types that kernels do not take together"
+        return
+    inference = _torch_inferred.Inference()
+    fakes = [inference.like(v) if isinstance(v, torch.Tensor) else v for v in arguments]
+    inferred = inference.call(target, fakes, {})
+    assert [(v.shape, v.dtype) for v in made] == [(v.shape, v.dtype) for v in inferred]
 
 
 class Attention(nn.Module):

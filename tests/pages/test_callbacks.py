@@ -47,6 +47,26 @@ def test_what_comes_before_the_callback_waits_for_it(monkeypatch):
     assert app.session_state["first"] and app.session_state["second"]
 
 
+def uploading():
+    import streamlit as st
+    from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+    from pages.ui import callbacks
+
+    if not st.session_state.get("seen"):
+        st.session_state.seen = True
+        with callbacks.uninterrupted():
+            get_script_run_ctx().script_requests.request_rerun(RerunData())
+            st.session_state.taken_over = True
+        st.write("not reached, for a message waits")
+        st.session_state.went_on = True
+
+
+def test_what_a_page_takes_over_is_taken_over_whole():
+    state = AppTest.from_function(uploading, default_timeout=60).run().session_state
+    assert state["taken_over"] and "went_on" not in state
+
+
 def test_a_page_is_still_interrupted():
     """Else a slow page would be drawn to its end although nobody waits for it any more."""
     drawn = AppTest.from_function(slow_page, default_timeout=60).run().session_state["drawn"]
@@ -70,8 +90,9 @@ def slow_page():
 
 @pytest.mark.parametrize("owner", [SafeSessionState, ScriptRunner])
 def test_streamlit_is_changed_once(owner):
-    from pages.ui import callbacks
+    from pages.ui import callbacks, saving
 
+    assert saving, "it has changed Streamlit before"
     before = dict(vars(owner))
     callbacks.carry_out(lambda run: run)
     assert dict(vars(owner)) == before

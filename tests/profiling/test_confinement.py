@@ -59,6 +59,19 @@ def test_it_reads_the_models_folder_and_no_other(folder):
     assert answer(folder, "read", folder / "model" / "link") == "PermissionError"
 
 
+@on_linux
+def test_the_folder_it_is_started_in_is_no_folder_of_code(folder, monkeypatch):
+    """It may be one of downloads, with a module of the standard library's name beside the model."""
+    downloads = folder / "downloads"
+    downloads.mkdir()
+    (downloads / "json.py").write_text("raise SystemExit('code of a stranger')")
+    (downloads / "other").write_text("a secret")
+    monkeypatch.chdir(downloads)
+    assert answer(folder, "read", folder / "model" / "model.onnx") == "a model"
+    if landlock.version():
+        assert answer(folder, "read", downloads / "other") == "PermissionError"
+
+
 @needs_landlock
 def test_it_writes_only_where_it_was_told_to(folder):
     (folder / "out").mkdir()
@@ -156,15 +169,17 @@ def test_it_ends_with_who_started_it(is_up, folder):
         "import subprocess, sys, time; from profiling import confinement as c;"
         f"limits = c.limits_for({str(folder / 'model' / 'model.onnx')!r});"
         "command = c.command(limits, 'tests.profiling.confined_probe', ('hang', '600'));"
-        "print(subprocess.Popen(command).pid, flush=True); time.sleep(60)"
+        "environment = c.own_folder().__enter__()[1];"
+        "print(subprocess.Popen(command, env=environment).pid, flush=True); time.sleep(60)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))
     if is_up:
         assert parent.stdout.readline() == "hangs\n"
     parent.kill()
-    parent.communicate()
+    parent.wait()
     child.wait(timeout=30)
+    parent.stdout.close()
 
 
 def test_limits_grow_with_the_file(folder):

@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, and what keeps one from being written in plain words."""
 
 import errno
+import json
 import os
 import re
 import secrets
@@ -10,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PRIVATE, COMMON = 0o600, 0o666
+# In a confined process: the folders, by those of its outputs, that it writes them to (`outputs`).
+DRAFTS = "PLACEMENT_DRAFTS"
 # Folders of file systems take 255 bytes for a name; a draft's has a few letters more.
 _MOST_LETTERS = 60
 _ELSEWHERE = "use another folder"
@@ -126,6 +129,13 @@ def beside(path: Path, mode: int = COMMON) -> Iterator[Path]:
             made.unlink()
 
 
+def drafted(path: Path) -> Path:
+    """Where to write an output: its real path, or its draft where that is put into its place."""
+    real = Path(os.path.realpath(path))
+    folder = json.loads(os.environ.get(DRAFTS, "{}")).get(str(real.parent))
+    return Path(folder) / real.name if folder else real
+
+
 def write_bytes(path: Path, content: bytes, mode: int = COMMON) -> None:
     """Replace a file whole; what stood there stays if anything goes wrong.
 
@@ -135,15 +145,14 @@ def write_bytes(path: Path, content: bytes, mode: int = COMMON) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     with refusals(path):
-        if _is_no_file(path):
+        if is_no_file(path):
             path.write_bytes(content)
             return
-        path = Path(os.path.realpath(path))
-        with beside(path, mode) as made:
+        with beside(drafted(path), mode) as made:
             made.write_bytes(content)
 
 
-def _is_no_file(path: Path) -> bool:
+def is_no_file(path: Path) -> bool:
     """Whether it is something to write into as it is; behind /dev/stdout others write too."""
     return str(path).startswith(("/dev/", "/proc/")) or (path.exists() and not path.is_file())
 
@@ -156,8 +165,8 @@ def write_text(path: Path, text: str) -> None:
 def require_room(*paths: str | None) -> None:
     """ValueError where a file that is to be written in the end could not even be begun."""
     for path in map(Path, filter(None, paths)):
-        if not _is_no_file(path) and not path.is_dir():
-            with plain_refusals(path), suppress(_Given), beside(Path(os.path.realpath(path))):
+        if not is_no_file(path) and not path.is_dir():
+            with plain_refusals(path), suppress(_Given), beside(drafted(path)):
                 raise _Given
 
 

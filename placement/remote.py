@@ -23,6 +23,7 @@ from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from placement.core.model import Model, RemoteExecutable
 from placement.events import Emit, never, silent
+from placement.outputs import drafts
 from placement.wire import (
     CANCELLED,
     EVENT,
@@ -80,7 +81,7 @@ def in_confinement(
                 (model.graph.fingerprint, executable.content_hash),
                 args[1:],
                 listens,
-                str(Path(str(listens[writes])).absolute().parent) if writes else "",
+                str(Path(str(listens[writes])).absolute()) if writes else "",
                 hears=emit is not None,
                 stops=stop is not None,
             )
@@ -127,12 +128,17 @@ def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
     # Where it cannot be made, whoever needs it says so.
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
-    writable = [path for path in (str(home()), request.writes) if path]
-    limits = confinement.limits_for(request.source, writable=writable)
-    with confinement.own_folder() as (_, environment):
+    outputs = [Path(request.writes)] if request.writes else []
+    with drafts(outputs) as written, confinement.own_folder() as (_, variables):
+        writable = (str(home()), *written.folders)
+        limits = confinement.limits_for(request.source, writable=writable)
         command = confinement.command(limits, "placement.worker", ())
         child = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            command,
+            env={**variables, **written.variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
         )
         try:
             _send(child, pickle.dumps(request))

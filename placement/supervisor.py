@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from placement.outputs import drafts
 from placement.parsing import fail
 from profiling import confinement
 from profiling.home import home
@@ -35,12 +36,12 @@ def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
     readable = [str(path) for path in (*_named(options, _READ), *_settings(options))]
-    writable = [str(home()), *(str(path.parent) for path in _named(options, _WRITTEN))]
-    limits = confinement.limits_for(options.input, readable, writable)
-    with confinement.own_folder() as (_, environment):
+    with drafts(_named(options, _WRITTEN)) as written, confinement.own_folder() as (_, variables):
+        writable = (str(home()), *written.folders)
+        limits = confinement.limits_for(options.input, readable, writable)
         command = confinement.command(limits, "placement", arguments)
         with _passing_on_signals() as started:
-            child = subprocess.Popen(command, env=environment)
+            child = subprocess.Popen(command, env={**variables, **written.variables})
             started(child)
             code = child.wait()
     if code == -signal.SIGTERM:

@@ -34,8 +34,8 @@ class Request:
     """Something to do in a confined process with the model in a file.
 
     `verb` is "load" or "module:function"; `content` the fingerprint of the graph and the hash of
-    what the file had in it when it was opened; `args` come after the model. `writes` is a folder
-    that files are written to, `hears` and `stops` say whether somebody listens and may stop it.
+    what the file had in it when it was opened; `args` come after the model. `writes` is the output
+    that is asked for, `hears` and `stops` say whether somebody listens and may stop it.
     """
 
     verb: str

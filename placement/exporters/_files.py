@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from placement.files import beside
+from placement.files import beside, drafted
 
 # The same content gives the same archive, whenever it is made.
 _MADE = (1980, 1, 1, 0, 0, 0)
@@ -22,6 +22,9 @@ def bundle(path: Path) -> Iterator[Path]:
     zipped = path.suffix.lower() == ".zip"
     if zipped and path.is_dir():
         raise IsADirectoryError
+    if not zipped and path.exists() and not path.is_dir():
+        raise FileExistsError
+    path = drafted(path)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as name:
         folder = Path(name)
         yield folder

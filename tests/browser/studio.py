@@ -47,17 +47,23 @@ def select(page: Page, number: int) -> dict:
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    """Pick an option of a Streamlit select box, which a redraw may close once it is open."""
+    """Pick an option of a Streamlit select box, which a redraw may close, or leave open.
+
+    A press during which the list is drawn anew picks nothing.
+    """
     box = page.get_by_role("combobox", name=re.compile(label)).first
     wanted = page.get_by_role("option", name=option, exact=True)
-    for _ in range(3):
-        box.click()
+    for attempt in range(5):
+        patience_ms = PATIENCE_MS if attempt == 4 else 10_000
         try:
-            wanted.click(timeout=10_000)
+            if not wanted.is_visible():
+                box.click(timeout=patience_ms)
+            wanted.click(timeout=patience_ms)
+            wanted.wait_for(state="hidden", timeout=patience_ms)
         except TimeoutError:
             continue
         return
-    wanted.click()
+    raise AssertionError(f"{option!r} of {label!r} cannot be picked")
 
 
 def upload(page: Page, path: str) -> None:

@@ -3,9 +3,9 @@
 A file may be made to break what reads it, and libraries that compute are written in languages where
 that means any code. So files are read and run in a process of their own: its memory and its
 processor time have limits while it reads, it opens the files that it needs and no others, it opens
-no connection by TCP, and it ends with whoever started it. If it crashes, that is a sentence here.
+no socket, and it ends with whoever started it. If it crashes, that is a sentence here.
 
-Time holds on Linux and macOS, memory on Linux, and what may be opened on Linux with Landlock.
+Time holds on Linux and macOS, memory and sockets on Linux, files on Linux with Landlock.
 """
 
 import json
@@ -97,9 +97,10 @@ def confine(limits: Limits, parent: int) -> None:
     _limit(resource.RLIMIT_DATA, limits.memory_bytes)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
     if sys.platform == "linux":
-        from profiling import landlock
+        from profiling import landlock, seccomp
 
         landlock.restrict(_readable(limits), _writable(limits))
+        seccomp.restrict()
 
 
 def file_is_read(num_bytes: float) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from profiling import confinement, landlock
+from profiling import confinement, landlock, seccomp
 from profiling.confinement import Limits
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is of Linux")
@@ -115,6 +115,18 @@ def test_it_opens_no_connection(folder):
         port = server.getsockname()[1]
         assert answer(folder, "connect", port) == "PermissionError"
     assert answer(folder, "listen", 0) == "PermissionError"
+
+
+@pytest.mark.skipif(not seccomp.is_known(), reason="no filter for this processor")
+def test_it_opens_no_socket_and_types_nothing(folder):
+    with socket.socket(socket.AF_UNIX) as bus:
+        bus.bind(str(folder / "bus"))
+        bus.listen()
+        assert answer(folder, "speak", folder / "bus") == "PermissionError"
+    assert answer(folder, "send", 9) == "PermissionError"
+    assert answer(folder, "type_in", "x") == "PermissionError"
+    assert answer(folder, "ring", 8) == "PermissionError"
+    assert answer(folder, "pair", "to itself") == "to itself"
 
 
 @pytest.mark.skipif(landlock.version() < 6, reason="Landlock knows signals from version 6 on")

@@ -45,12 +45,21 @@ def _performed(options: Namespace) -> int:
     from placement import commands
 
     verb = getattr(commands, options.verb.replace("-", "_"))
+    _require_apart(options)
     with _terminable():
         status = int(verb(options))
     # What is still held back is written here, where a reader that is gone can be seen to.
     with output_refusals():
         sys.stdout.flush()
     return status
+
+
+def _require_apart(options: Namespace) -> None:
+    """ValueError where an output would take the place of the model that it is made of."""
+    source = getattr(options, "input", None)
+    for path in filter(None, (getattr(options, name, None) for name in ("out", "split"))):
+        if source and os.path.isfile(source) and os.path.realpath(path) == os.path.realpath(source):
+            raise ValueError(f"{path!r} is the model itself; write to another file.")
 
 
 def _ended(work: Callable[[], int]) -> int:

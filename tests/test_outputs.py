@@ -121,6 +121,16 @@ def test_through_a_link_the_file_that_it_leads_to_is_replaced(tmp_path, told):
     assert names(tmp_path / "there") == ["p.json"]
 
 
+@pytest.mark.parametrize("option", ["--out", "--split"])
+def test_an_output_does_not_take_the_place_of_the_model(option, canonical, tmp_path):
+    before = canonical.read_bytes()
+    (tmp_path / "link.json").symlink_to(canonical)
+    for path in (canonical, tmp_path / "link.json"):
+        said = refused("place", canonical, "--placer", "heft", option, path)
+        assert "is the model itself" in said
+    assert canonical.read_bytes() == before
+
+
 def test_where_nothing_can_be_written_a_sentence_says_so(canonical, tmp_path):
     out = tmp_path / "p.json"
     out.mkdir()

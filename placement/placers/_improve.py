@@ -56,6 +56,9 @@ def improve(
     begun_s = time.perf_counter()
     limit_s = math.inf if time_limit_s is None else max(1e-9, time_limit_s)
     best_s, stopped = _best_s(chains), threading.Event()
+    # Between turns it is asked about a value that it has said yes to: no clock decides the answer.
+    if not report(Progress(best_s=best_s, step=0, of=NUM_TURNS)):
+        return
     with ThreadPoolExecutor(max(1, len(chains))) as pool:
         for turn in range(NUM_TURNS):
             since, until = turn / NUM_TURNS, (turn + 1) / NUM_TURNS

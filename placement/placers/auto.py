@@ -159,7 +159,10 @@ class Auto(Placer):
         if not math.isinf(left_s):
             settings |= {"time_limit_s": left_s}
         placer = placer_class("branch_and_bound")(seed=self.seed, **settings)
-        return [_compared("search", problem, placer.place(problem, watch.pass_on))]
+        # It tells by the clock how far it is: to end it there because the bound is met would make
+        # the answer depend on the computer. It ends by itself where it has a proof.
+        tell = watch.follow if math.isinf(left_s) else watch.pass_on
+        return [_compared("search", problem, placer.place(problem, tell))]
 
 
 def quick_placers(problem: Problem) -> list[str]:
@@ -210,6 +213,11 @@ class _Watch:
         """Progress of a search, which may have bounds of its own."""
         self.bound_s = max(self.bound_s, progress.bound_s)
         return self.hear(progress.best_s, "search")
+
+    def follow(self, progress: Progress) -> bool:
+        """The same, but nothing ends for a bound that is met."""
+        self.pass_on(progress)
+        return self.going_on
 
     def conclude(self, problem: Problem, first: _Found, best: _Found) -> None:
         """Tell how the answer came about."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PRIVATE, COMMON = 0o600, 0o666
-# In a confined process: the folders, by those of its outputs, that it writes them to (`outputs`).
+# In a confined process: where it writes each of its outputs, by their real paths (`outputs`).
 DRAFTS = "PLACEMENT_DRAFTS"
 # Folders of file systems take 255 bytes for a name; a draft's has a few letters more.
 _MOST_LETTERS = 60
@@ -132,8 +132,7 @@ def beside(path: Path, mode: int = COMMON) -> Iterator[Path]:
 def drafted(path: Path) -> Path:
     """Where to write an output: its real path, or its draft where that is put into its place."""
     real = Path(os.path.realpath(path))
-    folder = json.loads(os.environ.get(DRAFTS, "{}")).get(str(real.parent))
-    return Path(folder) / real.name if folder else real
+    return Path(json.loads(os.environ.get(DRAFTS, "{}")).get(str(real), real))
 
 
 def write_bytes(path: Path, content: bytes, mode: int = COMMON) -> None:

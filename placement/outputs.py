@@ -21,12 +21,8 @@ from placement.files import DRAFTS, is_no_file, plain_refusals
 class Drafts:
     """Folders that a process may write in, and the environment that tells it what they are for."""
 
-    folders: tuple[str, ...] = ()
-    environment: Mapping[str, str] | None = None
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        return self.environment or {}
+    folders: tuple[str, ...]
+    variables: Mapping[str, str]
 
 
 @contextmanager
@@ -37,21 +33,23 @@ def drafts(paths: Iterable[Path]) -> Iterator[Drafts]:
     """
     written = [path for path in paths if path.is_dir() or not is_no_file(path)]
     real = [Path(os.path.realpath(path)) for path in written]
-    made: dict[Path, str] = {}
+    folders: list[str] = []
+    draft_of: dict[Path, Path] = {}
     try:
         for path in real:
-            if path.parent.is_dir() and path.parent not in made:
+            # Who writes says that there is no such folder.
+            if path.parent.is_dir():
                 with plain_refusals(path):
-                    made[path.parent] = tempfile.mkdtemp(prefix=".placement-", dir=path.parent)
-        named = {str(folder): draft for folder, draft in made.items()}
-        yield Drafts(tuple(made.values()), {DRAFTS: json.dumps(named)})
-        for path in real:
-            if path.parent in made:
-                with plain_refusals(path):
-                    _put(Path(made[path.parent]) / path.name, path)
+                    folders.append(tempfile.mkdtemp(prefix=".placement-", dir=path.parent))
+                draft_of[path] = Path(folders[-1]) / path.name
+        named = {str(path): str(draft) for path, draft in draft_of.items()}
+        yield Drafts(tuple(folders), {DRAFTS: json.dumps(named)})
+        for path, draft in draft_of.items():
+            with plain_refusals(path):
+                _put(draft, path)
     finally:
-        for draft in made.values():
-            shutil.rmtree(draft, ignore_errors=True)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _put(draft: Path, path: Path) -> None:

@@ -83,6 +83,7 @@ def test_only_what_is_named_like_the_output_is_taken(tmp_path, told):
     write_text(tmp_path / "p.json", "new")
     assert draft.read_text() == "new" and not (tmp_path / "p.json").exists()
     (draft.parent / "other.json").write_text("theirs")
+    assert drafted(tmp_path / "other.json") == tmp_path / "other.json", "nobody asked for it"
     finish()
     assert names(tmp_path) == ["other.json", "p.json"]
     assert (tmp_path / "other.json").read_text() == "ours"

@@ -39,14 +39,18 @@ class SameOrigin:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        begun = False
+        begun = left = False
 
         async def send_guarded(message: "Message") -> None:
-            nonlocal begun
+            nonlocal begun, left
             if message["type"] == "http.response.start":
                 begun = True
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
-            await send(message)
+            try:
+                await send(message)
+            except OSError:
+                left = True
+                raise
 
         why = why_refused(scope)
         if why:
@@ -56,6 +60,10 @@ class SameOrigin:
         try:
             await self.app(scope, receive, send_guarded)
         except Exception:
+            if left and scope["type"] == "websocket":
+                # Streamlit closes what its own failed message has closed, which Starlette refuses.
+                _LOG.debug("The browser left while a message was on its way", exc_info=True)
+                return
             # What Starlette would say of it goes past every middleware.
             if scope["type"] == "http" and not begun:
                 said = PlainTextResponse("The studio failed here; its log says why.", 500)

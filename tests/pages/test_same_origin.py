@@ -6,9 +6,10 @@ import json
 import socket
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from pages.ui.same_origin import SameOrigin
 from tests.browser.serving import Server
@@ -175,6 +176,31 @@ def test_a_fault_of_the_server_is_not_framed_either():
     scope["server"] = ("127.0.0.1", 4711)
     asyncio.run(answer())
     assert sent[0]["status"] == 500 and (b"x-frame-options", b"DENY") in sent[0]["headers"]
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_a_browser_that_leaves_is_no_fault_of_the_server(left):
+    """Streamlit sends, fails, and then closes what Starlette has closed already."""
+
+    async def endpoint(scope, receive, send):
+        websocket = WebSocket(scope, receive, send)
+        await websocket.accept()
+        with suppress(WebSocketDisconnect):
+            await websocket.send_bytes(b"a page")
+        raise RuntimeError("Cannot close what is closed")
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message) -> None:
+        if left and message["type"] == "websocket.send":
+            raise OSError("the browser left")
+
+    origin = [(b"host", b"localhost:4711"), (b"origin", b"http://localhost:4711")]
+    scope = {"type": "websocket", "path": "/_stcore/stream", "headers": origin}
+    scope["server"] = ("127.0.0.1", 4711)
+    with nullcontext() if left else pytest.raises(RuntimeError, match="what is closed"):
+        asyncio.run(SameOrigin(endpoint)(scope, receive, send))
 
 
 def test_a_person_may_name_further_addresses(tmp_path):

@@ -139,7 +139,7 @@ def lower(problem: Problem, schedule: Schedule) -> Tasks:
 
 def _lower_calls(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks under the cost model of calls: each has its transfers inside, CPUs have any width."""
-    from placement.calls import call_durations_s
+    from placement.split_cost import call_durations_s
 
     machine, segment_of = problem.machine, schedule.segment_of
     device = [machine.index[s.device] for s in schedule.segments]

@@ -6,15 +6,12 @@ one; see split_cost.py for what they cost.
 
 from itertools import groupby
 
-import numpy as np
-
-from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule, Segment
 from placement.order import kernel_order
-from placement.split_cost import Call, calls_of, parts_s
+from placement.split_cost import Call, calls_of
 
 
 def make_call_schedule(problem: Problem, placement: Placement) -> Schedule:
@@ -56,13 +53,3 @@ def _in_order(
     if any(number > placement.calls.get(name, 1) for name, number in made.items()):
         return None
     return tuple(calls)
-
-
-def call_durations_s(problem: Problem, schedule: Schedule) -> Floats:
-    """Seconds of each segment (S,): what it moves in and out and its compute, one after another."""
-    index, machine = problem.kernels.index, problem.machine.index
-    part = np.empty(len(problem.kernels.ops), dtype=np.int64)
-    for i, segment in enumerate(schedule.segments):
-        part[[index[k] for k in segment.kernels]] = i
-    device = np.array([machine[s.device] for s in schedule.segments], dtype=np.int64)
-    return parts_s(problem, part, device)

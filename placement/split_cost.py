@@ -18,6 +18,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints, topological_order
 from placement.core.problem import Problem
+from placement.core.schedule import Schedule
 
 
 class Call(NamedTuple):
@@ -234,3 +235,13 @@ def calls_of(problem: Problem, device_of_kernel: Ints) -> tuple[Call, ...]:
                         freed.append(r)
         release(freed[::-1])
     return tuple(calls)
+
+
+def call_durations_s(problem: Problem, schedule: Schedule) -> Floats:
+    """Seconds of each segment (S,): what it moves in and out and its compute, one after another."""
+    index, machine = problem.kernels.index, problem.machine.index
+    part = np.empty(len(problem.kernels.ops), dtype=np.int64)
+    for i, segment in enumerate(schedule.segments):
+        part[[index[k] for k in segment.kernels]] = i
+    device = np.array([machine[s.device] for s in schedule.segments], dtype=np.int64)
+    return parts_s(problem, part, device)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.calls import call_durations_s, make_call_schedule
+from placement.calls import make_call_schedule
 from placement.contiguity import contiguity
 from placement.core.schedule import Schedule
 from placement.core.violations import violations
@@ -17,6 +17,7 @@ from placement.segments import make_schedule
 from placement.simulate import simulate
 from placement.split_cost import (
     Call,
+    call_durations_s,
     calls_of,
     latency_s,
     loads_s,

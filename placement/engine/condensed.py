@@ -71,7 +71,7 @@ def condense(flat: Flat, device_of_kernel: Ints, segment_of: Ints, num_segments:
 
 def as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
     """The same under the cost model of calls: transfers inside the task, CPUs of any width."""
-    from placement.calls import call_durations_s
+    from placement.split_cost import call_durations_s
 
     durations_s = call_durations_s(problem, schedule)
     return flat._replace(

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from placement.core.graph import Graph
+from placement.core.model import SymbolicDim
 from placement.core.problem import Problem
-from placement.loaders import SymbolicDim
 
 HEAD = struct.Struct("<cQ")
 EVENT, RESULT, REFUSAL = b"e", b"r", b"x"

@@ -9,7 +9,7 @@ from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
 from placement.core.graph import Tensor
-from placement.loaders import SymbolicDim
+from placement.core.model import SymbolicDim
 
 NOTHING = "Choose…"
 # Fields of sizes are new ones after a size that could not be had.

@@ -8,6 +8,24 @@ from placement.core.graph import Graph
 from placement.core.problem import Problem
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A bundled model: the name to open it by, its number of source ops, and where it is from."""
+
+    name: str
+    num_ops: int
+    source: str
+
+
+@dataclass(frozen=True)
+class SymbolicDim:
+    """A dimension without a fixed size: its default `size`, and the first place it is seen at."""
+
+    name: str
+    size: int
+    where: str
+
+
 class Executable(Protocol):
     """What a backend can run; each format has its own kind (`format` says which).
 
@@ -31,7 +49,7 @@ class RemoteExecutable:
     dims: tuple[tuple[str, int], ...]
     format: str
     content_hash: str
-    symbolic_dims: tuple[Any, ...] = ()
+    symbolic_dims: tuple[SymbolicDim, ...] = ()
 
 
 class ContentElsewhereError(Exception):

@@ -14,32 +14,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from placement.core.model import Model
+from placement.core.model import Model, Sample, SymbolicDim
 from placement.loaders._files import regular_file
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A bundled model: the name to open it by, its number of source ops, and where it is from."""
-
-    name: str
-    num_ops: int
-    source: str
-
-
-@dataclass(frozen=True)
-class SymbolicDim:
-    """A dimension without a fixed size: its default `size`, and the first place it is seen at."""
-
-    name: str
-    size: int
-    where: str
 
 
 class Loader(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from placement.loaders import SymbolicDim
+from placement.core.model import SymbolicDim
 from placement.loaders._onnx_read import read_onnx
 
 IMAGE_SIZE = 224

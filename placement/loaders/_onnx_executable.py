@@ -8,8 +8,7 @@ from pathlib import Path
 import onnx
 
 from placement.core.fingerprint import fingerprint_of
-from placement.core.model import Model
-from placement.loaders import SymbolicDim
+from placement.core.model import Model, SymbolicDim
 from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
 from placement.loaders._onnx_external import ExternalFiles, load_external
 from placement.loaders._onnx_graph import build_graph

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from placement.loaders import SymbolicDim
+from placement.core.model import SymbolicDim
 
 # A node of a graph; its arguments may be anything.
 Node = Any

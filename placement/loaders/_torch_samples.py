@@ -7,8 +7,7 @@ from typing import Any
 
 import torch
 
-from placement.core.model import Model
-from placement.loaders import SymbolicDim
+from placement.core.model import Model, SymbolicDim
 from placement.loaders._torch_module import model_of
 
 MOST = 1_000_000

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.model import Model
-from placement.loaders import SymbolicDim
+from placement.core.model import Model, SymbolicDim
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement.core.model import Model
-from placement.loaders import Sample
+from placement.core.model import Model, Sample
 
 # Sample name, file, number of ops; written down so that the list needs no model to be read.
 _LIGHT = (

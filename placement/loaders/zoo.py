@@ -7,8 +7,7 @@ set like symbolic dimensions (`--dim batch=4`).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from placement.core.model import Model
-from placement.loaders import Sample, SymbolicDim
+from placement.core.model import Model, Sample, SymbolicDim
 
 # Name, ops for inference and for training with the usual sizes (written down so that the list
 # needs no model to be built), and where it is from.

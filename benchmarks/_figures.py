@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from profiling.measure import Sample, ratio_interval
+from profiling.measuring.timing import Sample, ratio_interval
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from placement.core.machine import Device
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from profiling.backends.base import Compiled, Program
-from profiling.execute import lanes_of
-from profiling.lanes import Lane, Lanes
+from profiling.devices.lanes import Lane, Lanes
+from profiling.execution.execute import lanes_of
 
 TIMEOUT_S = 120.0
 Steps = Mapping[str, Callable[[], float]]

@@ -8,9 +8,9 @@ import torch
 
 from placement.core.machine import Device
 from placement.loaders.zoo import TRAINING
-from profiling.backends._torch_run import use_threads
+from profiling.backends._torch.run import use_threads
 from profiling.backends.base import Program
-from profiling.cores import usable_cores
+from profiling.devices.cores import usable_cores
 
 # What `placement.loaders._torch_optimisers` takes where nothing is said.
 LEARNING_RATE = 0.01

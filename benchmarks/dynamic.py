@@ -27,9 +27,9 @@ from placement.adjusting import alone, unslowed, updated
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.segments import make_schedule
-from profiling.execute import compiled_for
+from profiling.execution.execute import compiled_for
 from profiling.lock import measuring
-from profiling.training import Trained
+from profiling.training.loop import Trained
 
 BUSY_FROM, RECOVER_IN, WITHIN, RTOL = 50, 30, 0.15, 1e-4
 SIZES = ("batch=4", "length=64", "depth=4", "width=256")

@@ -22,8 +22,8 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.predicting import simulate
-from profiling.accelerators import accelerators, why_none
-from profiling.execute import execute
+from profiling.devices.accelerators import accelerators, why_none
+from profiling.execution.execute import execute
 from profiling.lock import measuring
 
 NETWORKS = ("resnet50", "bert_base", "nmt")

@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks import _live
 from placement import pipeline
-from profiling.execute import compiled_for
+from profiling.execution.execute import compiled_for
 from profiling.lock import measuring
-from profiling.measure import ratio_interval
+from profiling.measuring.timing import ratio_interval
 
 
 def row(name: str, rounds: int) -> dict[str, Any]:

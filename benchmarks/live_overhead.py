@@ -77,9 +77,9 @@ def _worker(kind: str, model: str, value: str, rounds: int) -> Any:
 
 def _overhead(model: str, threads: int, rounds: int) -> list[dict[str, Any]]:
     """Rows of one model, measured in this process."""
-    from profiling.cores import usable_cores
-    from profiling.lanes import pin
-    from profiling.measure import ratio_interval
+    from profiling.devices.cores import usable_cores
+    from profiling.devices.lanes import pin
+    from profiling.measuring.timing import ratio_interval
 
     cores = usable_cores()[:threads]
     pin(cores)
@@ -109,7 +109,7 @@ def _rss(model: str, what: str) -> int:
     import onnxruntime
     import psutil
 
-    import profiling.backends._ort_compile as library
+    import profiling.backends._ort.compile as library
 
     assert onnxruntime and library  # the libraries themselves do not count
     device = Device("cpu:0", "cpu", "onnxruntime", "CPUExecutionProvider")
@@ -163,7 +163,7 @@ def _step(
     compiled: Any, device: Device, feeds: Mapping[str, Any], segments: int | str
 ) -> Callable[[], float]:
     """Seconds of a step of that many segments, of nearly as many kernels each."""
-    from profiling.lanes import Lane, Lanes
+    from profiling.devices.lanes import Lane, Lanes
 
     names = [op.name for op in compiled.kernels.ops]
     number = len(names) if segments == "kernel" else min(int(segments), len(names))

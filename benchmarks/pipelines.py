@@ -17,10 +17,10 @@ from benchmarks import _live
 from placement import pipeline
 from placement.core.problem import Problem
 from placement.placing import Placed
-from profiling.execute import compiled_for
+from profiling.execution.execute import compiled_for
+from profiling.execution.stream import Stream, stream
 from profiling.lock import measuring
-from profiling.measure import ratio_interval
-from profiling.stream import Stream, stream
+from profiling.measuring.timing import ratio_interval
 
 
 def row(name: str, placer: str, rounds: int, samples: int, time_limit_s: float) -> dict[str, Any]:

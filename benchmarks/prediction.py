@@ -20,7 +20,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
-from profiling.execute import compiled_for
+from profiling.execution.execute import compiled_for
 from profiling.lock import measuring
 
 MODELS = ("onnx-inception-v2", "onnx-inception-v1", "onnx-resnet50", "onnx-squeezenet")

@@ -14,9 +14,9 @@ from typing import Any
 
 from benchmarks import _live
 from placement import pipeline
-from profiling import ops
-from profiling.execute import compiled_for
+from profiling.execution.execute import compiled_for
 from profiling.lock import measuring
+from profiling.measuring import kernels
 
 MODELS = ("onnx-resnet50", "onnx-inception-v2", "onnx-squeezenet", "onnx-densenet121")
 ROUNDS = 20
@@ -28,7 +28,7 @@ def row(name: str, num_profiles: int) -> dict[str, Any]:
     lane = machine.devices[0]
     sums_s, live_s, plain_s = [], [], []
     for _ in range(num_profiles):
-        profile = ops.profile(model, machine)
+        profile = kernels.profile(model, machine)
         sums_s.append(sum(times[0] or 0.0 for times in profile.compute_s))
         problem = pipeline.make_problem(model, machine, profile)
         whole = pipeline.place(problem, "single", settings={"device": lane.name}).schedule

@@ -28,7 +28,7 @@ from placement.pbqp import solve_packed
 from placement.placers import placer_class
 from placement.placers._chain import start_of
 from profiling.lock import measuring
-from profiling.measure import interleaved
+from profiling.measuring.timing import interleaved
 
 NUM_DEVICES = 8
 BATCH = 64

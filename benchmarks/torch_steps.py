@@ -39,8 +39,8 @@ def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
     from benchmarks._torch_eager import EagerStep
     from placement import pipeline
-    from profiling.execute import compiled_for
-    from profiling.measure import ratio_interval
+    from profiling.execution.execute import compiled_for
+    from profiling.measuring.timing import ratio_interval
 
     dims = DIMS[name]
     model = pipeline.load(name + TRAINING, dims)

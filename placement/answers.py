@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from placement.core.timeline import Span
     from placement.placing import Placed
     from placement.predicting import Simulated
-    from profiling.execute import Run
-    from profiling.stream import Stream
+    from profiling.execution.execute import Run
+    from profiling.execution.stream import Stream
 
 
 def of_machine(machine: Machine) -> dict[str, Any]:

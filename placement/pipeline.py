@@ -79,7 +79,7 @@ def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
     A file is read by a confined process; all that comes back is what can be checked here.
     """
     from placement import loaders
-    from profiling import confinement
+    from profiling.sandbox import confinement
 
     sizes = dict(dims or {})
     if loaders.is_sample(source):
@@ -152,7 +152,7 @@ def inspect(model: Model) -> dict[str, Any]:
 
 def machine(spec: str = "local", lanes: int | None = None) -> Machine:
     """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file."""
-    from profiling.devices import load_machine, local_machine
+    from profiling.devices.local import load_machine, local_machine
 
     if lanes is not None:
         if spec != "local":
@@ -167,7 +167,7 @@ def machine_for(model: Model, machine: Machine) -> Machine:
     """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
     if model.executable is None or model.executable.format != "torch":
         return machine
-    from profiling.runtimes import for_runtime
+    from profiling.devices.runtimes import for_runtime
 
     return for_runtime(machine, "torch")
 
@@ -182,14 +182,14 @@ def placers() -> list[dict[str, Any]]:
 
 def can_measure(model: Model, machine: Machine) -> bool:
     """Whether the model can be executed and every device of the machine is on this computer."""
-    from profiling.devices import missing_devices
+    from profiling.devices.local import missing_devices
 
     return model.executable is not None and not machine.emulated and not missing_devices(machine)
 
 
 def stored_profile(model: Model, machine: Machine) -> Profile | None:
     """The profile of this graph on this machine that was measured before, if any."""
-    from profiling.store import ProfileStore
+    from profiling.measuring.store import ProfileStore
 
     return ProfileStore().get(model.graph.fingerprint, machine.fingerprint)
 
@@ -209,7 +209,7 @@ def profile(
     found = None if refresh else stored_profile(model, machine)
     if found is not None:
         return found
-    from profiling.store import ProfileStore
+    from profiling.measuring.store import ProfileStore
 
     require_present(model, machine)
     measured = _measured(model, machine, timeout_s, emit=emit)
@@ -230,12 +230,12 @@ def _profile_type() -> Any:
 
 @in_confinement(_profile_type)
 def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
-    from profiling import ops
-    from profiling.confinement import deadline
     from profiling.lock import measuring
+    from profiling.measuring import kernels
+    from profiling.sandbox.confinement import deadline
 
     with measuring(f"profile of {model.graph.name}", waiting(emit)), deadline(timeout_s):
-        return ops.profile(model, machine, emit, timeout_s)
+        return kernels.profile(model, machine, emit, timeout_s)
 
 
 def make_problem(

@@ -109,7 +109,7 @@ def _answer(
                 error, text = decoded(content, tuple[str, str])
                 raise _ERRORS.get(error, ValueError)(text)
         code = child.wait()
-    from profiling.confinement import ending
+    from profiling.sandbox.confinement import ending
 
     if code == -signal.SIGTERM:
         # It was stopped before it could answer that.
@@ -122,8 +122,8 @@ def _answer(
 @contextmanager
 def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
     """A confined process that has got a request; it does not outlive the context."""
-    from profiling import confinement
     from profiling.home import home
+    from profiling.sandbox import confinement
 
     # Where it cannot be made, whoever needs it says so.
     with suppress(OSError):

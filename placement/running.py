@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
-    from profiling.execute import Run
-    from profiling.stream import Stream
+    from profiling.execution.execute import Run
+    from profiling.execution.stream import Stream
 
 STEP_TIMEOUT_S = 60.0
 
 
 def require_present(model: Model, machine: Machine) -> None:
     """ValueError unless this model can run live on this machine, now and here."""
-    from profiling.devices import missing_devices
+    from profiling.devices.local import missing_devices
 
     if model.executable is None:
         raise ValueError(
@@ -81,7 +81,7 @@ def run(
 
 
 def _run_type() -> Any:
-    from profiling.execute import Run
+    from profiling.execution.execute import Run
 
     return Run
 
@@ -97,7 +97,7 @@ def _executed(
     emit: Emit,
     **options: Any,
 ) -> Run:
-    from profiling.execute import execute
+    from profiling.execution.execute import execute
     from profiling.lock import measuring
 
     with measuring(f"run of {model.graph.name}", waiting(emit)):
@@ -152,7 +152,7 @@ def stream(
 
 
 def _stream_type() -> Any:
-    from profiling.stream import Stream
+    from profiling.execution.stream import Stream
 
     return Stream
 
@@ -168,7 +168,7 @@ def _streamed(
     emit: Emit,
     **options: Any,
 ) -> Stream:
-    from profiling import stream as live
+    from profiling.execution import stream as live
     from profiling.lock import measuring
 
     with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
@@ -181,8 +181,8 @@ def _streamed(
 
 def _made_ready(model: Model, problem: Problem, timeout_s: float | None) -> float:
     """Compile the model within the time that is given for it; seconds that a step may take."""
-    from profiling.confinement import deadline
-    from profiling.execute import compiled_for
+    from profiling.execution.execute import compiled_for
+    from profiling.sandbox.confinement import deadline
 
     if timeout_s is None:
         return STEP_TIMEOUT_S

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from placement.outputs import drafts
 from placement.parsing import fail
-from profiling import confinement
 from profiling.home import home
+from profiling.sandbox import confinement
 
 # Options that name a file to read, and those that name one to write.
 _READ = ("placement", "profile", "inputs", "run", "pins", "keep", "move", "machine")

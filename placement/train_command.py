@@ -15,7 +15,7 @@ from placement.units import counted
 if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.predicting import Simulated
-    from profiling.training import Trained
+    from profiling.training.loop import Trained
 
 _LONG = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
@@ -55,7 +55,7 @@ def of_training(
     problem: "Problem", predicted: "Simulated", trained: "Trained", adjusted: bool
 ) -> dict[str, Any]:
     """A training run as JSON."""
-    from profiling.training import move_to_json
+    from profiling.training.loop import move_to_json
 
     p5_s, median_s, p95_s = np.percentile(trained.step_s or (0.0,), (5, 50, 95)).tolist()
     losses = trained.losses

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
-    from profiling.training import Trained
-    from profiling.training_sites import Site
+    from profiling.training.loop import Trained
+    from profiling.training.sites import Site
 
 
 def is_training(graph: Graph) -> bool:
@@ -81,7 +81,7 @@ def train(
 
 
 def _trained_type() -> Any:
-    from profiling.training import Trained
+    from profiling.training.loop import Trained
 
     return Trained
 
@@ -99,18 +99,18 @@ def _trained(
     stop: Callable[[], bool],
 ) -> Trained:
     from placement.adjusting import prepare
-    from profiling import training
     from profiling.lock import measuring
+    from profiling.training import loop
 
     with measuring(f"training of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing to train", "step": 0, "of": steps})
         adjust = None
         if policy is not None:
             prepare(problem, policy)
-            adjust = training.Adjust(policy=policy)
+            adjust = loop.Adjust(policy=policy)
         site = _site(model, problem, *feeds)
         try:
-            return training.train(
+            return loop.train(
                 problem, placement, site, steps=steps, adjust=adjust, emit=emit, stop=stop
             )
         finally:
@@ -124,7 +124,7 @@ def _site(
     inputs: Mapping[str, Any] | None,
     timeout_s: float,
 ) -> Site:
-    from profiling.training_sites import LiveSite, VirtualSite
+    from profiling.training.sites import LiveSite, VirtualSite
 
     if not problem.machine.emulated:
         return LiveSite(problem, model, seed=seed, inputs=inputs, timeout_s=timeout_s)

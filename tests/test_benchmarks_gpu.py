@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from benchmarks import gpu
 from placement import pipeline, placing
-from profiling import links, ops
-from profiling.backends import _torch_links, _torch_memories
 from profiling.backends import torch as backend
-from profiling.devices import local_machine
+from profiling.backends._torch import links as _torch_links
+from profiling.backends._torch import memories
+from profiling.devices.local import local_machine
+from profiling.measuring import kernels, links
 from tests.profiling.pretend import Pretend, with_pretended
 
 
@@ -21,18 +22,18 @@ def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):
 
 def test_every_row_runs_where_it_was_asked_to(monkeypatch):
     places = {}
-    for module in (_torch_links, _torch_memories):
+    for module in (_torch_links, memories):
         monkeypatch.setattr(module, "place_of", lambda _, name: places.setdefault(name, Pretend()))
     pretended = with_pretended(local_machine(1), 1).devices[-1]
     monkeypatch.setattr(
         backend, "accelerators", lambda: (replace(pretended, memory_bytes=1 << 34),)
     )
     monkeypatch.setattr(links, "SIZES", (1024, 65536))
-    monkeypatch.setattr(ops, "BUDGET_S", 0.0)
+    monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
     monkeypatch.setattr(gpu, "CAPPED", "alexnet")
     load = pipeline.load
     monkeypatch.setattr(pipeline, "load", lambda name: load(name, {"size": 67}))
-    monkeypatch.setattr(pipeline, "profile", ops.profile)
+    monkeypatch.setattr(pipeline, "profile", kernels.profile)
     place, quick = placing.place, {"auto": "heft"}
 
     def placed(problem, placer, **more):

@@ -14,7 +14,7 @@ from placement import pipeline
 from placement.core.profile import profile_from_json
 from placement.files import NotWritten, write_text
 from profiling.lock import measuring
-from profiling.store import ProfileStore
+from profiling.measuring.store import ProfileStore
 from tests.disks import files_up_to, without_rights
 from tests.profiling.test_store import small
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_kept_is_measured_all_the_same(tmp_path, monkeypatch, cap
     home = tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(home))
-    monkeypatch.setattr("profiling.ops.profile", lambda *about: small())
+    monkeypatch.setattr("profiling.measuring.kernels.profile", lambda *about: small())
     monkeypatch.setattr(pipeline, "require_present", lambda model, machine: None)
     model, told = pipeline.load("onnx-squeezenet"), []
     with without_rights(home):

@@ -9,7 +9,7 @@ import pytest
 
 from placement.files import drafted, write_text
 from placement.outputs import drafts
-from profiling import landlock
+from profiling.sandbox import landlock
 from tests.command import answer, refused
 from tests.instances import canonical_file
 
@@ -52,7 +52,7 @@ def test_a_command_about_a_file_leaves_its_output_and_no_more(canonical, tmp_pat
 @pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 def test_what_lies_beside_an_output_cannot_be_changed(canonical, tmp_path, told):
     """A program may lie there that runs the next time with all rights."""
-    from profiling import confinement
+    from profiling.sandbox import confinement
 
     (tmp_path / "program.py").write_text("ours")
     given, finish = told(tmp_path / "p.json")

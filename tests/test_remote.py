@@ -17,7 +17,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Graph
 from placement.core.model import RemoteExecutable
 from placement.parsing import make_parser
-from profiling import confinement
+from profiling.sandbox import confinement
 from tests.command import answer, call
 from tests.instances import canonical_file
 from tests.loaders.models import package_files

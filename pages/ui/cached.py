@@ -32,8 +32,8 @@ from placement.memory import MemoryCurve, memory_over_time
 from placement.path_steps import PathSteps
 from placement.path_steps import path_steps as path_steps_of
 from placement.pipeline import Conditions, Simulated
-from profiling.devices import missing_devices
-from profiling.store import ProfileStore
+from profiling.devices.local import missing_devices
+from profiling.measuring.store import ProfileStore
 
 
 def stamp(path: str | Path) -> str:

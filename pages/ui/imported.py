@@ -21,7 +21,7 @@ from placement.core.sizes import UNIT_S
 from placement.core.typed import typed
 from placement.regexes import search_names
 from placement.rules import REGEX, Rule
-from profiling.devices import load_machine, presets
+from profiling.devices.local import load_machine, presets
 
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")

@@ -9,7 +9,7 @@ from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
 from placement.core.machine import Machine, machine_from_json
 from placement.loaders._files import json_value
-from profiling.devices import presets
+from profiling.devices.local import presets
 
 LOCAL = "local"
 

@@ -21,7 +21,7 @@ from pages.ui.studio import Studio, studio
 from placement import pipeline as pl
 from placement.core.profile import profile_from_json
 from placement.loaders._files import json_value
-from profiling.store import ProfileStore, age_s, changes
+from profiling.measuring.store import ProfileStore, age_s, changes
 
 
 def show(now: Studio) -> None:

@@ -23,7 +23,7 @@ from pages.ui.atomic import read_json
 from pages.ui.studio import Studio, studio
 from placement.core.placement import placement_from_json
 from placement.mend import mended
-from profiling.stream_flow import MOST_IN_FLIGHT
+from profiling.execution.stream_flow import MOST_IN_FLIGHT
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from placement.core.placement import Placement, placement_from_json, placement_t
 from placement.core.profile import profile_from_json
 from placement.symmetry import aligned
 from placement.what_if import Conditions
-from profiling.store import ProfileStore
+from profiling.measuring.store import ProfileStore
 
 WORDS = {
     "place": "Placing",

@@ -14,7 +14,7 @@ from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
-from profiling.check import DEFAULT
+from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ class Program(ABC):
     run at the same time, those that depend on each other may not. `close` frees all.
     `actual_devices` names, per device of the schedule, the provider that really computes there;
     `fallbacks` says in sentences what runs elsewhere than requested, `fallen` in which segments.
-    `tolerance` is what float32 outputs may differ by: see `profiling.check.compare`.
+    `tolerance` is what float32 outputs may differ by: see `profiling.measuring.outputs.compare`.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})

@@ -70,7 +70,7 @@ class NullCompiled(Compiled):
 
 
 class Null(Backend):
-    """See `profiling.execute`, which takes the times of a step from the simulation."""
+    """See `profiling.execution.execute`, which takes the times of a step from the simulation."""
 
     name: ClassVar[str] = "null"
 

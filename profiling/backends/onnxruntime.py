@@ -8,8 +8,8 @@ from typing import ClassVar
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from profiling.backends.base import Backend, Compiled
-from profiling.cores import cpu_model, host_memory_bytes, usable_cores
-from profiling.providers import providers
+from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
+from profiling.devices.providers import providers
 
 _PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-webgpu", "onnxruntime-openvino")
 
@@ -47,12 +47,12 @@ class OnnxRuntime(Backend):
         return tuple(found)
 
     def dedicate(self, machine: Machine) -> None:
-        from profiling.backends._ort_sessions import dedicate
+        from profiling.backends._ort.sessions import dedicate
 
         dedicate(machine)
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
-        from profiling.backends._ort_compile import compile_onnx
+        from profiling.backends._ort.compile import compile_onnx
 
         executable = model.executable
         if executable is None or executable.format != "onnx":

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
-from profiling.accelerators import accelerators
 from profiling.backends.base import Backend, Compiled
-from profiling.cores import cpu_model, host_memory_bytes, usable_cores
+from profiling.devices.accelerators import accelerators
+from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 
 CPU = "cpu"
 
@@ -42,12 +42,12 @@ class Torch(Backend):
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]
     ) -> Sequence[float] | None:
-        from profiling.backends._torch_links import copy_seconds
+        from profiling.backends._torch.links import copy_seconds
 
         return copy_seconds(src, dst, sizes)
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
-        from profiling.backends._torch_compile import TorchCompiled
+        from profiling.backends._torch.compile import TorchCompiled
 
         executable = model.executable
         if executable is None or executable.format != "torch":

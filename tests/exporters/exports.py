@@ -13,7 +13,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.timeline import Timeline
 from placement.exporters import Export, exporter, write
-from profiling.devices import load_machine
+from profiling.devices.local import load_machine
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 HOSTILE_NAMES = (

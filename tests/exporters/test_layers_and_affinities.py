@@ -13,7 +13,7 @@ from placement.exporters import exporter, note
 from placement.exporters.openvino_hetero import device_names
 from placement.exporters.ort_layers import KEY, OPTION
 from placement.loaders import load
-from profiling.devices import load_machine
+from profiling.devices.local import load_machine
 from tests.exporters.bundles import script, unpacked, whole_outputs
 from tests.exporters.exports import dealt, export_of, written
 

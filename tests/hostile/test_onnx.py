@@ -476,7 +476,7 @@ def test_values_that_no_memory_here_holds(save, monkeypatch):
     with pytest.raises(ValueError, match=r"need 549755813\d+ bytes behind op 'makes' \(Expand\)"):
         compiled(save(model))
     small = model_of(nodes, [value("x", (1,))], [value("y", ())], [ints("n", 1000)])
-    monkeypatch.setattr("profiling.backends._ort_memory.free_bytes", lambda: 3000)
+    monkeypatch.setattr("profiling.backends._ort.memory.free_bytes", lambda: 3000)
     with pytest.raises(ValueError, match="3000 are free"):
         compiled(save(small))
     monkeypatch.undo()

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import choices, jobs, messages, projects, saving, studio, tasks, trash
-from profiling.store import ProfileStore
+from profiling.measuring.store import ProfileStore
 from tests.disks import files_up_to, filled, small_disk, without_rights
 from tests.pages.test_pages import (
     APP,

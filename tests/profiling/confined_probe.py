@@ -91,7 +91,7 @@ def spin(seconds):
 
 
 def hang(limit_s):
-    from profiling.confinement import deadline
+    from profiling.sandbox.confinement import deadline
 
     print("hangs", flush=True)
     with deadline(float(limit_s)):
@@ -101,14 +101,14 @@ def hang(limit_s):
 
 
 def after_reading(num_bytes):
-    from profiling.confinement import file_is_read
+    from profiling.sandbox.confinement import file_is_read
 
     file_is_read(int(num_bytes))
     return allocate(num_bytes)
 
 
 def far_too_much(num_bytes):
-    from profiling.confinement import file_is_read
+    from profiling.sandbox.confinement import file_is_read
 
     file_is_read(int(num_bytes))
     return allocate(2**32)

@@ -14,7 +14,7 @@ from placement.core.schedule import Schedule
 from placement.loaders import load
 from placement.segments import make_schedule
 from profiling import backends
-from profiling.cores import usable_cores
+from profiling.devices.cores import usable_cores
 
 CPU = "CPUExecutionProvider"
 

@@ -12,10 +12,10 @@ import torch
 
 from placement.core.machine import Device, Machine
 from placement.loaders._torch_source import Where, functions
-from profiling.backends._torch_instead import ELSEWHERE
-from profiling.backends._torch_queues import Mark, Place, Queue
-from profiling.backends._torch_run import use_threads
-from profiling.devices import nominal_links
+from profiling.backends._torch.instead import ELSEWHERE
+from profiling.backends._torch.queues import Mark, Place, Queue
+from profiling.backends._torch.run import use_threads
+from profiling.devices.local import nominal_links
 
 TIMEOUT_S = 60.0
 

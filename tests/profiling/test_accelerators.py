@@ -6,11 +6,12 @@ import pytest
 
 from placement.__main__ import main
 from placement.core.machine import Device, Machine, machine_to_text
-from profiling import accelerators, links
-from profiling.backends import _torch_links
 from profiling.backends import torch as backend
-from profiling.devices import local_machine, missing_devices, nominal_links
-from profiling.runtimes import for_runtime
+from profiling.backends._torch import links as _torch_links
+from profiling.devices import accelerators
+from profiling.devices.local import local_machine, missing_devices, nominal_links
+from profiling.devices.runtimes import for_runtime
+from profiling.measuring import links
 from tests.profiling.pretend import Pretend
 
 # As much of the library as the probe asks; the second of its GPUs does not work.

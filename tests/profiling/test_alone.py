@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from placement.core.machine import Device
-from profiling import alone
 from profiling.backends.base import Program
-from profiling.lanes import Lane, Lanes
+from profiling.devices.lanes import Lane, Lanes
+from profiling.measuring import reference
 
 
 class Hanging(Program):
@@ -33,16 +33,16 @@ class Hanging(Program):
 def impatient(monkeypatch):
     close = Lanes.close
     monkeypatch.setattr(Lanes, "close", lambda self: close(self, 0.05))
-    monkeypatch.setattr(alone, "_abandoned", [])
+    monkeypatch.setattr(reference, "_abandoned", [])
 
 
 def test_a_program_with_a_thread_inside_is_never_freed(impatient):
     program = Hanging()
     lanes = Lanes([Lane(Device("a"), (0,), ((),))], 1, program.run)
     with pytest.raises(RuntimeError, match="was given up"):
-        alone.safe_step(lanes, program, 0.05)
-    alone.release([program], [lanes])
-    assert program.stopped and not program.closed and alone._abandoned == [program]
+        reference.safe_step(lanes, program, 0.05)
+    reference.release([program], [lanes])
+    assert program.stopped and not program.closed and reference._abandoned == [program]
     program.let_go.set()
 
 
@@ -56,8 +56,8 @@ def test_the_unplaced_model_is_not_freed_either(impatient):
             return program
 
     with pytest.raises(RuntimeError, match="was given up"):
-        alone.expected_outputs(Compiled(), None, {}, 0.05)
-    assert not program.closed and alone._abandoned == [program]
+        reference.expected_outputs(Compiled(), None, {}, 0.05)
+    assert not program.closed and reference._abandoned == [program]
     program.let_go.set()
 
 
@@ -66,5 +66,5 @@ def test_one_that_ended_is_freed():
     program.let_go.set()
     lanes = Lanes([Lane(Device("a"), (0,), ((),))], 1, program.run)
     lanes.step(10.0)
-    alone.release([program], [lanes])
+    reference.release([program], [lanes])
     assert program.closed

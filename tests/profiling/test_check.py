@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from profiling.check import compare
+from profiling.measuring.outputs import compare
 
 X = np.array([1.0, np.nan, np.inf, -np.inf], dtype=np.float32)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from profiling import confinement, landlock, seccomp
-from profiling.confinement import Limits
+from profiling.sandbox import confinement, landlock, seccomp
+from profiling.sandbox.confinement import Limits
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is of Linux")
 TIMEOUT_S = 120

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.machine import Device, Machine, link_arrays, machine_to_text
-from profiling import devices
-from profiling.cores import cpu_quota, host_memory_bytes, split, usable_cores
-from profiling.devices import load_machine, local_machine, missing_devices, presets
-from profiling.providers import providers, short_name
+from profiling.devices import local
+from profiling.devices.cores import cpu_quota, host_memory_bytes, split, usable_cores
+from profiling.devices.local import load_machine, local_machine, missing_devices, presets
+from profiling.devices.providers import providers, short_name
 
 NAMES = ("laptop-gpu", "null-2", "nvlink-8gpu", "pcie-4gpu", "two-lanes")
 
@@ -49,14 +49,14 @@ def test_every_pair_is_linked():
 
 
 def test_the_default_shows_two_lanes_where_there_is_only_a_cpu(monkeypatch):
-    monkeypatch.setattr(devices, "providers", lambda: ())
-    monkeypatch.setattr(devices, "usable_cores", lambda: tuple(range(8)))
+    monkeypatch.setattr(local, "providers", lambda: ())
+    monkeypatch.setattr(local, "usable_cores", lambda: tuple(range(8)))
     assert [d.core_ids for d in local_machine().devices] == [(0, 1, 2, 3), (4, 5, 6, 7)]
-    monkeypatch.setattr(devices, "usable_cores", lambda: (3,))
+    monkeypatch.setattr(local, "usable_cores", lambda: (3,))
     assert [d.name for d in local_machine().devices] == ["cpu:0"]
     gpu = Device("cuda:0", "gpu", "onnxruntime", "CUDAExecutionProvider")
-    monkeypatch.setattr(devices, "providers", lambda: (gpu,))
-    monkeypatch.setattr(devices, "usable_cores", lambda: tuple(range(8)))
+    monkeypatch.setattr(local, "providers", lambda: (gpu,))
+    monkeypatch.setattr(local, "usable_cores", lambda: tuple(range(8)))
     assert [(d.name, d.cores) for d in local_machine().devices] == [("cpu:0", 8), ("cuda:0", 1)]
 
 
@@ -215,7 +215,7 @@ def test_names_of_providers():
 
 
 def test_preset_files_hold_what_machines_write():
-    folder = Path(devices.__file__).parent.parent / "assets" / "machines"
+    folder = Path(local.__file__).parent.parent / "assets" / "machines"
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text())
         assert content["name"] == path.stem

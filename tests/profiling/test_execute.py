@@ -15,7 +15,7 @@ from placement.core.schedule import Schedule, Segment
 from placement.critical import critical_path
 from placement.simulate import simulate
 from profiling import backends
-from profiling.execute import execute
+from profiling.execution.execute import execute
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from placement.loaders import load, samples
 from profiling import backends
-from profiling.check import compare
-from profiling.execute import execute
+from profiling.execution.execute import execute
+from profiling.measuring.outputs import compare
 from tests.profiling.compositions import composition
 from tests.profiling.live import problem_of, random_schedule, two_lanes
 from tests.profiling.onnx_models import never_empty, shipped, sizes
@@ -28,7 +28,7 @@ def plain_outputs(path, inputs):
     """What onnxruntime by itself makes of the file, as our comparison wants it."""
     import onnxruntime as ort
 
-    from profiling.backends._ort_items import ort_value, python_outputs
+    from profiling.backends._ort.items import ort_value, python_outputs
 
     options = ort.SessionOptions()
     options.log_severity_level = 4

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from placement.core.machine import Device
-from profiling.cores import usable_cores
-from profiling.lanes import Lane, Lanes, pin
+from profiling.devices.cores import usable_cores
+from profiling.devices.lanes import Lane, Lanes, pin
 
 A, B = Device("a"), Device("b")
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.machine import Device, Link, Machine
-from profiling.cores import usable_cores
-from profiling.devices import load_machine, local_machine
-from profiling.links import MEASURED_NOTE, MOST_BYTES_PER_S, SIZES, fit, measure_links
+from profiling.devices.cores import usable_cores
+from profiling.devices.local import load_machine, local_machine
+from profiling.measuring.links import MEASURED_NOTE, MOST_BYTES_PER_S, SIZES, fit, measure_links
 
 
 @given(latency_s=st.floats(1e-6, 1e-3), bytes_per_s=st.floats(1e8, 5e11))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from profiling.measure import Sample, interleaved, measure, ratio_interval
+from profiling.measuring.timing import Sample, interleaved, measure, ratio_interval
 
 
 class Clock:

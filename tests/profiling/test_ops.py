@@ -8,7 +8,7 @@ import pytest
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from profiling import backends
-from profiling.ops import Cancelled, call_overhead_s, profile
+from profiling.measuring.kernels import Cancelled, call_overhead_s, profile
 from tests.profiling.live import diamond, two_lanes
 
 

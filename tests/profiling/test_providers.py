@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiling import providers
-from profiling.providers import NOMINAL, works
+from profiling.devices import providers
+from profiling.devices.providers import NOMINAL, works
 
 
 def build(listed, available):

@@ -17,7 +17,7 @@ from placement.core.machine import Device, Machine
 from placement.core.profile import Profile
 from placement.files import NotWritten
 from profiling.home import home
-from profiling.store import ProfileStore, age_s, changes
+from profiling.measuring.store import ProfileStore, age_s, changes
 
 names = st.text(min_size=1, max_size=8)
 seconds = st.floats(0, 1e3, allow_nan=False)
@@ -152,7 +152,7 @@ def test_a_path_that_is_no_folder(tmp_path):
 PUT_MANY = """
 import json, sys
 from placement.core.profile import profile_from_json
-from profiling.store import ProfileStore
+from profiling.measuring.store import ProfileStore
 from dataclasses import replace
 store = ProfileStore(sys.argv[1])
 profile = profile_from_json(json.load(sys.stdin))

@@ -19,8 +19,8 @@ from placement.segments import make_schedule
 from placement.throughput import seconds_per_sample
 from profiling import backends
 from profiling.backends.null import NullProgram
-from profiling.stream import stream
-from profiling.stream_flow import SPARE, intervals_s
+from profiling.execution.stream import stream
+from profiling.execution.stream_flow import SPARE, intervals_s
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes
 
 LANES = ("cpu:0", "cpu:1")

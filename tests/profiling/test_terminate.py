@@ -16,10 +16,10 @@ HANG = """
 import threading, time
 from placement import __main__, commands
 from placement.core.machine import Device
-from profiling.alone import release
-from profiling.backends._ort_folder import Folder
+from profiling.measuring.reference import release
+from profiling.backends._ort.folder import Folder
 from profiling.backends.base import Program
-from profiling.lanes import Lane, Lanes
+from profiling.devices.lanes import Lane, Lanes
 
 class Hanging(Program):
     def run(self, segment):

@@ -12,7 +12,7 @@ import placement as pl
 from placement.loaders._torch_optimisers import optimiser
 from placement.segments import make_schedule
 from profiling import backends
-from profiling.backends._torch_run import use_threads
+from profiling.backends._torch.run import use_threads
 from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
 

@@ -7,11 +7,13 @@ from torch import nn
 
 import placement as pl
 from placement.core.machine import Machine
-from profiling import backends, links, ops
-from profiling.alone import baseline_s
-from profiling.backends import _torch_instead, _torch_links, _torch_memories
-from profiling.devices import local_machine
-from profiling.execute import execute
+from profiling import backends
+from profiling.backends._torch import instead, memories
+from profiling.backends._torch import links as _torch_links
+from profiling.devices.local import local_machine
+from profiling.execution.execute import execute
+from profiling.measuring import kernels, links
+from profiling.measuring.reference import baseline_s
 from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
 from tests.profiling.pretend import Late, Pretend, everywhere, with_pretended
@@ -31,7 +33,7 @@ def pretended(request, monkeypatch):
         assert provider == "pretend"
         return places.setdefault(name, Pretend(**SPEEDS[request.param]))
 
-    monkeypatch.setattr(_torch_memories, "place_of", place_of)
+    monkeypatch.setattr(memories, "place_of", place_of)
     return places
 
 
@@ -97,7 +99,7 @@ def test_whoever_leaves_out_a_copy_is_found_out(pretended, monkeypatch):
     compiled, schedule, feeds, expected = next(opened("training", 1))
     whole = compiled.open(schedule, feeds)
     moves = list(dict.fromkeys(m for sent in whole._moves.sends for m in sent))
-    send = _torch_memories.SpreadTorch._send
+    send = memories.SpreadTorch._send
     assert len(moves) > 5
     for left_out in moves[:: len(moves) // 4]:
 
@@ -108,7 +110,7 @@ def test_whoever_leaves_out_a_copy_is_found_out(pretended, monkeypatch):
                 self._marks[move][1].wait()
                 self._tables[move.dst][slot] = None
 
-        monkeypatch.setattr(_torch_memories.SpreadTorch, "_send", without)
+        monkeypatch.setattr(memories.SpreadTorch, "_send", without)
         for place in list(pretended):
             pretended.pop(place)
         with pytest.raises((TypeError, RuntimeError, AttributeError, AssertionError)):
@@ -239,12 +241,12 @@ def test_attention_like_the_one_of_the_cpu(causal):
     forward = aten._scaled_dot_product_flash_attention_for_cpu
     backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
     out, sums = forward(query, key, value, 0.0, causal, attn_mask=mask)
-    found = _torch_instead.attention(query, key, value, 0.0, causal, attn_mask=mask)
+    found = instead.attention(query, key, value, 0.0, causal, attn_mask=mask)
     assert torch.allclose(found[0], out, atol=1e-5) and torch.allclose(found[1], sums, atol=1e-5)
     rest = (grad, query, key, value, out, sums, 0.0, causal)
     expected = backward(*rest, attn_mask=mask)
     for ours, theirs in zip(
-        _torch_instead.attention_backward(*rest, attn_mask=mask), expected, strict=True
+        instead.attention_backward(*rest, attn_mask=mask), expected, strict=True
     ):
         assert torch.allclose(ours, theirs, atol=1e-5)
 
@@ -253,12 +255,12 @@ def test_a_profile_has_the_times_of_every_device(pretended, monkeypatch):
     """Kernels one by one, copies, and the model on each device alone."""
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())
     monkeypatch.setattr(links, "SIZES", (1024, 65536))
-    monkeypatch.setattr(_torch_links, "place_of", _torch_memories.place_of)
-    monkeypatch.setattr(ops, "BUDGET_S", 0.0)
+    monkeypatch.setattr(_torch_links, "place_of", memories.place_of)
+    monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
     model = network("inference")
     whole = pl.machine_for(model, local_machine(1))
     machine = with_pretended(Machine("one", whole.devices[:1]), 1)
-    found = ops.profile(model, machine)
+    found = kernels.profile(model, machine)
     assert found.coverage == 1.0 and all(s > 0 for s in found.step_s)
     assert {k.src for k in found.machine.links} == {"cpu:0", "pretend:0"}
     late_s = pretended["pretend:0"].compute.delay_s

@@ -10,8 +10,8 @@ import torch
 
 import placement as pl
 from profiling import backends
-from profiling.backends import _torch_memories, _torch_streams
-from profiling.execute import execute
+from profiling.backends._torch import memories, streams
+from profiling.execution.execute import execute
 from tests.profiling.pretend import with_pretended
 from tests.profiling.test_torch import lanes
 from tests.profiling.test_torch_memories import differences, network, trained
@@ -81,14 +81,14 @@ def fake(monkeypatch):
         pinned.extend([made] if pin_memory else [])
         return made
 
-    monkeypatch.setattr(_torch_streams, "torch", SimpleNamespace(**vars(torch)))
-    monkeypatch.setattr(_torch_streams.torch, "empty_like", any_empty_like)
-    monkeypatch.setattr(_torch_streams.torch, "get_device_module", lambda device: library)
+    monkeypatch.setattr(streams, "torch", SimpleNamespace(**vars(torch)))
+    monkeypatch.setattr(streams.torch, "empty_like", any_empty_like)
+    monkeypatch.setattr(streams.torch, "get_device_module", lambda device: library)
     places = {}
     monkeypatch.setattr(
-        _torch_memories,
+        memories,
         "place_of",
-        lambda _, name: places.setdefault(name, _torch_streams.Streams("cpu")),
+        lambda _, name: places.setdefault(name, streams.Streams("cpu")),
     )
     return SimpleNamespace(library=library, pinned=pinned, places=places)
 

@@ -10,8 +10,8 @@ import torch
 import placement as pl
 from placement import loaders
 from profiling import backends
-from profiling.backends import _torch_memories
-from profiling.check import compare
+from profiling.backends._torch import memories
+from profiling.measuring.outputs import compare
 from tests.profiling.pretend import Pretend, everywhere, with_pretended
 from tests.profiling.test_torch import lanes, schedules
 
@@ -73,7 +73,7 @@ def advanced(program, num_segments):
 def test_across_accelerators_that_pretend(name, monkeypatch):
     places = {}
     monkeypatch.setattr(
-        _torch_memories, "place_of", lambda _, device: places.setdefault(device, Pretend())
+        memories, "place_of", lambda _, device: places.setdefault(device, Pretend())
     )
     model = small(name)
     machine = with_pretended(lanes(model))

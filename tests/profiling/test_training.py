@@ -16,10 +16,10 @@ from placement.placers import placer_class
 from placement.placers._candidates import final_s
 from placement.segments import make_schedule
 from placement.simulate import step_time_s
-from profiling.drift import in_words
-from profiling.monitor import Monitor, Watch
-from profiling.training import Adjust, train
-from profiling.training_sites import VirtualSite
+from profiling.training.drift import in_words
+from profiling.training.loop import Adjust, train
+from profiling.training.monitor import Monitor, Watch
+from profiling.training.sites import VirtualSite
 
 BUSY_FROM, BUSY_UNTIL, STEPS = 50, 200, 400
 

@@ -10,10 +10,10 @@ from torch import nn
 import placement as pl
 from placement.adjusting import Policy, Slowdown, prepare, unslowed
 from placement.placers import placer_class
-from profiling.monitor import Watch
-from profiling.probes import Probes
-from profiling.training import Adjust, train
-from profiling.training_sites import LiveSite, VirtualSite
+from profiling.training.loop import Adjust, train
+from profiling.training.monitor import Watch
+from profiling.training.probes import Probes
+from profiling.training.sites import LiveSite, VirtualSite
 from tests.exporters.torch_models import Seeing
 from tests.profiling.test_torch import lanes
 

@@ -1,0 +1,162 @@
+"""From a model to its kernels: optimise, look at the values, name the kernels, map them back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from placement.core.graph import Graph
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.schedule import Schedule
+from profiling.backends._ort import sessions
+from profiling.backends._ort.errors import sentence, told
+from profiling.backends._ort.feeds import all_feeds, row_limits
+from profiling.backends._ort.kernels import kernel_graph
+from profiling.backends._ort.loops import check_loops
+from profiling.backends._ort.memory import check_whole
+from profiling.backends._ort.optimise import (
+    AS_IT_IS,
+    LEVELS,
+    Optimised,
+    optimise,
+    reads,
+    write_source,
+)
+from profiling.backends._ort.parts import cut
+from profiling.backends._ort.program import OrtProgram
+from profiling.backends._ort.random import random_ops
+from profiling.backends._ort.sources import equal_values, map_sources
+from profiling.backends._ort.types import type_text
+from profiling.backends._ort.unplaced import Unplaced
+from profiling.backends._ort.values import Value, probe
+from profiling.backends.base import Compiled, Feeds, Program
+from profiling.devices.memory import free_bytes
+
+
+@dataclass(frozen=True, eq=False)
+class OrtCompiled(Compiled):
+    """See `profiling.backends.base.Compiled`; `members[k]` are the nodes of kernel k."""
+
+    kernels: Graph
+    sources: tuple[tuple[str, ...], ...]
+    random_ops: tuple[str, ...]
+    machine: Machine
+    optimised: Optimised
+    values: Mapping[str, Value]
+    inputs: Mapping[str, Value]
+    limits: Mapping[str, int]
+    members: tuple[tuple[int, ...], ...]
+    level: str = field(default="ORT_DISABLE_ALL")
+
+    def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
+        return all_feeds(self.inputs, self.limits, seed, given)
+
+    def open(self, schedule: Schedule, feeds: Feeds) -> Program:
+        return self._open(schedule, (feeds,), 1)
+
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        first = self._open(schedule, feeds, depth)
+        return (first, *(first.beside() for _ in range(depth - 1)))
+
+    def _open(self, schedule: Schedule, feeds: Sequence[Feeds], depth: int) -> OrtProgram:
+        index = self.kernels.index
+        groups = [
+            [node for kernel in segment.kernels for node in self.members[index[kernel]]]
+            for segment in schedule.segments
+        ]
+        parts = cut(self.optimised, groups)
+        with told("open the parts of this placement"):
+            return OrtProgram(
+                self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
+            )
+
+    def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
+        with told("open the model"):
+            return Unplaced(self.optimised.source, device, feeds)
+
+
+def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
+    """Kernels of a model: optimised as far as onnxruntime manages and all devices accept.
+
+    Where devices have different providers the graph is optimised as far as any of them accepts,
+    and each side optimises its parts. Where the values between the kernels cannot be had the whole
+    model is one kernel. Raises RuntimeError where onnxruntime cannot run the model, ValueError
+    where no memory could hold it or no step could end.
+    """
+    check_whole(model.graph)
+    executable: Any = model.executable
+    proto = executable.model_proto()
+    check_loops(proto, model.graph.name, free_bytes())
+    limits, randoms = row_limits(proto.graph), random_ops(proto.graph)
+    same = equal_values(proto.graph.node)
+    folder = write_source(proto)
+    del proto
+    alike = all(d.provider == sessions.CPU for d in machine.devices if d.runtime == "onnxruntime")
+    first_error = None
+    attempts = [(level, True) for level in (LEVELS if alike else LEVELS[1:])]
+    attempts.append((AS_IT_IS, False))
+    for level, inner in attempts:
+        try:
+            optimised = optimise(folder, level)
+            inputs = _input_values(model, optimised)
+            values = probe(optimised, all_feeds(inputs, limits, 0, {}), inner)
+        except Exception as error:  # onnxruntime raises many kinds, for many reasons
+            first_error = first_error or error
+            continue
+        num_nodes = len(optimised.model.graph.node)
+        members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
+        return _compiled(
+            model, machine, optimised, values, members, inputs, limits, randoms, alike, same
+        )
+    assert first_error is not None
+    text = sentence(first_error)
+    raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
+
+
+def _compiled(
+    model: Model,
+    machine: Machine,
+    optimised: Optimised,
+    values: Mapping[str, Value],
+    members: tuple[tuple[int, ...], ...],
+    inputs: Mapping[str, Value],
+    limits: Mapping[str, int],
+    randoms: tuple[str, ...],
+    alike: bool,
+    same: Mapping[str, str],
+) -> OrtCompiled:
+    nodes = optimised.model.graph.node
+    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
+    kernels = kernel_graph(model.graph, optimised, values, members, sources)
+    level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
+    return OrtCompiled(
+        kernels, sources, randoms, machine, optimised, values, inputs, limits, members, level
+    )
+
+
+def _input_values(model: Model, optimised: Optimised) -> dict[str, Value]:
+    """Type of the inputs, and shape where the graph was opened with one."""
+    shapes = {t.name: t.shape for t in model.graph.inputs}
+    inputs = (v for v in optimised.model.graph.input if v.name in shapes)
+    return {v.name: Value(type_text(v.type), shapes[v.name], 0) for v in inputs}
+
+
+def _members(optimised: Optimised, values: Mapping[str, Value]) -> tuple[tuple[int, ...], ...]:
+    """Nodes of each kernel: one, but where a value between them cannot cross a border."""
+    nodes = optimised.model.graph.node
+    last = {name: i for i, node in enumerate(nodes) for name in reads(node)}
+    members: list[tuple[int, ...]] = []
+    open_until, start = -1, 0
+    for i, node in enumerate(nodes):
+        bound = [last.get(n, i) for n in node.output if n and _stuck(values[n])]
+        open_until = max([open_until, i, *bound])
+        if open_until == i:
+            members.append(tuple(range(start, i + 1)))
+            start = i + 1
+    return tuple(members)
+
+
+def _stuck(value: Value) -> bool:
+    return value.type.startswith(("optional(", "sparse_tensor("))

@@ -1,0 +1,163 @@
+"""Let onnxruntime optimise a whole model once; what it saves is the graph of kernels.
+
+No fusion is lost at a border later and no layout is converted twice, because the cut goes through
+the optimised graph. Weights stay in a file beside it and are read when a part needs them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from profiling.backends._ort import sessions
+from profiling.backends._ort.folder import Folder
+
+LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
+AS_IT_IS = "source"
+PROTOBUF_LIMIT = 1_900_000_000
+_WEIGHTS = "weights.bin"
+_SMALL = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Optimised:
+    """An optimised model: a proto whose large weights lie in files of `folder`.
+
+    `source` is the model that was optimised, as a file; `level` names the level that worked.
+    The folder is removed when the last user is gone.
+    """
+
+    model: Any
+    source: Path
+    level: str
+    folder: Folder
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    def with_data(self, tensor: Any) -> Any:
+        """The initializer with its data inside."""
+        from onnx import TensorProto
+
+        if tensor.data_location != TensorProto.EXTERNAL:
+            return tensor
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        with (self.path / where["location"]).open("rb") as file:
+            file.seek(int(where.get("offset", 0)))
+            data = file.read(int(where["length"]))
+        return TensorProto(
+            name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data
+        )
+
+    def num_bytes(self, tensor: Any) -> int:
+        """Bytes of an initializer's data."""
+        from onnx import TensorProto
+
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return next(int(e.value) for e in tensor.external_data if e.key == "length")
+        return len(tensor.raw_data) or int(tensor.ByteSize())
+
+
+def write_source(proto: Any) -> Folder:
+    """The model in a temporary folder as `source.onnx`, weights beside it where they must be."""
+    import onnx
+
+    folder = Folder()
+    path = folder.path / "source.onnx"
+    large = sum(len(t.raw_data) for t in proto.graph.initializer) > PROTOBUF_LIMIT
+    if large:
+        onnx.save(proto, path, save_as_external_data=True, location="source.bin")
+    else:
+        path.write_bytes(proto.SerializeToString())
+    return folder
+
+
+def optimise(folder: Folder, level: str) -> Optimised:
+    """The model of `write_source`, optimised at one level for the CPU provider.
+
+    Raises what onnxruntime raises where it cannot run the model or write the result. At the level
+    `AS_IT_IS` the model is taken without its help, for it cannot read all that it writes.
+    """
+    import onnx
+
+    path = folder.path
+    if level == AS_IT_IS:
+        model = onnx.load(path / "source.onnx", load_external_data=False)
+        return Optimised(model, path / "source.onnx", level, folder)
+    target = path / f"{level}.onnx"
+    made = sessions.options(1, level)
+    made.optimized_model_filepath = str(target)
+    key = "session.optimized_model_external_initializers_"
+    made.add_session_config_entry(key + "file_name", f"{level}.{_WEIGHTS}")
+    made.add_session_config_entry(key + "min_size_in_bytes", str(_SMALL))
+    made.add_session_config_entry("session.disable_prepacking", "1")
+    sessions.session(str(path / "source.onnx"), made, [sessions.CPU])
+    model = onnx.load(target, load_external_data=False)
+    _sort(model.graph)
+    _prune(model.graph)
+    made_model = Optimised(model, path / "source.onnx", level, folder)
+    for body in _bodies(model.graph):
+        for tensor in body.initializer:
+            tensor.CopyFrom(made_model.with_data(tensor))
+    return made_model
+
+
+def _bodies(graph: Any) -> Iterator[Any]:
+    """Every graph inside another: onnxruntime moves folded constants to the body that reads them,
+    and such weights go with their node."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                yield body
+                yield from _bodies(body)
+
+
+def reads(node: Any) -> tuple[str, ...]:
+    """Values a node reads, those that its bodies take from outside included, each once."""
+    found = dict.fromkeys(name for name in node.input if name)
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            found.update(dict.fromkeys(_captured(graph)))
+    return tuple(found)
+
+
+def _captured(graph: Any) -> list[str]:
+    """Values that a body reads and does not define."""
+    known = {value.name for value in graph.input} | {t.name for t in graph.initializer}
+    known.update(t.values.name for t in graph.sparse_initializer)
+    known.update(name for node in graph.node for name in node.output)
+    wanted = [name for node in graph.node for name in reads(node)]
+    wanted += [value.name for value in graph.output]
+    return [name for name in wanted if name not in known]
+
+
+def _prune(graph: Any) -> None:
+    """Remove nodes whose results nobody reads."""
+    wanted = {value.name for value in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if wanted.intersection(node.output):
+            wanted.update(reads(node))
+            kept.append(node)
+    if len(kept) < len(graph.node):
+        del graph.node[:]
+        graph.node.extend(reversed(kept))
+
+
+def _sort(graph: Any) -> None:
+    """Put the nodes in topological order, as stored where that is one already."""
+    from placement.core.graph import topological_order
+
+    producer = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    successors: list[list[int]] = [[] for _ in graph.node]
+    for i, node in enumerate(graph.node):
+        for name in reads(node):
+            if name in producer:
+                successors[producer[name]].append(i)
+    order = topological_order(len(successors), successors)
+    assert order is not None, "onnxruntime saved a graph with a cycle"
+    if order != list(range(len(order))):
+        nodes = [graph.node[i] for i in order]
+        del graph.node[:]
+        graph.node.extend(nodes)

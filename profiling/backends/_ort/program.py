@@ -1,0 +1,252 @@
+"""A schedule of kernels as onnxruntime sessions bound to shared memory.
+
+Each segment is one session, built without further optimisation, so that what was profiled is what
+runs. Values that cross borders lie in buffers allocated once, output of one session and input of
+the next; only values without a fixed size (dynamic shapes, strings, sequences, optionals) are
+handed on as whatever the producing session made in this step. Between devices everything goes
+through host memory. Several samples in flight share the sessions; each has buffers and bindings of
+its own.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from placement.core.machine import Device, Machine
+from placement.core.schedule import Schedule
+from profiling.backends._ort import sessions
+from profiling.backends._ort.buffers import share_buffers
+from profiling.backends._ort.errors import told
+from profiling.backends._ort.items import ort_value, python_outputs
+from profiling.backends._ort.memory import peak_bytes
+from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
+from profiling.backends._ort.parts import Part, part_proto, shared_weights
+from profiling.backends._ort.values import Value
+from profiling.backends.base import Program
+from profiling.devices.memory import check_memory
+
+ALIGNMENT = 4096
+
+
+class OrtProgram(Program):
+    """See `profiling.backends.base.Program`.
+
+    `level` is the optimisation inside each part. With several `feeds` the inputs can be changed;
+    `depth` programs will share this one's sessions.
+    """
+
+    def __init__(
+        self,
+        optimised: Optimised,
+        values: Mapping[str, Value],
+        schedule: Schedule,
+        parts: Sequence[Part],
+        machine: Machine,
+        feeds: Sequence[Mapping[str, Any]],
+        level: str,
+        depth: int = 1,
+    ) -> None:
+        import onnxruntime as ort
+
+        self._names = tuple(value.name for value in optimised.model.graph.output)
+        self._parts = parts
+        self._options = ort.RunOptions()
+        self._constants = [_constant_outputs(optimised, parts, one) for one in feeds]
+        fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
+        sizes = {name: value.num_bytes for name, value in fixed.items()}
+        buffer_of, capacity = share_buffers(schedule, parts, sizes, self._kept(values))
+        devices = [machine.device(segment.device) for segment in schedule.segments]
+        self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity, depth)
+        check_memory(self.peak_bytes, machine)
+        used = {name for part in parts for name in part.inputs}
+        self._inputs = [
+            {n: ort_value(v, values[n].type) for n, v in one.items() if n in used} for one in feeds
+        ]
+        self._devices, self._fixed = devices, fixed
+        self._buffer_of, self._capacity = buffer_of, capacity
+        shared = shared_weights(optimised, parts)
+        spin = len(devices) == 1
+        self._sessions = [
+            _session(optimised, part, values, shared, device, level, spin)
+            for part, device in zip(parts, devices, strict=True)
+        ]
+        self.actual_devices, self.fallbacks, self.fallen = _assignment(
+            self._sessions, parts, devices
+        )
+        self._allocate()
+
+    def beside(self) -> "OrtProgram":
+        """A program of the same sessions with buffers of its own: both may run at the same time."""
+        other = copy.copy(self)
+        other._allocate()
+        return other
+
+    def _allocate(self) -> None:
+        """Buffers, and calls bound to them. Inputs that change are bound before each call."""
+        import onnxruntime as ort
+
+        buffers = [_aligned(size) for size in self._capacity]
+        self._values = {
+            name: ort.OrtValue.ortvalue_from_numpy(_view(buffers[self._buffer_of[name]], value))
+            for name, value in self._fixed.items()
+        }
+        self.feed(0)
+        ready = set(self._fixed) | set(self._inputs[0] if len(self._inputs) == 1 else ())
+        self._bindings: list[Any] = []
+        self._calls = [
+            self._bound(session, part, ready, device)
+            for session, part, device in zip(
+                self._sessions, self._parts, self._devices, strict=True
+            )
+        ]
+
+    def feed(self, number: int) -> None:
+        self._number = number
+        self._values.update(self._inputs[number])
+
+    def _kept(self, values: Mapping[str, Value]) -> set[str]:
+        """Values whose buffers nothing else may use: the model's outputs, and what parts read that
+        make dictionaries, for these are run once more when the outputs are fetched.
+        """
+        again = (p for p in self._parts if any("map(" in values[n].type for n in p.outputs))
+        return {*self._names, *(name for part in again for name in part.inputs)}
+
+    def _bound(
+        self, session: Any, part: Part, ready: set[str], device: Device
+    ) -> Callable[[], None]:
+        binding = session.io_binding()
+        self._bindings.append(binding)
+        for name in part.inputs:
+            if name in ready:
+                binding.bind_ortvalue_input(name, self._values[name])
+        for name in part.outputs:
+            if name in ready:
+                binding.bind_ortvalue_output(name, self._values[name])
+            else:
+                binding.bind_output(name, "cpu")
+        run: Callable[[], None] = sessions.bound_run(session, binding, self._options)
+        # Binding copies to a device with memory of its own, so there it is done in every step.
+        loose_in = tuple(n for n in part.inputs if n not in ready or not device.on_host)
+        loose_out = tuple((i, n) for i, n in enumerate(part.outputs) if n not in ready)
+        if not loose_in and not loose_out:
+            return run
+        return partial(self._run_loose, run, binding, loose_in, loose_out)
+
+    def _run_loose(
+        self,
+        run: Callable[[], None],
+        binding: Any,
+        loose_in: tuple[str, ...],
+        loose_out: tuple[tuple[int, str], ...],
+    ) -> None:
+        for name in loose_in:
+            binding.bind_ortvalue_input(name, self._values[name])
+        # Bound anew, or the run would write into what the last one made.
+        for _, name in loose_out:
+            binding.bind_output(name, "cpu")
+        run()
+        if loose_out:
+            made = binding.get_outputs()
+            for i, name in loose_out:
+                self._values[name] = made[i]
+
+    def run(self, segment: int) -> None:
+        self._calls[segment]()
+
+    def outputs(self) -> dict[str, Any]:
+        found = dict(self._constants[self._number])
+        for part, session in zip(self._parts, self._sessions, strict=True):
+            wanted = [name for name in part.outputs if name in self._names]
+            if wanted:
+                feeds = {name: self._values[name] for name in part.inputs}
+                values = [self._values[name] for name in wanted]
+                with told("hand out the outputs"):
+                    found.update(python_outputs(session, wanted, values, feeds))
+        return {name: found[name] for name in self._names}
+
+    def stop(self) -> None:
+        self._options.terminate = True
+
+    def close(self) -> None:
+        self._calls, self._bindings, self._sessions, self._values = [], [], [], {}
+
+
+def _session(
+    optimised: Optimised,
+    part: Part,
+    values: Mapping[str, Value],
+    shared: Mapping[str, Any],
+    device: Device,
+    level: str,
+    spin: bool,
+) -> Any:
+    proto = part_proto(optimised, part, values, shared)
+    options = sessions.for_device(device, level, spin)
+    given = [t.name for t in proto.graph.initializer if t.name in shared]
+    if given:
+        options.add_external_initializers(given, [shared[name] for name in given])
+    providers = sessions.providers(device, options)
+    if sum(len(t.raw_data) for t in proto.graph.initializer) < PROTOBUF_LIMIT:
+        return sessions.session(proto.SerializeToString(), options, providers)
+    import onnx
+
+    path = optimised.path / f"part{part.nodes[0]}.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location=path.name + ".bin")
+    return sessions.session(str(path), options, providers)
+
+
+def _aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    memory = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + size]
+
+
+def _view(memory: np.ndarray[Any, np.dtype[np.uint8]], value: Value) -> np.ndarray[Any, Any]:
+    assert value.dtype is not None and value.shape is not None
+    return memory[: value.num_bytes].view(value.dtype).reshape(value.shape)
+
+
+def _constant_outputs(
+    optimised: Optimised, parts: Sequence[Part], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Outputs that no kernel computes: inputs handed through and weights."""
+    from onnx import numpy_helper
+
+    made = {name for part in parts for name in part.outputs}
+    names = [v.name for v in optimised.model.graph.output if v.name not in made]
+    found = {name: feeds[name] for name in names if name in feeds}
+    for tensor in optimised.model.graph.initializer:
+        if tensor.name in names:
+            found[tensor.name] = numpy_helper.to_array(optimised.with_data(tensor))
+    return found
+
+
+def _assignment(
+    made: Sequence[Any], parts: Sequence[Part], devices: Sequence[Device]
+) -> tuple[dict[str, str], tuple[str, ...], tuple[int, ...]]:
+    """Providers that really compute, by device; what fell back to another one, and the segments.
+
+    A provider that changes the layout of its nodes takes them without listing them (WebGPU), so
+    whatever no other provider lists runs where it was asked to.
+    """
+    actual: dict[str, dict[str, None]] = {}
+    sentences: list[str] = []
+    fallen: dict[int, None] = {}
+    for i, (session, part, device) in enumerate(zip(made, parts, devices, strict=True)):
+        elsewhere = 0
+        for subgraph in session.get_provider_graph_assignment_info():
+            if subgraph.ep_name == device.provider:
+                continue
+            nodes = [node.name or node.op_type for node in subgraph.get_nodes()]
+            elsewhere += len(nodes)
+            actual.setdefault(device.name, {})[subgraph.ep_name] = None
+            asked = f"asked of {device.name}, run by {subgraph.ep_name}"
+            sentences.append(f"{', '.join(nodes)}: {asked}.")
+            fallen[i] = None
+        if elsewhere < len(part.nodes):
+            actual.setdefault(device.name, {})[device.provider] = None
+    names = {name: "+".join(found) for name, found in actual.items()}
+    return names, tuple(sentences), tuple(fallen)

@@ -1,0 +1,1 @@
+"""PyTorch behind its backend: kernels, memories, and the values that cross between them."""

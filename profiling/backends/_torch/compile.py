@@ -1,0 +1,81 @@
+"""A PyTorch program as kernels: every aten op of the graph is one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from placement.core.graph import Graph
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.schedule import Schedule, Segment
+from placement.loaders._torch_program import Node, TorchProgram
+from profiling.backends._torch.feeds import all_feeds
+from profiling.backends._torch.memories import SpreadTorch
+from profiling.backends._torch.run import PlacedTorch, WholeTorch
+from profiling.backends.base import Compiled, Feeds, Program
+
+
+@dataclass(frozen=True, eq=False)
+class TorchCompiled(Compiled):
+    """See `profiling.backends.base.Compiled`."""
+
+    kernels: Graph
+    sources: tuple[tuple[str, ...], ...]
+    random_ops: tuple[str, ...]
+    program: TorchProgram
+    machine: Machine
+
+    @classmethod
+    def of(cls, model: Model, machine: Machine) -> "TorchCompiled":
+        program: Any = model.executable
+        random = tuple(n.name for n in program.kernels if _is_random(n))
+        sources = tuple((op.name,) for op in model.graph.ops)
+        return cls(model.graph, sources, random, program, machine)
+
+    def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
+        return all_feeds(self.program, seed, given)
+
+    def open(self, schedule: Schedule, feeds: Feeds) -> Program:
+        return self._opened(schedule, (feeds,))
+
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        first = self._opened(schedule, feeds, prompt=True)
+        return (first, *(first.beside() for _ in range(depth - 1)))
+
+    def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
+        if device is None or device.on_host:
+            return WholeTorch(self.program, device, feeds)
+        names = tuple(kernel.name for kernel in self.program.kernels)
+        return self._opened(Schedule((Segment(device.name, names),)), (feeds,))
+
+    def _opened(
+        self, schedule: Schedule, feeds: Sequence[Feeds], *, prompt: bool = False
+    ) -> PlacedTorch | SpreadTorch:
+        """Lanes of the CPU share one memory; everything else has one each."""
+        if all(self.machine.device(s.device).on_host for s in schedule.segments):
+            return PlacedTorch(self.program, schedule, self.machine, feeds)
+        return SpreadTorch(self.program, schedule, self.machine, feeds, prompt=prompt)
+
+
+def _is_random(node: Node) -> bool:
+    """Whether a kernel draws numbers: ops that may, but for those told not to."""
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    given = {**_defaults(node), **dict(zip(_names(node), node.args, strict=False)), **node.kwargs}
+    if any(given.get(name) is False for name in ("train", "training")):
+        return False
+    shares = [given[name] for name in ("p", "dropout", "dropout_p") if name in given]
+    return not shares or any(share != 0 for share in shares)
+
+
+def _names(node: Node) -> list[str]:
+    return [argument.name for argument in node.target._schema.arguments]
+
+
+def _defaults(node: Node) -> dict[str, Any]:
+    arguments = node.target._schema.arguments
+    return {a.name: a.default_value for a in arguments if a.has_default_value()}

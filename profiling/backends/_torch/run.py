@@ -1,0 +1,224 @@
+"""Running a PyTorch program on CPU lanes: in segments, or whole as the framework runs it by itself.
+
+Values that cross borders are handed on in one list; nothing is copied between lanes of the CPU. A
+step starts from the same state every time: what it would update is among its outputs.
+"""
+
+import copy
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from placement.core.machine import Device, Machine
+from placement.core.schedule import Schedule
+from placement.loaders._torch_program import Node, TorchProgram, is_update, num_bytes
+from placement.loaders._torch_source import functions
+from profiling.backends.base import Program
+from profiling.devices.cores import usable_cores
+
+_thread = threading.local()
+
+
+class PlacedTorch(Program):
+    """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed."""
+
+    def __init__(
+        self,
+        program: TorchProgram,
+        schedule: Schedule,
+        machine: Machine,
+        feeds: Sequence[Mapping[str, Any]],
+    ) -> None:
+        devices = [machine.device(segment.device) for segment in schedule.segments]
+        self._program, self._feeds = program, feeds
+        self._cores = [device.cores for device in devices]
+        segments = [segment.kernels for segment in schedule.segments]
+        self._run, self._shared = functions(program, segments, reuse=True)
+        self.actual_devices = {device.name: "cpu" for device in devices}
+        self.peak_bytes = planned_peak_bytes(program, schedule)
+        self._allocate()
+
+    def beside(self) -> "PlacedTorch":
+        """A program of the same functions with values of its own."""
+        other = copy.copy(self)
+        other._allocate()
+        return other
+
+    def _allocate(self) -> None:
+        self._values: list[Any] = [None] * len(self._shared)
+        for name, value in self._program.state.items():
+            self._values[self._shared[name]] = value
+        self.feed(0)
+
+    def feed(self, number: int) -> None:
+        for name in self._program.inputs:
+            label = self._program.labels.get(name, name)
+            self._values[self._shared[name]] = self._feeds[number][label]
+
+    def advance(self) -> None:
+        values = self._values
+        new = [values[self._shared[node]] for _, node in self._program.updates]
+        for (held, node), value in zip(self._program.updates, new, strict=True):
+            old = values[self._shared[held]]
+            values[self._shared[held]] = value
+            # Two tensors take turns; what the model itself holds is never written to.
+            values[self._shared[node]] = None if old is self._program.state[held] else old
+
+    def state(self) -> dict[str, Any]:
+        return {held: self._values[self._shared[held]] for held, _ in self._program.updates}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            self._values[self._shared[name]] = value
+
+    def run(self, segment: int) -> None:
+        use_threads(self._cores[segment])
+        self._run[segment](self._values)
+
+    def outputs(self) -> dict[str, Any]:
+        return named_outputs(self._program, lambda name: self._values[self._shared[name]])
+
+    def output(self, name: str) -> Any:
+        return as_array(self._values[self._shared[dict(self._program.outputs)[name]]])
+
+    def close(self) -> None:
+        self._values = []
+
+
+class WholeTorch(Program):
+    """The whole graph by the framework's own executor, with a lane's cores or all of the CPU's."""
+
+    def __init__(
+        self, program: TorchProgram, device: Device | None, feeds: Mapping[str, Any]
+    ) -> None:
+        self._program = program
+        self._cores = len(usable_cores()) if device is None else device.cores
+        self._names, self._module = _whole(program)
+        given = {program.labels.get(n, n): n for n in program.inputs}
+        values = {given[label]: value for label, value in feeds.items()} | dict(program.state)
+        places = [n.name for n in program.graph.nodes if n.op == "placeholder"]
+        self._arguments = {name: values.get(name) for name in places}
+        # What updates write over, behind the other arguments.
+        self._spare = dict.fromkeys((name for _, name in program.updates), None)
+        self._results: tuple[Any, ...] = ()
+
+    def run(self, segment: int) -> None:
+        use_threads(self._cores)
+        self._results = self._module(*self._arguments.values(), *self._spare.values())
+        made = dict(zip(self._names, self._results, strict=True))
+        self._spare = {name: made[name] for name in self._spare}
+
+    def advance(self) -> None:
+        made = dict(zip(self._names, self._results, strict=True))
+        for held, name in self._program.updates:
+            old = self._arguments[held]
+            self._arguments[held] = made[name]
+            # Two tensors take turns; what the model itself holds is never written to.
+            self._spare[name] = None if old is self._program.state[held] else old
+
+    def state(self) -> dict[str, Any]:
+        return {held: self._arguments[held] for held, _ in self._program.updates}
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        self._arguments.update(state)
+
+    def outputs(self) -> dict[str, Any]:
+        found = dict(zip(self._names, self._results, strict=True))
+        return named_outputs(self._program, found.__getitem__)
+
+    def close(self) -> None:
+        self._arguments, self._spare, self._results = {}, {}, ()
+
+
+def _whole(program: TorchProgram) -> tuple[list[str], fx.GraphModule]:
+    """A module that makes the values of these names from placeholders and what may be written to.
+
+    The latter are one more placeholder for each value that an update makes.
+    """
+    names = list(dict.fromkeys(n for _, n in (*program.outputs, *program.updates)))
+    graph = fx.Graph()
+    made: dict[Node, Node] = {}
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            made[node] = graph.node_copy(node, made.__getitem__)
+    results = dict.fromkeys(name for _, name in program.updates)
+    spare = {name: graph.placeholder(f"spare_{i}") for i, name in enumerate(results)}
+    for node in program.graph.nodes:
+        if node.op == "call_function":
+            made[node] = graph.node_copy(node, made.__getitem__)
+            if is_update(node):
+                parts = sorted(node.users, key=lambda part: part.args[1])
+                made[node].kwargs = {"out": [spare[part.name] for part in parts]}
+    graph.output(tuple(made[program.nodes[name]] for name in names))
+    return names, fx.GraphModule({}, graph)
+
+
+def use_threads(number: int) -> None:
+    """Let the calling thread compute with this many threads; asked once per thread."""
+    if getattr(_thread, "number", 0) != number:
+        # A thread takes over what others have set when it first asks; so it asks first.
+        torch.get_num_threads()
+        torch.set_num_threads(number)
+        _thread.number = number
+
+
+def named_outputs(program: TorchProgram, value_of: Any) -> dict[str, Any]:
+    """Outputs and, behind them, the state after the step, as arrays by label."""
+    found = {label: as_array(value_of(name)) for label, name in program.outputs}
+    for placeholder, name in program.updates:
+        found[program.labels.get(placeholder, placeholder)] = as_array(value_of(name))
+    return found
+
+
+def as_array(value: Any) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.detach().cpu()
+    return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()
+
+
+def planned_peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:
+    """State that each device reads, and what is alive at once of what its segments make.
+
+    Values that other segments read are kept to the end of the step.
+    """
+    segment_of = schedule.segment_of
+    readers: dict[str, set[int]] = {}
+    for kernel in program.kernels:
+        for value in program.reads(kernel):
+            readers.setdefault(value.name, set()).add(segment_of[kernel.name])
+    inner: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    for i, segment in enumerate(schedule.segments):
+        peak, shared = _segment_bytes(program, segment.kernels, i, readers)
+        inner[segment.device] = max(inner.get(segment.device, 0), peak)
+        kept[segment.device] = kept.get(segment.device, 0) + shared
+    for name, value in program.state.items():
+        for device in {schedule.segments[i].device for i in readers.get(name, ())}:
+            kept[device] += num_bytes(value)
+    return {device: inner[device] + kept[device] for device in inner}
+
+
+def _segment_bytes(
+    program: TorchProgram, kernels: Sequence[str], number: int, readers: Mapping[str, set[int]]
+) -> tuple[int, int]:
+    """The most bytes alive at once of what only this segment reads, and the bytes of the rest."""
+    nodes = [program.nodes[name] for name in kernels]
+    last = {value.name: j for j, k in enumerate(nodes) for value in program.reads(k)}
+    ends: dict[int, int] = {}
+    alive = peak = shared = 0
+    for j, kernel in enumerate(nodes):
+        for value in program.values[kernel.name]:
+            size = num_bytes(value.meta.get("val"))
+            if readers.get(value.name, set()) - {number}:
+                shared += size
+            else:
+                alive += size
+                end = last.get(value.name, j)
+                ends[end] = ends.get(end, 0) + size
+        peak = max(peak, alive)
+        alive -= ends.get(j, 0)
+    return peak, shared

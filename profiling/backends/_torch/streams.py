@@ -1,0 +1,200 @@
+"""Where PyTorch computes: a memory with its queues of work, and marks in them to wait for.
+
+CUDA and XPU run three streams each, one that computes and one for copies in either direction, so
+that a copy hides behind the computing and its reader waits for the copy alone. On the CPU and under
+Metal work is over when `call` returns. Copies between a GPU and the host go through pinned memory,
+the only kind that moves while both go on computing.
+"""
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from profiling.backends._torch.queues import Mark, Place, Queue, Work
+
+
+class _Passed(Mark):
+    def __init__(self, time_s: float) -> None:
+        self._time_s = time_s
+
+    def wait(self) -> None:
+        pass
+
+    @property
+    def time_s(self) -> float:
+        return self._time_s
+
+
+class _Now(Queue):
+    """Work is over when `call` returns, once `finish` does."""
+
+    def __init__(self, finish: Callable[[], object] | None = None) -> None:
+        self._finish = finish
+
+    def call(self, work: Work) -> None:
+        work()
+        if self._finish is not None:
+            self._finish()
+
+    def mark(self) -> Mark:
+        return _Passed(time.perf_counter())
+
+    def after(self, mark: Mark) -> None:
+        mark.wait()
+
+
+class Host(Place):
+    """The memory of all CPU lanes."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+        self.compute = self.inbound = self.outbound = _Now()
+
+    def take(self, value: torch.Tensor) -> torch.Tensor:
+        return value
+
+    def give(self, value: torch.Tensor) -> torch.Tensor:
+        return value
+
+
+class Metal(Place):
+    """Apple's GPU: one queue, whose work is awaited call by call."""
+
+    def __init__(self, name: str) -> None:
+        self.device = torch.device(name)
+        self.compute = self.inbound = self.outbound = _Now(torch.mps.synchronize)
+
+    def take(self, value: torch.Tensor) -> torch.Tensor:
+        return value.to(self.device)
+
+    def give(self, value: torch.Tensor) -> torch.Tensor:
+        return value.cpu()
+
+
+class Streams(Place):
+    """A GPU with streams: CUDA's, ROCm's under the same name, or XPU's."""
+
+    def __init__(self, name: str) -> None:
+        self.device = torch.device(name)
+        torch.empty(0, device=self.device)  # starts the driver
+        # Convolutions in full float32, like all else, or outputs could not be told from wrong ones.
+        torch.backends.cudnn.allow_tf32 = False
+        self.module: Any = torch.get_device_module(self.device)
+        self._anchor: Any = None
+        self._anchor_s = 0.0
+        self.compute, self.inbound, self.outbound = (_Stream(self) for _ in range(3))
+        self.synchronise_clock()
+
+    def take(self, value: torch.Tensor) -> torch.Tensor:
+        # From another GPU this is a copy between the two; the streams of both wait for each other.
+        # Pinned memory that is let go stays untouched until the copy is over: its allocator knows.
+        return value.to(self.device, non_blocking=True)
+
+    def give(self, value: torch.Tensor) -> torch.Tensor:
+        pinned = torch.empty_like(value, device="cpu", pin_memory=True)
+        return pinned.copy_(value, non_blocking=True)
+
+    def stage(self, value: torch.Tensor) -> torch.Tensor:
+        if value.is_pinned():
+            return value
+        return torch.empty_like(value, pin_memory=True).copy_(value)
+
+    def watch_memory(self) -> int | None:
+        self.module.reset_peak_memory_stats(self.device)
+        return int(self.module.memory_allocated(self.device))
+
+    def peak_bytes(self) -> int:
+        return int(self.module.max_memory_allocated(self.device))
+
+    def event(self) -> Any:
+        """An event with a time; a thread that waits for it sleeps, for a lane may need its core."""
+        asleep = {"blocking": True} if self.device.type == "cuda" else {}
+        return self.module.Event(enable_timing=True, **asleep)
+
+    def synchronise_clock(self) -> None:
+        """The narrowest of a few stretches of host time that an event falls into, its middle."""
+        best_s = float("inf")
+        for _ in range(5):
+            event, before_s = self.event(), time.perf_counter()
+            event.record(self.module.current_stream(self.device))
+            event.synchronize()
+            after_s = time.perf_counter()
+            if after_s - before_s < best_s:
+                best_s = after_s - before_s
+                self._anchor, self._anchor_s = event, (before_s + after_s) / 2
+
+    def host_s(self, event: Any) -> float:
+        """When an event behind the anchor was, on the host's clock."""
+        return self._anchor_s + float(self._anchor.elapsed_time(event)) / 1e3
+
+
+class _StreamMark(Mark):
+    def __init__(self, place: Streams, event: Any) -> None:
+        self.place, self.event = place, event
+
+    def wait(self) -> None:
+        self.event.synchronize()
+
+    @property
+    def time_s(self) -> float:
+        return self.place.host_s(self.event)
+
+
+class _Stream(Queue):
+    def __init__(self, place: Streams) -> None:
+        self._place = place
+        self._stream = place.module.Stream(place.device)
+
+    def call(self, work: Work) -> None:
+        with self._place.module.stream(self._stream):
+            work()
+
+    def mark(self) -> Mark:
+        event = self._place.event()
+        event.record(self._stream)
+        return _StreamMark(self._place, event)
+
+    def after(self, mark: Mark) -> None:
+        if isinstance(mark, _StreamMark) and mark.place.module is self._place.module:
+            self._stream.wait_event(mark.event)
+        else:
+            mark.wait()
+
+
+HOST = Host()
+# What makes the place of each provider, by the name of a device of it.
+PLACES: dict[str, Callable[[str], Place]] = {"cuda": Streams, "xpu": Streams, "mps": Metal}
+
+
+@functools.cache
+def place_of(provider: str, name: str) -> Place:
+    """The memory of a device ("cuda", "cuda:0"), one for the whole process; lanes have `HOST`."""
+    return PLACES[provider](name)
+
+
+def copied(value: Any, src: Place, dst: Place) -> Any:
+    """A value of one place in another, as work of the queue that joins them."""
+    if isinstance(value, list | tuple):
+        return [copied(each, src, dst) for each in value]
+    if not isinstance(value, torch.Tensor) or src is dst:
+        return value
+    if dst is HOST:
+        return src.give(value)
+    if src is HOST:
+        return dst.take(dst.stage(value))
+    if src.device.type == dst.device.type:
+        return dst.take(value)
+    return dst.take(value.cpu())
+
+
+def settled(value: Any, src: Place, dst: Place) -> Any:
+    """The same between steps, when nothing else goes on: pinned memory is scarce."""
+    return dst.take(value) if src is HOST and dst is not HOST else copied(value, src, dst)
+
+
+def queue_between(src: Place, dst: Place) -> Queue:
+    """The queue that copies from one place to another."""
+    return src.outbound if dst is HOST else dst.inbound

@@ -1,0 +1,1 @@
+"""Live runs: schedules carried out on devices, step by step or as a pipeline."""

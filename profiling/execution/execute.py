@@ -1,0 +1,221 @@
+"""Run a schedule live: the counterpart of `simulate`, with the same signature and result.
+
+One thread per device runs the segments that were simulated, in the same order; every run ends with
+a comparison of its outputs with those of the unplaced model, and says which device computed.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from placement._tasks import Tasks, lower
+from placement.core.model import Model
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Timeline
+from placement.simulate import simulate
+from profiling import backends
+from profiling.backends.base import Compiled, Program
+from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.devices.memory import check_memory
+from profiling.execution.spans import measured_timeline, span_events
+from profiling.measuring.outputs import Comparison, compare
+from profiling.measuring.reference import baseline_s, expected_outputs, release, safe_step
+
+Emit = Callable[[dict[str, Any]], object]
+
+
+def silent(event: dict[str, Any]) -> None:
+    """The default `emit`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a live run has shown.
+
+    `timeline` is the step of median duration. `baseline_s` is the unplaced model on each device
+    alone (None where its memory cannot hold it), `all_cores_s` on the whole CPU where the devices
+    are its lanes. `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
+    where these cannot be compared both are None and `skipped_outputs_reason` says why.
+    """
+
+    timeline: Timeline
+    step_s: tuple[float, ...]
+    outputs_match: bool | None
+    max_abs_diff: float | None
+    skipped_outputs_reason: str
+    requested_devices: Mapping[str, str]
+    actual_devices: Mapping[str, str]
+    fallbacks: tuple[str, ...]
+    peak_bytes: Mapping[str, int]
+    transfer_bytes: int
+    baseline_s: Mapping[str, float | None]
+    all_cores_s: float | None
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.step_s)
+
+
+def execute(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    model: Model,
+    steps: int = 20,
+    warmup: int = 3,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    emit: Emit = silent,
+    timeout_s: float = 60.0,
+    baselines: bool = True,
+) -> Run:
+    """Run a schedule of `problem.kernels` for `warmup` + `steps` steps on seeded or given inputs.
+
+    Raises ValueError for inputs, memory or a profile that do not fit, RuntimeError for a step that
+    hangs or a runtime that fails; an exception from `emit` ends the run.
+    """
+    if problem.machine.emulated:
+        return emulated(problem, schedule, steps, emit)
+    compiled = compiled_for(problem, model)
+    feeds = compiled.feeds(seed, inputs or {})
+    require_memory(problem, schedule)
+    host = next((d for d in problem.machine.devices if d.on_host), None)
+    expected = expected_outputs(compiled, host, feeds, timeout_s)
+    tasks = lower(problem, schedule)
+    program = compiled.open(schedule, feeds)
+    lanes = Lanes(lanes_of(problem, tasks), len(schedule.segments), program.run)
+    try:
+        rows = _steps(schedule, lanes, program, steps, warmup, emit, timeout_s)
+        comparison = None if compiled.random_ops else _compared(expected, program)
+    finally:
+        release([program], [lanes])
+    alone_s, all_cores_s = baselines_of(problem, compiled, feeds, timeout_s, baselines)
+    median = sorted(rows, key=lambda row: row.seconds)[(len(rows) - 1) // 2]
+    timeline = measured_timeline(problem, schedule, tasks, median, program.peak_bytes)
+    random = ", ".join(compiled.random_ops[:3])
+    return Run(
+        timeline=timeline,
+        step_s=tuple(row.seconds for row in rows),
+        outputs_match=None if comparison is None else comparison.match,
+        max_abs_diff=None if comparison is None else comparison.max_abs_diff,
+        skipped_outputs_reason=f"random by definition: {random}" if random else "",
+        requested_devices={d.name: d.provider for d in problem.machine.devices},
+        actual_devices=dict(program.actual_devices),
+        fallbacks=program.fallbacks,
+        peak_bytes=dict(program.peak_bytes),
+        transfer_bytes=timeline.transfer_bytes,
+        baseline_s=alone_s,
+        all_cores_s=all_cores_s,
+    )
+
+
+def _compared(expected: Mapping[str, Any], program: Program) -> Comparison:
+    return compare(expected, program.outputs(), program.tolerance)
+
+
+def compiled_for(problem: Problem, model: Model) -> Compiled:
+    """The model compiled for the problem's machine; a ValueError if its kernels are others."""
+    runtimes = dict.fromkeys(d.runtime for d in problem.machine.devices)
+    if len(runtimes) != 1:
+        raise ValueError(
+            f"One live run uses one runtime, this machine has {', '.join(runtimes)}; choose devices"
+            " of one."
+        )
+    compiled = backends.usable(next(iter(runtimes))).compile(model, problem.machine)
+    known = {op.name for op in compiled.kernels.ops}
+    other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
+    if other is not None or len(known) != len(problem.kernels.ops):
+        what = f"kernel {other!r}" if other is not None else f"{len(problem.kernels.ops)} kernels"
+        raise ValueError(
+            f"The costs speak of {what}, which the runtime does not make of this model here;"
+            " profile the model again."
+        )
+    return compiled
+
+
+def lanes_of(problem: Problem, tasks: Tasks) -> tuple[Lane, ...]:
+    """One lane per device that has segments, each awaiting what the simulation awaits."""
+    found = []
+    for device, segments in zip(problem.machine.devices, tasks.lanes, strict=True):
+        if not segments:
+            continue
+        seen: set[int] = set()
+        awaits = []
+        for segment in segments:
+            moves = (tasks.transfers[i].segment for i in tasks.reads[segment])
+            new = tuple(sorted({s for s in moves if s >= 0} - seen))
+            seen.update(new)
+            awaits.append(new)
+        found.append(Lane(device, segments, tuple(awaits)))
+    return tuple(found)
+
+
+def baselines_of(
+    problem: Problem, compiled: Compiled, feeds: Mapping[str, Any], timeout_s: float, wanted: bool
+) -> tuple[dict[str, float | None], float | None]:
+    """Step times of the unplaced model by device, and on all cores where the devices are lanes."""
+    devices = problem.machine.devices
+    if not wanted:
+        return {}, None
+    alone_s = {d.name: baseline_s(compiled, d, feeds, timeout_s) for d in devices}
+    if len(devices) > 1 and all(d.on_host for d in devices):
+        return alone_s, baseline_s(compiled, None, feeds, timeout_s)
+    return alone_s, None
+
+
+def require_memory(problem: Problem, schedule: Schedule) -> None:
+    """ValueError where the schedule, beside the unplaced model to compare with, needs too much."""
+    reference_bytes = sum(op.param_bytes for op in problem.kernels.ops)
+    check_memory(simulate(problem, schedule).peak_bytes, problem.machine, reference_bytes)
+
+
+def _steps(
+    schedule: Schedule,
+    lanes: Lanes,
+    program: Program,
+    steps: int,
+    warmup: int,
+    emit: Emit,
+    timeout_s: float,
+) -> list[Step]:
+    rows = []
+    for number in range(warmup + steps):
+        row = safe_step(lanes, program, timeout_s)
+        if number >= warmup:
+            rows.append(row)
+            for event in span_events(schedule, row, number - warmup):
+                emit(event)
+    return rows
+
+
+def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Run:
+    """What the simulation says, as if it had been run: for machines on a virtual clock."""
+    predicted = simulate(problem, schedule)
+    timeline = replace(predicted, origin="emulated")
+    for number in range(steps):
+        for span in timeline.spans:
+            emit({"event": "span", "step": number, **span.to_json()})
+        emit({"event": "step", "index": number, "seconds": timeline.step_s})
+    devices = problem.machine.devices
+    alone_s = problem.costs.call_s + problem.costs.compute_s.sum(axis=0)
+    return Run(
+        timeline=timeline,
+        step_s=(timeline.step_s,) * steps,
+        outputs_match=None,
+        max_abs_diff=None,
+        skipped_outputs_reason="emulated: nothing was computed",
+        requested_devices={d.name: d.provider for d in devices},
+        actual_devices={d.name: "virtual clock" for d in devices},
+        fallbacks=(),
+        peak_bytes=dict(predicted.peak_bytes),
+        transfer_bytes=predicted.transfer_bytes,
+        baseline_s={
+            d.name: float(s) if np.isfinite(s) else None
+            for d, s in zip(devices, alone_s, strict=True)
+        },
+        all_cores_s=None,
+    )

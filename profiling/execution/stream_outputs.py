@@ -1,0 +1,88 @@
+"""Are the outputs of a stream those of its inputs, in order and all of them?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from profiling.measuring.outputs import DEFAULT, compare
+
+# Outputs wait up to this size to be compared when the stream is over.
+MOST_BYTES = 256 * 2**20
+
+
+class Outputs:
+    """Compares the outputs of every sample with those of the unplaced model on the same input.
+
+    `expected[i]` are the outputs for input i. Comparing takes time from the devices, so outputs are
+    kept and compared in the end, or whenever too many have come together. `match` is within the
+    tolerance of `measuring.outputs`, `bit_equal` says that no bit of any sample differs; both are
+    None where nothing can be compared.
+    """
+
+    def __init__(
+        self,
+        expected: Sequence[Mapping[str, Any]],
+        *,
+        comparable: bool = True,
+        tolerance: tuple[float, float] = DEFAULT,
+    ) -> None:
+        self._expected, self._comparable = expected, comparable
+        self._tolerance = tolerance
+        self._held: list[tuple[int, dict[str, Any]]] = []
+        self._held_bytes = 0
+        self.match: bool | None = True if comparable else None
+        self.bit_equal: bool | None = True if comparable else None
+        self.max_abs_diff: float | None = 0.0 if comparable else None
+
+    def keep(self, number: int, outputs: dict[str, Any]) -> None:
+        """Remember what a sample with input `number` has made."""
+        if self._comparable:
+            self._held.append((number, outputs))
+            self._held_bytes += _num_bytes(outputs)
+            if self._held_bytes > MOST_BYTES:
+                self.finish()
+
+    def finish(self) -> None:
+        """Compare all that is kept, and let go of it."""
+        for number, outputs in self._held:
+            if not same_bits(self._expected[number], outputs):
+                found = compare(self._expected[number], outputs, self._tolerance)
+                self.bit_equal = False
+                self.match = bool(self.match) and found.match
+                self.max_abs_diff = max(self.max_abs_diff or 0.0, found.max_abs_diff)
+        self._held, self._held_bytes = [], 0
+
+    @property
+    def num_distinct(self) -> int:
+        """How many of the expected outputs differ enough for a mix-up to be noticed."""
+        different: list[Mapping[str, Any]] = []
+        for one in self._expected if self._comparable else ():
+            alike = same_bits if self.bit_equal else self._close
+            if not any(alike(one, other) for other in different):
+                different.append(one)
+        return len(different)
+
+    def _close(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+        return compare(a, b, self._tolerance).match
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Whether two outputs are the same to the last bit, NaN like any other number."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return list(a) == list(b) and same_bits(list(a.values()), list(b.values()))
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same_bits, a, b))
+    if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)):
+        return type(a) is type(b) and bool(a == b)
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    return bool((a == b).all()) if a.dtype.hasobject else a.tobytes() == b.tobytes()
+
+
+def _num_bytes(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_num_bytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_num_bytes, value))
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0

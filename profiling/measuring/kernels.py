@@ -1,0 +1,244 @@
+"""Seconds of every kernel on every device, measured where it will run: in its lane, in sequence.
+
+Three programs of the same model are timed turn by turn: one call per kernel, one call for all
+kernels, and the model as its runtime runs it by itself. A kernel's call costs more than the kernel,
+and by how much is what makes the sum of all kernels equal to the one call: that difference per call
+is the call overhead. So the costs interpolate between two measured points, a schedule of one
+segment and one of a segment per kernel, instead of resting on the time of a call that does nothing.
+The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
+"""
+
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.profile import Profile
+from placement.core.schedule import Schedule, Segment
+from profiling import backends
+from profiling.backends.base import Compiled, Program
+from profiling.devices.lanes import Lane, Lanes
+from profiling.measuring.links import measure_links
+from profiling.measuring.reference import baseline_s, release, safe_step
+
+Report = Callable[[dict[str, Any]], object]
+Floats = NDArray[np.float64]
+
+BUDGET_S = 3.0
+FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
+WARMUP = 3
+TIMEOUT_S = 120.0
+
+
+class Cancelled(RuntimeError):
+    """The person who asked for a profile does not want it any more."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One kind of device: seconds and spread by kernel, per call, and of the unplaced model.
+
+    A kernel that another provider computes has an infinite time.
+    """
+
+    compute_s: Floats
+    spread: Floats
+    call_s: float
+    step_s: float
+
+
+def silent(event: dict[str, Any]) -> None:
+    """The default `report`."""
+
+
+def profile(
+    model: Model, machine: Machine, report: Report = silent, timeout_s: float | None = None
+) -> Profile:
+    """Measure a model on a machine's devices, and the machine's links.
+
+    `report` hears {"event": "progress", "what", "step", "of"} and cancels by returning False, which
+    raises `Cancelled`. Lanes of one provider and as many cores share a measurement. What takes
+    longer than `timeout_s` altogether is given up with a RuntimeError: between two measurements,
+    and in a confined process wherever it is.
+    """
+    until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    kinds = _kinds(machine)
+    of = len(kinds) + 3
+    steps = itertools.count()
+
+    def tell(what: str) -> None:
+        if time.monotonic() > until_s:
+            raise RuntimeError(
+                f"Measuring {model.graph.name!r} takes longer than {timeout_s:g} s; allow more time"
+                " or use smaller sizes."
+            )
+        if report({"event": "progress", "what": what, "step": next(steps), "of": of}) is False:
+            raise Cancelled("The profile was cancelled; nothing was kept.")
+
+    tell("optimising the model")
+    compiled = backends.usable(machine.devices[0].runtime).compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    tell("links")
+    linked = measure_links(machine)
+    found: dict[tuple[str, int], Measured | None] = {}
+    for kind, devices in kinds.items():
+        tell(f"kernels on {devices[0].name}")
+        found[kind] = _measure(compiled, devices[0], feeds)
+    tell("devices together")
+    lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
+    contention = _contention(compiled, lanes[:2], feeds) if lanes and lanes[0].on_host else 0.0
+    several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
+    all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
+    return _profile(model, linked, compiled, found, contention, all_cores_s)
+
+
+def _kinds(machine: Machine) -> dict[tuple[str, int], list[Device]]:
+    """Devices that share a measurement, in declared order."""
+    kinds: dict[tuple[str, int], list[Device]] = {}
+    for device in machine.devices:
+        kinds.setdefault(_kind(device), []).append(device)
+    return kinds
+
+
+def _kind(device: Device) -> tuple[str, int]:
+    return (device.provider, device.cores) if device.on_host else (device.name, device.cores)
+
+
+def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Measured | None:
+    """Times on one device; None where its memory cannot hold the model."""
+    if device.memory_bytes is not None and compiled.kernels.param_bytes > device.memory_bytes:
+        return None
+    names = [op.name for op in compiled.kernels.ops]
+    if not names:
+        return Measured(np.zeros(0), np.zeros(0), 0.0, 0.0)
+    single = Schedule(tuple(Segment(device.name, (name,)) for name in names))
+    whole = Schedule((Segment(device.name, tuple(names)),))
+    programs = [
+        compiled.open(single, feeds),
+        compiled.open(whole, feeds),
+        compiled.unplaced(device, feeds),
+    ]
+    nums = (len(names), 1, 1)
+    lanes = [_alone(device, num, program) for num, program in zip(nums, programs, strict=True)]
+    try:
+        times_s, gaps_s, whole_s, unplaced_s = _timed(lanes, programs, len(names))
+        fallen = programs[0].fallen
+    finally:
+        release(programs, lanes)
+    kernel_s = np.median(times_s, axis=0)
+    gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
+    inside_s = call_overhead_s(kernel_s, float(np.median(whole_s)))
+    compute_s = kernel_s - inside_s
+    low, high = np.percentile(times_s, (25, 75), axis=0)
+    spread = (high - low) / np.maximum(kernel_s, 1e-12)
+    compute_s[list(fallen)] = np.inf
+    return Measured(compute_s, spread, inside_s + gap_s, float(np.median(unplaced_s)))
+
+
+def _timed(
+    lanes: Sequence[Lanes], programs: Sequence[Program], num_kernels: int
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
+    for _ in range(WARMUP):
+        taken_s = sum(
+            safe_step(lane, program, TIMEOUT_S).seconds
+            for lane, program in zip(lanes, programs, strict=True)
+        )
+    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
+    times_s, whole_s, unplaced_s = (
+        np.empty((rounds, num_kernels)),
+        np.empty(rounds),
+        np.empty(rounds),
+    )
+    gaps_s = np.empty((rounds, num_kernels - 1))
+    for i in range(rounds):
+        step = safe_step(lanes[0], programs[0], TIMEOUT_S)
+        start_s, end_s = np.array(step.start_s), np.array(step.end_s)
+        times_s[i] = end_s - start_s
+        gaps_s[i] = start_s[1:] - end_s[:-1]
+        whole_s[i] = lanes[1].step(TIMEOUT_S).seconds
+        unplaced_s[i] = lanes[2].step(TIMEOUT_S).seconds
+    return times_s, gaps_s, whole_s, unplaced_s
+
+
+def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
+    """Overhead per call with which all kernels and one call take `step_s` together.
+
+    Between zero, where noise has it that calls one by one were no slower than the whole, and the
+    quickest call, which contains it too.
+
+    >>> call_overhead_s(np.array([5.0, 7.0, 9.0]), 17.0)
+    2.0
+    """
+    if len(kernel_s) < 2:
+        return 0.0
+    even = (float(kernel_s.sum()) - step_s) / (len(kernel_s) - 1)
+    return min(max(even, 0.0), float(np.min(kernel_s)))
+
+
+def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any]) -> float:
+    """How much slower two lanes compute at the same time than one: 0.1 for a tenth."""
+    names = tuple(op.name for op in compiled.kernels.ops)
+    if not names:
+        return 0.0
+    programs = [compiled.open(Schedule((Segment(d.name, names),)), feeds) for d in pair]
+    lanes = [Lane(device, (i,), ((),)) for i, device in enumerate(pair)]
+    together = Lanes(lanes, len(pair), lambda i: programs[i].run(0))
+    alone = [_alone(device, 1, program) for device, program in zip(pair, programs, strict=True)]
+    slower = []
+    try:
+        for number in range(WARMUP + FEWEST_ROUNDS):
+            both = together.step(TIMEOUT_S)
+            for i, lane in enumerate(alone):
+                ratio = (both.end_s[i] - both.start_s[i]) / lane.step(TIMEOUT_S).seconds
+                if number >= WARMUP:
+                    slower.append(ratio)
+    finally:
+        release(programs, (together, *alone))
+    return max(0.0, statistics.median(slower) - 1.0)
+
+
+def _alone(device: Device, num_segments: int, program: Program) -> Lanes:
+    segments = tuple(range(num_segments))
+    return Lanes([Lane(device, segments, ((),) * num_segments)], num_segments, program.run)
+
+
+def _profile(
+    model: Model,
+    machine: Machine,
+    compiled: Compiled,
+    found: Mapping[tuple[str, int], Measured | None],
+    contention: float,
+    all_cores_s: float | None,
+) -> Profile:
+    columns = [found[_kind(device)] for device in machine.devices]
+    cells = [
+        [None if m is None or np.isinf(m.compute_s[k]) else float(m.compute_s[k]) for m in columns]
+        for k in range(len(compiled.kernels.ops))
+    ]
+    spread = [
+        [0.0 if m is None else round(float(m.spread[k]), 4) for m in columns]
+        for k in range(len(compiled.kernels.ops))
+    ]
+    return Profile(
+        graph=model.graph.fingerprint,
+        machine=machine,
+        kernels=compiled.kernels,
+        sources=compiled.sources,
+        compute_s=tuple(map(tuple, cells)),
+        spread=tuple(map(tuple, spread)),
+        call_s=tuple(0.0 if m is None else m.call_s for m in columns),
+        step_s=tuple(None if m is None else m.step_s for m in columns),
+        all_cores_s=all_cores_s,
+        contention=contention,
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,247 @@
+"""Latency and bandwidth of every link, by a robust straight-line fit of seconds over bytes.
+
+Lanes of one CPU share memory, so nothing is copied: what a transfer costs there is the hand-over
+from one pinned thread to another (through a lock, as in a live run) plus what reading another
+core's data takes beyond reading one's own. Devices with memory of their own are timed by copies
+where their runtime makes them one by one (PyTorch), latency and bandwidth both. ONNX Runtime's are
+timed by calls of one trivial op on values in host memory: the slope over the size is a copy there
+and a copy back, the constant part is the call's own cost and belongs to the profile.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from placement.core.machine import Device, Link, Machine
+from profiling import backends
+from profiling.devices.lanes import pin
+from profiling.devices.local import missing_devices
+from profiling.measuring.timing import measure
+
+SIZES = tuple(1024 * 4**i for i in range(8))  # 1 KiB to 16 MiB
+MOST_BYTES_PER_S = 1e12
+MEASURED_NOTE = "Link figures were measured on this computer."
+_ROUNDS = 24
+_FEWEST_ROUNDS = 4
+_FITS = 12
+
+
+def say_nothing(message: str) -> None:
+    """The default `report`."""
+
+
+def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing) -> Machine:
+    """The machine with measured links among the devices that are here; the others stay as stated.
+
+    `report` is told which pair comes next; an exception from it ends the measuring.
+    """
+    absent = {name for name, _ in missing_devices(machine)}
+    present = [d for d in machine.devices if d.name not in absent and d.runtime != "null"]
+    lanes = [d for d in present if d.on_host]
+    measured: dict[tuple[str, str], tuple[float, float]] = {}
+    pairs = list(combinations(lanes, 2))
+    rounds = max(_FEWEST_ROUNDS, _ROUNDS // max(1, len(pairs)))
+    for a, b in pairs:
+        report(f"measuring {a.name} with {b.name}")
+        there, back = lane_seconds(a.core_ids, b.core_ids, rounds)
+        measured[a.name, b.name] = fit(SIZES, there)
+        measured[b.name, a.name] = fit(SIZES, back)
+    stated = {(link.src, link.dst): link for link in machine.links}
+    for device in (d for d in present if not d.on_host):
+        report(f"measuring copies to and from {device.name}")
+        told = _told(device, present)
+        measured |= told
+        if told:
+            continue
+        s_per_byte = _copy_s_per_byte(device)
+        if s_per_byte is None:
+            continue
+        for host in lanes:
+            for ends in ((host.name, device.name), (device.name, host.name)):
+                if ends in stated:
+                    measured[ends] = (stated[ends].latency_s, 1.0 / s_per_byte)
+    _through_host(measured, [d for d in present if not d.on_host], lanes)
+    if not measured:
+        return machine
+    links = tuple(
+        Link(ends[0], ends[1], *measured[ends]) if ends in measured else link
+        for ends, link in stated.items()
+    )
+    return replace(machine, links=links, note=MEASURED_NOTE)
+
+
+def _told(device: Device, present: Sequence[Device]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Links to and from a device whose runtime times single copies: one host lane for all."""
+    backend, found = backends.get(device.runtime), {}
+    host = next((d for d in present if d.on_host), None)
+    away = [d for d in present if not d.on_host and d.runtime == device.runtime and d != device]
+    for other in (*away, *([host] if host is not None else [])):
+        for src, dst in ((device, other), (other, device)):
+            seconds = backend.copy_seconds(src, dst, SIZES)
+            if seconds is None:
+                return {}
+            found[src.name, dst.name] = fit(SIZES, seconds)
+    if host is not None:
+        for lane in (d for d in present if d.on_host):
+            found[device.name, lane.name] = found[device.name, host.name]
+            found[lane.name, device.name] = found[host.name, device.name]
+    return found
+
+
+def fit(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
+    """(latency_s, bytes_per_s) of the line that comes closest to the times, in relative terms.
+
+    Least squares on relative errors, so that small sizes count as much as large ones, reweighted
+    (Huber) so that a few disturbed sizes count little. A slope below what any memory does, negative
+    ones included, becomes a bandwidth of `MOST_BYTES_PER_S`, a negative latency zero.
+
+    >>> fit((0, 1000, 10_000), (2e-6, 3e-6, 12e-6))
+    (2e-06, 1000000000.0)
+    """
+    x = np.asarray(sizes, dtype=np.float64)
+    y = np.maximum(np.asarray(seconds, dtype=np.float64), 1e-9)
+    weights = np.ones_like(x)
+    latency_s, s_per_byte = 0.0, 0.0
+    for _ in range(_FITS):
+        scale = np.sqrt(weights) / y
+        matrix = np.stack((scale, x * scale), axis=1)
+        (latency_s, s_per_byte), *_ = np.linalg.lstsq(matrix, y * scale, rcond=None)
+        error = np.abs((latency_s + s_per_byte * x) / y - 1.0)
+        typical = max(1.4826 * float(np.median(error)), 1e-6)
+        weights = np.minimum(1.0, 1.345 * typical / np.maximum(error, 1e-12))
+    if s_per_byte < 1.0 / MOST_BYTES_PER_S:
+        latency_s, s_per_byte = float(np.median(y)), 1.0 / MOST_BYTES_PER_S
+    elif latency_s < 0:
+        latency_s = 0.0
+    return float(f"{latency_s:.4g}"), float(f"{1.0 / s_per_byte:.4g}")
+
+
+def lane_seconds(
+    first: tuple[int, ...], second: tuple[int, ...], rounds: int
+) -> tuple[list[float], list[float]]:
+    """Seconds by size for handing data from a thread on `first` cores to one on `second`, and back.
+
+    Both directions are timed in one exchange: each thread in turn writes its buffer and releases
+    the other's lock; the other notes when it woke, reads the buffer, and reads it again. The second
+    reading is what one's own data costs; the difference is what the link adds.
+    """
+    wake = (threading.Lock(), threading.Lock())
+    for lock in wake:
+        lock.acquire()
+    buffers = [np.zeros(SIZES[-1] // 4, dtype=np.float32) for _ in wake]
+    handed_s = [0.0, 0.0]
+    taken: tuple[list[list[float]], list[list[float]]] = ([], [])
+    errors: list[BaseException] = []
+
+    def receive(me: int, size: int) -> float:
+        wake[me].acquire()
+        woke_s = time.perf_counter()
+        data = buffers[1 - me][: size // 4]
+        data.max()
+        read_s = time.perf_counter()
+        data.max()
+        again_s = time.perf_counter()
+        return (woke_s - handed_s[1 - me]) + (read_s - woke_s) - (again_s - read_s)
+
+    def send(me: int, size: int) -> None:
+        buffers[me][: size // 4] += 1.0
+        handed_s[me] = time.perf_counter()
+        wake[1 - me].release()
+
+    def lane(me: int, cores: tuple[int, ...]) -> None:
+        try:
+            pin(cores)
+            for size in SIZES:
+                taken[me].append([])
+                for _ in range(rounds + 1):
+                    if me == 0:
+                        send(me, size)
+                        taken[me][-1].append(receive(me, size))
+                    else:
+                        taken[me][-1].append(receive(me, size))
+                        send(me, size)
+        except BaseException as error:  # the other thread waits for this one
+            errors.append(error)
+            wake[1 - me].release()
+            raise
+
+    threads = [
+        threading.Thread(target=lane, args=(me, cores), daemon=True)
+        for me, cores in enumerate((first, second))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    # The first round of each size touches new memory and does not count.
+    there, back = ([float(np.median(times[1:])) for times in taken[me]] for me in (1, 0))
+    return there, back
+
+
+def _copy_s_per_byte(device: Device) -> float | None:
+    """Seconds per byte of a copy to or from a device, None where its runtime offers no way."""
+    try:
+        import onnxruntime
+        from onnx import TensorProto, helper
+    except ImportError:
+        return None
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])],
+        "copy",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    number = device.name.rpartition(":")[2]
+    settings = {"device_id": number} if device.provider.startswith("CUDA") else {}
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(),
+            options,
+            providers=[(device.provider, settings)],
+            enable_fallback=0,
+        )
+        seconds = [_round_trip_s(onnxruntime, session, size) for size in SIZES]
+    except Exception:  # whatever the driver raises: the nominal figure stays
+        return None
+    _, bytes_per_s = fit(SIZES, seconds)
+    return 0.5 / bytes_per_s
+
+
+def _round_trip_s(onnxruntime: Any, session: Any, size: int) -> float:
+    values = np.ones(size // 4, dtype=np.float32)
+    sent = onnxruntime.OrtValue.ortvalue_from_numpy(values)
+    received = onnxruntime.OrtValue.ortvalue_from_shape_and_type(values.shape, np.float32)
+    binding = session.io_binding()
+    binding.bind_ortvalue_output("y", received)
+
+    def there_and_back() -> None:
+        binding.bind_ortvalue_input("x", sent)  # this copies, not the run
+        session.run_with_iobinding(binding)
+
+    return measure(there_and_back, warmup=2, repeats=9).median_s
+
+
+def _through_host(
+    measured: dict[tuple[str, str], tuple[float, float]],
+    devices: Sequence[Device],
+    lanes: Sequence[Device],
+) -> None:
+    """Add the links between devices with own memory: a copy to the host, then one from it."""
+    for a in devices:
+        for b in devices:
+            host = next((h.name for h in lanes), None)
+            if a is b or host is None or (a.name, b.name) in measured:
+                continue
+            legs = (measured.get((a.name, host)), measured.get((host, b.name)))
+            if legs[0] and legs[1]:
+                s_per_byte = 1.0 / legs[0][1] + 1.0 / legs[1][1]
+                measured[a.name, b.name] = (legs[0][0] + legs[1][0], 1.0 / s_per_byte)

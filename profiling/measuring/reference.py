@@ -1,0 +1,111 @@
+"""The model as its runtime runs it unplaced: the reference for outputs and for step times."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from placement.core.machine import Device
+from profiling.backends.base import Compiled, Program
+from profiling.devices.lanes import Lane, Lanes, Step
+
+WARMUP = 3
+STEPS = 10
+# Programs that a thread was still inside when they were given up.
+_abandoned: list[Program] = []
+
+
+def expected_outputs(
+    compiled: Compiled, host: Device | None, feeds: Mapping[str, Any], timeout_s: float
+) -> dict[str, Any]:
+    """Outputs of the unplaced model, or none where they are random by definition."""
+    if compiled.random_ops:
+        return {}
+    program = compiled.unplaced(host, feeds)
+    lanes = _alone(program, host)
+    try:
+        safe_step(lanes, program, timeout_s)
+        return program.outputs()
+    finally:
+        release([program], [lanes])
+
+
+def baseline_s(
+    compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
+) -> float | None:
+    """Median seconds of the unplaced model on one device, or with None on all cores of the CPU.
+
+    None where the device's memory cannot hold the weights, or is too small when it comes to it.
+    """
+    limit = None if device is None else device.memory_bytes
+    if limit is not None and compiled.kernels.param_bytes > limit:
+        return None
+    try:
+        return _median_s(compiled, device, feeds, timeout_s)
+    except MemoryError:
+        return None
+
+
+def _median_s(
+    compiled: Compiled, device: Device | None, feeds: Mapping[str, Any], timeout_s: float
+) -> float:
+    program = compiled.unplaced(device, feeds)
+    lanes = _alone(program, device)
+    try:
+        steps = [safe_step(lanes, program, timeout_s) for _ in range(WARMUP + STEPS)]
+        return statistics.median(step.seconds for step in steps[WARMUP:])
+    finally:
+        release([program], [lanes])
+
+
+def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
+    """One step, with the devices' own times where they tell them.
+
+    A RuntimeError of one sentence if it hangs or the runtime fails in it.
+    """
+    try:
+        return _told(lanes.step(timeout_s), program)
+    except TimeoutError as error:
+        program.stop()
+        raise RuntimeError(str(error)) from None
+    except (ValueError, AssertionError, MemoryError):
+        raise
+    except Exception as error:  # runtimes raise kinds of their own
+        text = " ".join(str(error).split())[:300]
+        raise RuntimeError(f"The runtime failed in a step: {text}") from None
+
+
+def _told(step: Step, program: Program) -> Step:
+    times = program.device_times()
+    if times is None:
+        return step
+    start_s, end_s = list(step.start_s), list(step.end_s)
+    for segment, (start, end) in times.segments.items():
+        start_s[segment], end_s[segment] = start, end
+    return replace(step, start_s=tuple(start_s), end_s=tuple(end_s), copied_s=dict(times.copies))
+
+
+class Threads(Protocol):
+    """What runs programs; `close` says whether every thread has ended."""
+
+    def close(self) -> bool: ...
+
+
+def release(programs: Sequence[Program], lanes: Sequence[Threads]) -> None:
+    """End the threads, then free the programs that they run.
+
+    Where a thread is still inside a segment the programs are kept for good, for the runtime may
+    write to their buffers at any time.
+    """
+    for program in programs:
+        program.stop()
+    ended = [threads.close() for threads in lanes]
+    if all(ended):
+        for program in programs:
+            program.close()
+    else:
+        _abandoned.extend(programs)
+
+
+def _alone(program: Program, device: Device | None) -> Lanes:
+    return Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)

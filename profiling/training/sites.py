@@ -1,0 +1,167 @@
+"""Where training steps run: on devices, or on a virtual clock; both look the same to the loop."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from placement._tasks import lower
+from placement.adjusting import Slowdown, unslowed, updated
+from placement.core.model import Model
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.simulate import times_of
+from profiling.backends.base import Program
+from profiling.devices.lanes import Lanes, Step
+from profiling.execution.execute import compiled_for, lanes_of, require_memory
+from profiling.measuring.reference import release, safe_step
+from profiling.training.probes import Probes
+
+# What a probe takes on a virtual clock, undisturbed.
+VIRTUAL_PROBE_S = 0.01
+
+
+class Site(Protocol):
+    """Runs steps of one schedule after another; the state of training lives on through all."""
+
+    def open(self, schedule: Schedule) -> None:
+        """Go on with this schedule, from the state that the one before has reached.
+
+        A ValueError or MemoryError says why it cannot be opened; what was open before still is.
+        """
+
+    def step(self) -> Step:
+        """One training step; the next one starts from the state that it has made."""
+
+    def loss(self) -> float | None:
+        """The loss of the last step; None where nothing is computed."""
+
+    def probe(self) -> Mapping[str, float]:
+        """Seconds of a fixed piece of work by device, where that can be measured."""
+
+    def close(self) -> None: ...
+
+
+class LiveSite:
+    """Devices of this computer, on the same seeded or given inputs in every step."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        model: Model,
+        *,
+        seed: int = 0,
+        inputs: Mapping[str, Any] | None = None,
+        timeout_s: float = 60.0,
+    ) -> None:
+        self._problem, self._timeout_s = problem, timeout_s
+        self._compiled = compiled_for(problem, model)
+        self._feeds = self._compiled.feeds(seed, inputs or {})
+        self._loss = loss_name(model)
+        self._program: Program | None = None
+        self._lanes: Lanes | None = None
+        self._probes = Probes(problem.machine)
+
+    def open(self, schedule: Schedule) -> None:
+        require_memory(self._problem, schedule)
+        program = self._compiled.open(schedule, self._feeds)
+        if self._program is not None:
+            program.take_state(self._program.state())
+        self._release()
+        tasks = lower(self._problem, schedule)
+        lanes = lanes_of(self._problem, tasks)
+        self._program = program
+        self._lanes = Lanes(lanes, len(schedule.segments), program.run)
+
+    def step(self) -> Step:
+        assert self._program is not None and self._lanes is not None
+        step = safe_step(self._lanes, self._program, self._timeout_s)
+        self._program.advance()
+        return step
+
+    def loss(self) -> float | None:
+        assert self._program is not None
+        return float(self._program.output(self._loss))
+
+    def state(self) -> dict[str, Any]:
+        """What the next step starts from."""
+        return {} if self._program is None else self._program.state()
+
+    def probe(self) -> Mapping[str, float]:
+        return self._probes.probe()
+
+    def close(self) -> None:
+        self._release()
+        self._probes.close()
+
+    def _release(self) -> None:
+        if self._program is not None and self._lanes is not None:
+            release([self._program], [self._lanes])
+        self._program = self._lanes = None
+
+
+World = Callable[[int], Slowdown]
+
+
+class VirtualSite:
+    """The simulator in place of devices, in a world whose speed may change from step to step.
+
+    `jitter` draws a factor for each step and each probe.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        world: World | None = None,
+        jitter: Callable[[], float] = lambda: 1.0,
+    ) -> None:
+        calm = unslowed(problem)
+        self._problem, self._world, self._jitter = problem, world or (lambda number: calm), jitter
+        self._now_s, self._number = 0.0, 0
+        self._known: dict[int, Any] = {}
+
+    def open(self, schedule: Schedule) -> None:
+        self._schedule, self._tasks = schedule, lower(self._problem, schedule)
+        self._known.clear()
+
+    def step(self) -> Step:
+        world = self._world(self._number)
+        if id(world) not in self._known:
+            slowed = updated(self._problem, world)
+            tasks = lower(slowed, self._schedule)
+            # The world is kept beside its times, so that no other can get its id.
+            self._known[id(world)] = (times_of(slowed, self._schedule, tasks), world)
+        times = self._known[id(world)][0]
+        began_s, longer = self._now_s, self._jitter()
+        self._now_s += times.step_s * longer
+        self._number += 1
+        names = [d.name for d in self._problem.machine.devices]
+        return Step(
+            began_s,
+            self._now_s,
+            tuple(began_s + s * longer for s in times.start_s),
+            tuple(began_s + s * longer for s in times.end_s),
+            {
+                (move.segment, names[move.dst]): began_s + arrived_s * longer
+                for move, arrived_s in zip(self._tasks.transfers, times.arrived_s, strict=True)
+                if move.segment >= 0
+            },
+        )
+
+    def loss(self) -> float | None:
+        return None
+
+    def probe(self) -> Mapping[str, float]:
+        world = self._world(self._number)
+        return {
+            device.name: VIRTUAL_PROBE_S * float(factor) * self._jitter()
+            for device, factor in zip(self._problem.machine.devices, world.device, strict=True)
+            if device.on_host
+        }
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def loss_name(model: Model) -> str:
+    """The output that is the loss: the one of that name, else the first."""
+    names = [t.name for t in model.graph.outputs]
+    return "loss" if "loss" in names or not names else names[0]

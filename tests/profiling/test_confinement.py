@@ -178,7 +178,7 @@ def test_native_logs_are_not_heard_and_ours_are(folder):
 def test_it_ends_with_who_started_it(is_up, folder):
     """Its work takes a minute; nobody waits for that."""
     code = (
-        "import subprocess, sys, time; from profiling import confinement as c;"
+        "import subprocess, sys, time; from profiling.sandbox import confinement as c;"
         f"limits = c.limits_for({str(folder / 'model' / 'model.onnx')!r});"
         "command = c.command(limits, 'tests.profiling.confined_probe', ('hang', '600'));"
         "environment = c.own_folder().__enter__()[1];"

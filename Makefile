@@ -22,7 +22,7 @@ make_venv = \
 		rm -rf $(1) && $(PYTHON) -m venv $(1); \
 	}
 
-FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
+FAST = $(wildcard placement/*_compiled.py placement/*/*_compiled.py placement/*/*/*_compiled.py placement/*/compiled/*.py)
 
 .PHONY: run setup test fuzz check tests-browser-and-pages tests-others webgpu browser pictures clean
 
@@ -82,7 +82,7 @@ $(VENV)/ready-to-run: requirements.txt
 # Once, and again when their source has changed: so that no one waits for it later.
 $(VENV)/compiled: $(FAST) | $(VENV)/ready-to-run
 	@echo "Compiling the methods for this computer (a minute or two, once)"
-	@$(VENV)/bin/python -m placement.placers._warm >$@.txt
+	@$(VENV)/bin/python -m placement.search.warming >$@.txt
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt

@@ -11,7 +11,7 @@ from placement.core.costs import Costs, Floats
 from placement.core.graph import Graph, Ints, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
-from placement.pbqp import Packed
+from placement.pbqp.problem import Packed
 
 # Ops of a layer, and how many layers back an op may read.
 LAYER, REACH = 20, 3

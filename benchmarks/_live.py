@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from placement._tasks import lower
 from placement.core.machine import Device
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.simulator.lowering import lower
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.execution.execute import lanes_of

@@ -12,7 +12,7 @@ from profiling.backends._torch.run import use_threads
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
-# What `placement.loaders._torch_optimisers` takes where nothing is said.
+# What `placement.formats.torch.optimisers` takes where nothing is said.
 LEARNING_RATE = 0.01
 
 
@@ -21,7 +21,7 @@ class EagerStep(Program):
 
     def __init__(self, sample: str, dims: Mapping[str, int], device: Device | None) -> None:
         name = sample.removesuffix(TRAINING)
-        found = importlib.import_module(f"placement.loaders._torch_zoo.{name}")
+        found = importlib.import_module(f"placement.zoo.{name}")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             built = found.build({**found.SIZES, **dims})

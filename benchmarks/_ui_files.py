@@ -23,7 +23,7 @@ def write(name: str, copy: int, folder: Path) -> Path:
     """The model of that name as a file of its own; the same copy has the same bytes again."""
     import onnx
 
-    from placement.loaders._onnx_samples import light_folder
+    from placement.formats.onnx.samples import light_folder
 
     if name in MADE_UP:
         model = made_up(MADE_UP[name])

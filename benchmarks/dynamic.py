@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _live
-from placement import pipeline
-from placement.adjusting import alone, unslowed, updated
+from placement.advice.replacing import alone, unslowed, updated
+from placement.api import pipeline
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.segments import make_schedule
+from placement.schedule.segments import make_schedule
 from profiling.execution.execute import compiled_for
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 from profiling.training.loop import Trained
 
 BUSY_FROM, RECOVER_IN, WITHIN, RTOL = 50, 30, 0.15, 1e-4

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from placement.api.pipeline import place
+from placement.core.amounts import in_unit
 from placement.core.problem import Problem
-from placement.core.sizes import in_unit
 from placement.loaders import load
-from placement.pipeline import place
 from placement.placers import names, placer_class
 
 FOLDER = Path(__file__).parents[2] / "shared" / "workloads"

@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from placement import pipeline, placing
+from placement.api import pipeline, place
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
-from placement.predicting import simulate
+from placement.schedule.simulated import simulate
 from profiling.devices.accelerators import accelerators, why_none
 from profiling.execution.execute import execute
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 
 NETWORKS = ("resnet50", "bert_base", "nmt")
 CAPPED = "nmt:training"
@@ -60,9 +60,9 @@ def rows_of(name: str, steps: int) -> Iterator[dict[str, Any]]:
     profile = pipeline.profile(model, machine)
     problem = pipeline.make_problem(model, machine, profile)
     for device in machine.devices:
-        placed = placing.place(problem, "single", settings={"device": device.name})
+        placed = place.place(problem, "single", settings={"device": device.name})
         yield _row(name, f"{device.name} only", model, problem, placed.placement, steps)
-    placed = placing.place(problem, "auto")
+    placed = place.place(problem, "auto")
     yield _row(name, "auto", model, problem, placed.placement, steps)
     if name == CAPPED:
         yield from _capped(name, model, problem, profile, first, steps)
@@ -78,17 +78,17 @@ def _capped(
     name: str, model: Model, problem: Problem, profile: Profile, gpu: Device, steps: int
 ) -> Iterator[dict[str, Any]]:
     """The same where the accelerator cannot hold the whole step."""
-    whole = placing.place(problem, "single", settings={"device": gpu.name})
+    whole = place.place(problem, "single", settings={"device": gpu.name})
     limit = int(SHARE * whole.timeline.peak_bytes[gpu.name])
     host, smaller = problem.machine.devices[0], replace(gpu, memory_bytes=limit)
     machine = replace(problem.machine, devices=(host, smaller))
     problem = pipeline.make_problem(model, machine, profile)
     try:
-        placing.place(problem, "single", settings={"device": gpu.name})
+        place.place(problem, "single", settings={"device": gpu.name})
         raise AssertionError("the accelerator was expected to be too small")
     except ValueError as error:
         yield {"network": name, "placement": f"{gpu.name} only, less memory", "refused": str(error)}
-    placed = placing.place(problem, "auto")
+    placed = place.place(problem, "auto")
     yield _row(name, "auto, less memory", model, problem, placed.placement, steps)
 
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._figures import Figure, table
+from placement.api.pipeline import place
 from placement.core.problem import Problem
 from placement.loaders import load
-from placement.pipeline import place
-from placement.splits.contract import contiguous_units
-from placement.splits.ideals import all_ideals
-from placement.splits.instance import from_problem
+from placement.splits.exact.ideals import all_ideals
+from placement.splits.model.contract import contiguous_units
+from placement.splits.model.instance import from_problem
 
 FOLDER = Path(__file__).parents[2] / "shared" / "workloads" / "throughput"
 MOST_IDEALS = 10**6

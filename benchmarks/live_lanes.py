@@ -13,9 +13,9 @@ import statistics
 from typing import Any
 
 from benchmarks import _live
-from placement import pipeline
+from placement.api import pipeline
 from profiling.execution.execute import compiled_for
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
 
 

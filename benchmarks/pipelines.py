@@ -14,12 +14,12 @@ import statistics
 from typing import Any
 
 from benchmarks import _live
-from placement import pipeline
+from placement.api import pipeline
+from placement.api.place import Placed
 from placement.core.problem import Problem
-from placement.placing import Placed
 from profiling.execution.execute import compiled_for
 from profiling.execution.stream import Stream, stream
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
 
 

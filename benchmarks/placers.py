@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks import _summary
 from benchmarks._summary import AUTO, Row
-from placement import pipeline
+from placement.api import pipeline
+from placement.core.amounts import in_unit
 from placement.core.model import Model
 from placement.core.problem import Problem
-from placement.core.sizes import in_unit
 from placement.placers import names, placer_class
 
 ROOT = Path(__file__).resolve().parents[1]

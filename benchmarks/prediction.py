@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _live
-from placement import pipeline
+from placement.api import pipeline
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import step_time_s
 from profiling.execution.execute import compiled_for
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 
 MODELS = ("onnx-inception-v2", "onnx-inception-v1", "onnx-resnet50", "onnx-squeezenet")
 NUM_RANDOM = 5

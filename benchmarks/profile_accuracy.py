@@ -13,10 +13,10 @@ import statistics
 from typing import Any
 
 from benchmarks import _live
-from placement import pipeline
+from placement.api import pipeline
 from profiling.execution.execute import compiled_for
-from profiling.lock import measuring
 from profiling.measuring import kernels
+from profiling.measuring.lock import measuring
 
 MODELS = ("onnx-resnet50", "onnx-inception-v2", "onnx-squeezenet", "onnx-densenet121")
 ROUNDS = 20

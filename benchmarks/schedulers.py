@@ -22,12 +22,12 @@ from benchmarks._figures import Figure, ratio_of, table, time_of
 from benchmarks._graphs import layered, net
 from placement.core.graph import Ints
 from placement.core.problem import Problem
-from placement.engine.evaluator import Evaluator, values_s
-from placement.order import by_priority
-from placement.pbqp import solve_packed
+from placement.pbqp.problem import solve_packed
 from placement.placers import placer_class
-from placement.placers._chain import start_of
-from profiling.lock import measuring
+from placement.schedule.order import by_priority
+from placement.search.chain import start_of
+from placement.simulator.evaluator import Evaluator, values_s
+from profiling.measuring.lock import measuring
 from profiling.measuring.timing import interleaved
 
 NUM_DEVICES = 8

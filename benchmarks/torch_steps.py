@@ -38,7 +38,7 @@ WARMUP = 2
 def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
     from benchmarks._torch_eager import EagerStep
-    from placement import pipeline
+    from placement.api import pipeline
     from profiling.execution.execute import compiled_for
     from profiling.measuring.timing import ratio_interval
 
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        from profiling.lock import measuring
+        from profiling.measuring.lock import measuring
 
         with measuring("torch_steps"):
             answer = row(options.worker, options.rounds, tuple(options.placers.split(",")))

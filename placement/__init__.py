@@ -1,53 +1,40 @@
 """Placement Studio: place a neural network's operators on devices, predict and measure.
 
-`import placement as pl; pl.load(...), pl.place(...), pl.run(...)`: the verbs of
-`placement.pipeline`, resolved on first use so that importing this package loads nothing.
+`import placement as pl; pl.load(...), pl.place(...), pl.run(...)`: the verbs of `placement.api`,
+resolved on first use so that importing this package loads nothing.
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import Any
 
-VERBS = (
-    "compare",
-    "export",
-    "exporters",
-    "from_torch",
-    "hints",
-    "inspect",
-    "load",
-    "machine",
-    "machine_for",
-    "make_problem",
-    "place",
-    "placers",
-    "profile",
-    "run",
-    "samples",
-    "simulate",
-    "stored_profile",
-    "stream",
-    "train",
-)
+_VERBS = {
+    "compare": "compare",
+    "export": "pipeline",
+    "from_torch": "pipeline",
+    "hints": "place",
+    "inspect": "pipeline",
+    "list_exporters": "pipeline",
+    "list_placers": "pipeline",
+    "load": "pipeline",
+    "machine": "pipeline",
+    "machine_for": "pipeline",
+    "make_problem": "pipeline",
+    "place": "place",
+    "profile": "pipeline",
+    "run": "run",
+    "samples": "pipeline",
+    "simulate": "pipeline",
+    "stored_profile": "pipeline",
+    "stream": "run",
+    "train": "train",
+}
 
 
-class _Verb:
-    """A verb as an attribute of the package.
-
-    A data descriptor wins over the submodule of the same name (`placement.simulate`), which the
-    import system would otherwise put in the verb's place.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, package: ModuleType, owner: type) -> Any:
-        return getattr(importlib.import_module("placement.pipeline"), self.name)
-
-    def __set__(self, package: ModuleType, module: ModuleType) -> None:
-        """Ignore the import system: the submodule stays reachable through `sys.modules`."""
+def __getattr__(name: str) -> Any:
+    if name not in _VERBS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.api.{_VERBS[name]}"), name)
 
 
-_Package = type("_Package", (ModuleType,), {name: _Verb(name) for name in VERBS})
-sys.modules[__name__].__class__ = _Package
+def __dir__() -> list[str]:
+    return [*globals(), *_VERBS]

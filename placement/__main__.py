@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
-from placement.parsing import fail, make_parser
-from placement.printing import output_refusals, silence
+from placement.cli.options import fail, make_parser
+from placement.cli.printing import output_refusals, silence
 
 _GRACE_S = 2.0
 # Its number where there is one; Windows knows no such signal.
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def command_line() -> int:
     """Run the verb that this process was started for, confined if it is about a file."""
-    from placement import supervisor
+    from placement.cli import supervisor
 
     options = make_parser().parse_args()
     if supervisor.is_about_a_file(options):
@@ -42,9 +42,9 @@ def command_line() -> int:
 
 def _performed(options: Namespace) -> int:
     # Not before: a process that only waits for a confined one needs none of it.
-    from placement import commands
+    from placement.cli import verbs
 
-    verb = getattr(commands, options.verb.replace("-", "_"))
+    verb = getattr(verbs, options.verb.replace("-", "_"))
     _require_apart(options)
     with _terminable():
         status = int(verb(options))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.adjusting import Policy, Slowdown, alone, decide, unslowed, updated
+from placement.advice.replacing import Policy, Slowdown, alone, decide, unslowed, updated
 from placement.placers import placer_class
-from placement.placers._candidates import final_s
+from placement.search.candidates import final_s
 from tests.instances import random_problem
 
 POLICY = Policy(time_limit_s=60.0, max_moves=200)

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from benchmarks import gpu
-from placement import pipeline, placing
+from placement.api import pipeline
+from placement.api import place as placing
 from profiling.backends import torch as backend
 from profiling.backends._torch import links as _torch_links
 from profiling.backends._torch import memories

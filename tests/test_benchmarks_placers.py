@@ -12,8 +12,8 @@ from benchmarks._graphs import layered, net
 from benchmarks._summary import Row
 from placement.core.problem_json import problem_from_json, problem_to_json
 from placement.core.violations import violations
-from placement.pbqp import solve_packed
-from placement.segments import make_schedule
+from placement.pbqp.problem import solve_packed
+from placement.schedule.segments import make_schedule
 
 NOTHING = {"time_limit": 0.1, "only": "", "placers": ""}
 

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.bounds import (
+from placement.api.pipeline import simulate
+from placement.bounds.ceft import ceft
+from placement.bounds.lower_bound import (
     ceft_through_units_s,
     largest_unit_s,
     longest_path_s,
     lower_bound,
     shared_work_s,
 )
-from placement.ceft import ceft
 from placement.core.violations import violations
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import simulate
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
-from placement.throughput import seconds_per_sample
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import step_time_s
+from placement.simulator.throughput import seconds_per_sample
 from tests.instances import random_devices, random_problem
 from tests.workloads import node, workload
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.ceft import ceft, through_s
+from placement.bounds.ceft import ceft, through_s
 from placement.core.problem_json import problem_from_json
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import step_time_s
 from tests.instances import canonical_file, random_devices, random_problem
 
 problems = st.builds(

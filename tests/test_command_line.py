@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from placement import comparing
+from placement.api import compare
 from tests.command import answer, call, canonical, refused
 from tests.instances import canonical_file
 from tests.pages.problems import diamond
@@ -130,8 +130,8 @@ def test_a_comparison_goes_on_where_a_placement_cannot_be_run(monkeypatch, kind)
         heard.extend([event] if event["event"] == "row" else [])
 
     heard = []
-    monkeypatch.setattr(comparing, "_live", fail_first)
-    rows = comparing.compare(None, diamond(), ["single", "heft"], live=True, emit=listen)
+    monkeypatch.setattr(compare, "_live", fail_first)
+    rows = compare.compare(None, diamond(), ["single", "heft"], live=True, emit=listen)
     assert "the runtime gave up" in rows[0]["error"] and rows[0]["measured_s"] is None
     assert rows[0]["value"] > 0 and heard[0]["placement"]["device_of"]
     assert (rows[1]["error"], rows[1]["measured_s"], rows[1]["outputs_match"]) == ("", 0.5, True)
@@ -197,7 +197,7 @@ def test_the_verbs_in_a_notebook():
     problem = pl.make_problem(model, machine)
     placed = pl.place(problem, "heft")
     assert pl.simulate(problem, placed.placement).value == placed.value
-    assert {row["name"] for row in pl.placers()} >= {"heft"}
+    assert {row["name"] for row in pl.list_placers()} >= {"heft"}
 
 
 def test_only_some_ops_move_and_pins_come_from_a_file(canonical, tmp_path):

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
 from placement.core.violations import sequential_peak_bytes
-from placement.engine._fast_loads import find_loads
-from placement.engine._fast_moves import try_group
-from placement.engine.evaluator import Evaluator, values_s
-from placement.engine.run_state import STRIDE
-from placement.order import by_priority
-from placement.segments import make_schedule
-from placement.simulate import simulate, step_time_s
-from placement.throughput import loads_s, seconds_per_sample
+from placement.schedule.order import by_priority
+from placement.schedule.segments import make_schedule
+from placement.simulator.compiled.loads import find_loads
+from placement.simulator.compiled.moves import try_group
+from placement.simulator.evaluator import Evaluator, values_s
+from placement.simulator.run_state import STRIDE
+from placement.simulator.simulate import simulate, step_time_s
+from placement.simulator.throughput import loads_s, seconds_per_sample
 from tests.checker import timeline_faults
 from tests.instances import random_devices, random_problem
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pages.ui import jobs
-from placement import pipeline
+from placement.api import pipeline
+from placement.core.files import NotWritten, write_text
 from placement.core.profile import profile_from_json
-from placement.files import NotWritten, write_text
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 from profiling.measuring.store import ProfileStore
 from tests.disks import files_up_to, without_rights
 from tests.profiling.test_store import small
@@ -159,7 +159,8 @@ def test_measuring_is_possible_where_no_lock_can_be_written(tmp_path, monkeypatc
         code = (
             "import sys, tempfile; from pathlib import Path\n"
             "tempfile.gettempdir = lambda: sys.argv[2]\n"
-            "from tests.disks import without_rights; from profiling.lock import measuring\n"
+            "from tests.disks import without_rights\n"
+            "from profiling.measuring.lock import measuring\n"
             "def told(message): print(message); sys.exit(3)\n"
             "with without_rights(Path(sys.argv[1])), measuring('second', told): pass\n"
         )
@@ -170,7 +171,7 @@ def test_measuring_is_possible_where_no_lock_can_be_written(tmp_path, monkeypatc
 
 
 FAST = """
-from placement.engine._fast_jit import jit
+from placement.compiled.jit import jit
 
 @jit
 def double(number):

@@ -1,6 +1,5 @@
 """Hints against brute force: what a move is said to save is what simulating it saves."""
 
-import importlib
 import itertools
 import math
 import random
@@ -11,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.advice import best_moves
+from placement.advice.best_moves import LEAST_SHARE, covers_all, hints
+from placement.api.pipeline import simulate
 from placement.core.violations import violations
-from placement.hints import LEAST_SHARE, covers_all, hints
-from placement.moving import moved
-from placement.order import by_priority, kernel_order
-from placement.pipeline import simulate
+from placement.schedule.order import by_priority, kernel_order
+from placement.schedule.relocation import moved
 from tests.instances import random_devices, random_problem
 from tests.workloads import problem_from_workload, random_workload
 
@@ -174,7 +174,7 @@ def test_a_large_graph_gives_ten_hints_and_blocks_among_them(objective):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_hinted_on_a_large_graph_saves_what_it_says(seed, monkeypatch):
     """Also where not all moves are looked at, which a small graph is made to need here."""
-    monkeypatch.setattr(importlib.import_module("placement.hints"), "MOST_FINAL_VISITS", 0)
+    monkeypatch.setattr(best_moves, "MOST_FINAL_VISITS", 0)
     problem = random_problem(seed, num_ops=40, num_devices=3)
     problem, placement = posed(seed, problem)
     assert not covers_all(problem)

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from placement.core.timeline import Span, Timeline
-from placement.idle import idle_s
+from placement.simulator.idle import idle_s
 
 
 @pytest.mark.parametrize("seed", range(30))

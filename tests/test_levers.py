@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placement.advice.speedups import KINDS, levers
 from placement.core.graph import Graph
-from placement.levers import KINDS, levers
 from placement.loaders.workload import problem_from_workload
-from placement.predicting import simulate, simulate_schedule
-from placement.segments import make_schedule
-from placement.throughput import bottleneck
+from placement.schedule.segments import make_schedule
+from placement.schedule.simulated import simulate, simulate_schedule
+from placement.simulator.throughput import bottleneck
 from tests.instances import random_devices, random_problem
 from tests.workloads import node, random_workload_problem, workload
 

@@ -4,13 +4,13 @@ import itertools
 
 import pytest
 
-from placement._tasks import lower
+from placement.api.pipeline import machine, make_problem
 from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
-from placement.memory import memory_over_time
-from placement.pipeline import machine, make_problem
-from placement.segments import make_schedule
-from placement.simulate import simulate, times_of
+from placement.schedule.segments import make_schedule
+from placement.simulator.lowering import lower
+from placement.simulator.memory_curves import memory_over_time
+from placement.simulator.simulate import simulate, times_of
 from tests.instances import random_devices, random_problem
 from tests.workloads import random_workload_problem
 

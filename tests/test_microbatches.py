@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from placement import pipeline
-from placement.microbatches import (
+from placement.api import pipeline
+from placement.schedule.microbatches import (
     BACKWARD,
     FORWARD,
     SCHEDULES,
@@ -16,8 +16,8 @@ from placement.microbatches import (
     passes,
     stages_of,
 )
-from placement.segments import make_schedule
-from placement.throughput import loads_s
+from placement.schedule.segments import make_schedule
+from placement.simulator.throughput import loads_s
 from tests.instances import random_devices, random_problem
 from tests.workloads import shared_problem
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import units
+from placement.core import formatting
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(
@@ -79,25 +79,29 @@ def test_no_script_puts_a_percent_sign_behind_a_number(path):
 
 def test_shares_have_one_digit_at_most_and_small_ones_two():
     said = {0: "0%", 1: "100%", 0.146: "14.6%", 0.0037: "0.37%", 0.83: "83%", 2.5: "250%"}
-    assert {share: units.percent(share) for share in said} == said
-    assert units.percent(-0.05, signed=True) == "-5%" and units.percent(0.05, True) == "+5%"
-    assert units.percent(12.345678) == "1234.6%" and units.percent(-1e-9) == "0%"
-    assert units.percent(float("inf")) == "inf%" and units.percent(1e7) == "1000000000%"
+    assert {share: formatting.percent(share) for share in said} == said
+    assert (
+        formatting.percent(-0.05, signed=True) == "-5%" and formatting.percent(0.05, True) == "+5%"
+    )
+    assert formatting.percent(12.345678) == "1234.6%" and formatting.percent(-1e-9) == "0%"
+    assert formatting.percent(float("inf")) == "inf%" and formatting.percent(1e7) == "1000000000%"
 
 
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_a_gap_is_never_told_too_small(value, bound):
-    shown = units.gap(value, bound)
+    shown = formatting.gap(value, bound)
     assert shown >= value / bound - 1 - 1e-9
     above = max(0.0, value / bound - 1)
     assert shown <= above + (1e-3 if above >= 0.01 else 1e-4) + 1e-9
     # What is shown is what was rounded.
-    assert float(units.percent(shown).removesuffix("%")) == pytest.approx(100 * shown, rel=1e-9)
+    assert float(formatting.percent(shown).removesuffix("%")) == pytest.approx(
+        100 * shown, rel=1e-9
+    )
 
 
 def test_one_and_several():
-    assert units.counted(1, "op") == "1 op" and units.counted(0, "op") == "0 ops"
-    assert units.counted(2, "is", "are") == "2 are"
+    assert formatting.counted(1, "op") == "1 op" and formatting.counted(0, "op") == "0 ops"
+    assert formatting.counted(2, "is", "are") == "2 are"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="compares with a JavaScript engine")
@@ -129,5 +133,5 @@ def test_scripts_write_the_same_numbers():
         ["node", "-e", "\n".join(parts)], capture_output=True, text=True, timeout=60, check=True
     )
     for value, (seconds, share) in zip(values, json.loads(told.stdout), strict=True):
-        assert seconds == units.seconds(value)
-        assert share is None or share == units.percent(value)
+        assert seconds == formatting.seconds(value)
+        assert share is None or share == formatting.percent(value)

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from placement._fast_order import pop, push
-from placement.order import by_priority, kernel_order, upward_ranks
+from placement.schedule.order import by_priority, kernel_order, upward_ranks
+from placement.schedule.order_compiled import pop, push
 from tests.instances import random_devices, random_problem
 
 

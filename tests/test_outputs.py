@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from placement.files import drafted, write_text
-from placement.outputs import drafts
+from placement.core.files import drafted, write_text
+from placement.remote.outputs import drafts
 from profiling.sandbox import landlock
 from tests.command import answer, refused
 from tests.instances import canonical_file

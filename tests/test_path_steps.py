@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.api.pipeline import place, simulate
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.problem import Problem
 from placement.core.problem_json import problem_from_json
-from placement.path_steps import path_steps, waits
-from placement.pipeline import place, simulate
+from placement.simulator.path_steps import path_steps, waits
 from tests.instances import canonical_file, random_devices, random_problem
 from tests.pages.problems import diamond, everywhere
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from placement.pbqp import PbqpProblem, solve
+from placement.pbqp.problem import PbqpProblem, solve
 
 
 def cost_of(problem, choice):

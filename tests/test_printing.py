@@ -2,9 +2,9 @@
 
 import pytest
 
+from placement.cli.printing import lines_of, table_of
 from placement.core.graph import Graph, Op
 from placement.core.model import Model
-from placement.printing import lines_of, table_of
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement import regexes
-from placement.regexes import Searched, search_names
+from placement.constraints import regexes
+from placement.constraints.regexes import Searched, search_names
 
 NAMES = ("conv_1", "block/Conv_2", "relu", "a" * 60, "", "überall", "conv_1")
 ENDLESS = "(a+)+$b"

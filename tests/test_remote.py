@@ -12,11 +12,13 @@ import msgspec
 import pytest
 
 import placement as pl
-from placement import loaders, supervisor, wire
+from placement import loaders
+from placement.cli import supervisor
+from placement.cli.options import make_parser
 from placement.core.costs import Floats
 from placement.core.graph import Graph
 from placement.core.model import RemoteExecutable
-from placement.parsing import make_parser
+from placement.remote import wire
 from profiling.sandbox import confinement
 from tests.command import answer, call
 from tests.instances import canonical_file

@@ -5,7 +5,7 @@ import pytest
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine
-from placement.roofline import CALL_S, EFFICIENCY, LAUNCH_S, roofline
+from placement.costs.roofline import CALL_S, EFFICIENCY, LAUNCH_S, roofline
 
 CPU = Device("cpu:0", "cpu", flops_per_s=1e9, memory_bytes_per_s=1e8)
 GPU = Device("gpu:0", "gpu", flops_per_s=1e12, memory_bytes_per_s=1e11)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import rules
+from placement.constraints import rules
+from placement.constraints.rules import Rule
 from placement.core.graph import Op
-from placement.rules import Rule
 from tests.pages.problems import diamond
 
 PROBLEM = diamond()

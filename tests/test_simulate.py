@@ -15,10 +15,10 @@ from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
 from placement.core.timeline import Span
 from placement.core.violations import violations
-from placement.critical import critical_path, shares, slack_s
-from placement.order import kernel_order
-from placement.segments import cut_at_crossings, make_schedule
-from placement.simulate import simulate, step_time_s
+from placement.schedule.order import kernel_order
+from placement.schedule.segments import cut_at_crossings, make_schedule
+from placement.simulator.critical_path import critical_path, shares, slack_s
+from placement.simulator.simulate import simulate, step_time_s
 from tests.checker import timeline_faults
 from tests.instances import random_devices, random_problem
 

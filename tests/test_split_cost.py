@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.calls import make_call_schedule
-from placement.contiguity import contiguity
+from placement.constraints.contiguity import contiguity
 from placement.core.schedule import Schedule
+from placement.core.split_json import split_from_json
 from placement.core.violations import violations
 from placement.loaders.workload import problem_from_workload
-from placement.segments import make_schedule
-from placement.simulate import simulate
-from placement.split_cost import (
+from placement.schedule.calls import make_call_schedule
+from placement.schedule.segments import make_schedule
+from placement.simulator.call_costs import (
     Call,
     call_durations_s,
     calls_of,
@@ -25,8 +25,8 @@ from placement.split_cost import (
     over_memory,
     sizes_bytes,
 )
-from placement.split_file import split_from_json
-from placement.throughput import seconds_per_sample
+from placement.simulator.simulate import simulate
+from placement.simulator.throughput import seconds_per_sample
 from tests.instances import random_devices
 from tests.workloads import (
     diamond,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement import pipeline
+from placement.api import pipeline
 from placement.core.costs import Costs
 from placement.core.machine import Device, Machine
 from placement.core.problem import Problem
-from placement.symmetry import aligned, num_changed, renaming, symmetry_of, with_names
+from placement.schedule.symmetry import aligned, num_changed, renaming, symmetry_of, with_names
 from tests.instances import random_devices, random_problem
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from placement import reading
 from placement.__main__ import main
+from placement.cli import reading
 from tests.instances import canonical_file
 
 SIZES = ("--dim", "batch=1", "--dim", "length=2", "--dim", "depth=1")

@@ -6,15 +6,15 @@ import json
 import numpy as np
 import pytest
 
+from placement.api.pipeline import place, simulate
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine
 from placement.core.placement import Placement
 from placement.core.problem import Problem, own_kernels
 from placement.core.violations import violations
+from placement.costs.what_if import UNCHANGED, Conditions, conditions_from_json, what_if
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import place, simulate
-from placement.what_if import UNCHANGED, Conditions, conditions_from_json, what_if
 from tests.instances import random_problem
 from tests.workloads import diamond
 

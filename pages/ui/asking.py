@@ -20,8 +20,8 @@ from pages.ui import (
 )
 from pages.ui.shelf import Named, Shelf
 from pages.ui.studio import Studio, studio
-from placement.mend import mended
-from placement.what_if import Conditions, conditions_from_json
+from placement.constraints.fusion import mended
+from placement.costs.what_if import Conditions, conditions_from_json
 
 HELP = (
     "The method places the model for the machine that the sliders describe. What it finds is kept"

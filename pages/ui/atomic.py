@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from placement import files
-from placement.files import NotWritten
+from placement.core import files
+from placement.core.files import NotWritten
 
 __all__ = ["NotWritten", "all_or_nothing"]
 

@@ -16,8 +16,12 @@ import streamlit as st
 
 from pages.ui import loading
 from pages.ui.kept import by_identity
-from placement import pipeline as pl
-from placement.bounds import lower_bound
+from placement.advice.best_moves import Hint
+from placement.advice.speedups import Lever
+from placement.advice.speedups import levers as levers_of
+from placement.api import pipeline as pl
+from placement.api.pipeline import Conditions, Simulated
+from placement.bounds.lower_bound import lower_bound
 from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Machine
 from placement.core.model import Model
@@ -25,13 +29,9 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations as violations_of
-from placement.hints import Hint
-from placement.levers import Lever
-from placement.levers import levers as levers_of
-from placement.memory import MemoryCurve, memory_over_time
-from placement.path_steps import PathSteps
-from placement.path_steps import path_steps as path_steps_of
-from placement.pipeline import Conditions, Simulated
+from placement.simulator.memory_curves import MemoryCurve, memory_over_time
+from placement.simulator.path_steps import PathSteps
+from placement.simulator.path_steps import path_steps as path_steps_of
 from profiling.devices.local import missing_devices
 from profiling.measuring.store import ProfileStore
 
@@ -302,7 +302,7 @@ def _bound(_problem: Problem, problem: int) -> float:
 
 @st.cache_data(show_spinner=False)
 def placers() -> list[dict[str, Any]]:
-    return pl.placers()
+    return pl.list_placers()
 
 
 @st.cache_data(show_spinner=False)

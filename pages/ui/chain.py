@@ -9,13 +9,13 @@ import streamlit as st
 from pages.ui import cached, choices, gantt, redraw, spans, timelines, units, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
+from placement.advice.speedups import Lever
 from placement.core.graph import Graph
 from placement.core.problem import Problem
 from placement.core.timeline import Span
-from placement.critical import critical_path, shares
-from placement.levers import Lever
-from placement.path_steps import waits
-from placement.throughput import loads_s
+from placement.simulator.critical_path import critical_path, shares
+from placement.simulator.path_steps import waits
+from placement.simulator.throughput import loads_s
 
 MOST_ROWS = 200
 SHORTER = (

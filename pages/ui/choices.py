@@ -15,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from pages.ui import owner, projects, trash
 from pages.ui.atomic import NotWritten
 from pages.ui.projects import Project
-from placement import files
+from placement.core import files
 
 _applied_ops: dict[str, int] = {}
 PER_PROJECT = (

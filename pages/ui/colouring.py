@@ -10,8 +10,8 @@ from pages.ui.canvas.palette import colours, lone_colour
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
-from placement.op_times import placed_seconds
-from placement.symmetry import renaming, with_names
+from placement.costs.op_times import placed_seconds
+from placement.schedule.symmetry import renaming, with_names
 
 BY = {
     "device": "Device",

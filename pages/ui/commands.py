@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui.projects import Project
-from placement.what_if import Conditions
+from placement.costs.what_if import Conditions
 
 
 def _input(project: Project) -> list[str]:

@@ -20,10 +20,10 @@ from pages.ui.canvas import device_colour
 from pages.ui.shelf import HAND
 from pages.ui.standing import Standing
 from pages.ui.studio import Studio, studio
+from placement.api.pipeline import Simulated
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.pipeline import Simulated
-from placement.throughput import loads_s
+from placement.simulator.throughput import loads_s
 
 MOST, MOST_DEVICES, MOST_BARS = 6, 16, 3000
 KEY = "compared-steps"

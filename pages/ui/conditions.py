@@ -12,7 +12,7 @@ from pages.ui.slider import key as _key
 from pages.ui.slider import times
 from pages.ui.studio import Studio, studio
 from placement.core.machine import Device
-from placement.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
+from placement.costs.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
 
 K = TypeVar("K")
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from pages.ui.comparing import Side
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
-from placement.order import order_of_ops
-from placement.symmetry import renaming, with_names
+from placement.schedule.order import order_of_ops
+from placement.schedule.symmetry import renaming, with_names
 
 MOST_MOVES, HEIGHT = 8, 480
 

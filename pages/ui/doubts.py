@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui import jobs, keeping, runs, units, words
 from pages.ui.studio import Studio
-from placement.mend import mended
+from placement.constraints.fusion import mended
 
 # Steps further apart than this come from work of others on the computer, not from the placement.
 SCATTERED = 1.5

@@ -12,7 +12,7 @@ from pages.ui.kept import by_identity
 from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
 from pages.ui.studio import Studio, studio
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem

@@ -6,7 +6,7 @@ Each function takes a value and what it is called in the sentence of the refusal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from placement.core import typed
+from placement.core import decoding
 
 LONGEST_TEXT = 4_000
 MOST_NAMES = 1_000
@@ -102,4 +102,4 @@ def is_whole(value: Any, most: int) -> bool:
 
 
 def shown(value: Any) -> str:
-    return typed.shown(value)
+    return decoding.shown(value)

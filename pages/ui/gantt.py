@@ -11,7 +11,7 @@ from pages.ui.canvas.wording import shortened
 from pages.ui.spans import OpsOf, name_of, nothing
 from placement.core.graph import Graph
 from placement.core.timeline import Span, Timeline
-from placement.idle import idle_s
+from placement.simulator.idle import idle_s
 
 LINK_COLOUR = "#8a8f98"
 DARK, LIGHT = "#14181f", "#ffffff"

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui import cached, choices, units, words
 from pages.ui.studio import Studio
-from placement.hints import Hint, covers_all
+from placement.advice.best_moves import Hint, covers_all
 
 MOST_NAMES = 12
 

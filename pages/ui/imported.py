@@ -15,12 +15,12 @@ from pages.ui.projects import LONGEST_NAME, Project, Settings
 from pages.ui.rules import MAX_RULES
 from pages.ui.shelf import machine_key
 from placement import loaders
+from placement.constraints.regexes import search_names
+from placement.constraints.rules import REGEX, Rule
+from placement.core.amounts import UNIT_S
+from placement.core.decoding import typed
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
-from placement.core.sizes import UNIT_S
-from placement.core.typed import typed
-from placement.regexes import search_names
-from placement.rules import REGEX, Rule
 from profiling.devices.local import load_machine, presets
 
 # What was typed into the forms of another computer's pages is no part of the work.

@@ -11,7 +11,7 @@ from typing import Any
 from pages.ui import fields, imported, trials
 from pages.ui.atomic import read_json
 from pages.ui.fields import shown
-from placement.what_if import conditions_from_json
+from placement.costs.what_if import conditions_from_json
 
 FOLDER = "what_if"
 _NEEDED = ("value", "unit", "objective")

@@ -20,7 +20,7 @@ from typing import Any
 from pages.ui import records, worker
 from pages.ui.atomic import NotWritten, write_json
 from pages.ui.events import read as read_events
-from placement import files
+from placement.core import files
 
 ROOT = Path(__file__).resolve().parents[2]
 LIVE = ("running", "waiting")

@@ -22,7 +22,7 @@ from pages.ui import (
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from pages.ui.studio import Studio, studio
-from placement.core.sizes import in_unit
+from placement.core.amounts import in_unit
 
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {

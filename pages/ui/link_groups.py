@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from placement.core.machine import Machine
-from placement.what_if import Conditions, Ends
+from placement.costs.what_if import Conditions, Ends
 
 
 @dataclass(frozen=True)

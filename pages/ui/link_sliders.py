@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import choices, link_groups, slider
 from pages.ui.link_groups import LinkGroup
 from pages.ui.studio import Studio
-from placement.what_if import Conditions, Ends
+from placement.costs.what_if import Conditions, Ends
 
 LINKS = (0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 10.0)
 BANDWIDTH_HELP = "How many bytes per second a link carries: ×2 sends a tensor in half the time."

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from placement.core.model import Model
 from placement.loaders.zoo import SAMPLES
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.ui import colouring, units
 from pages.ui.studio import Studio
-from placement.throughput import loads_s
+from placement.simulator.throughput import loads_s
 
 # Room for seven devices.
 MOST_HEIGHT = 430

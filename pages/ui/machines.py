@@ -7,8 +7,8 @@ import streamlit as st
 from pages.ui import cached, callbacks, choices, saving, units, words
 from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
+from placement.core.input_files import json_value
 from placement.core.machine import Machine, machine_from_json
-from placement.loaders._files import json_value
 from profiling.devices.local import presets
 
 LOCAL = "local"

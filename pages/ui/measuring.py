@@ -18,9 +18,9 @@ from pages.ui import (
     working,
 )
 from pages.ui.studio import Studio, studio
-from placement import pipeline as pl
+from placement.api import pipeline as pl
+from placement.core.input_files import json_value
 from placement.core.profile import profile_from_json
-from placement.loaders._files import json_value
 from profiling.measuring.store import ProfileStore, age_s, changes
 
 

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from pages.ui import cached, charts, timelines, units, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
-from placement.memory import MemoryCurve
+from placement.simulator.memory_curves import MemoryCurve
 
 LIMIT_COLOUR = "#e5484d"
 ROW_HEIGHTS_PX = {1: 150, 2: 130, 3: 110}

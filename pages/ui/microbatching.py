@@ -7,8 +7,7 @@ import streamlit as st
 from pages.ui import choices, gantt, gantt_component, units
 from pages.ui.studio import Studio
 from placement.core.timeline import Timeline
-from placement.idle import idle_s
-from placement.microbatches import (
+from placement.schedule.microbatches import (
     BACKWARD,
     FORWARD,
     SCHEDULES,
@@ -18,6 +17,7 @@ from placement.microbatches import (
     microbatched,
     stages_of,
 )
+from placement.simulator.idle import idle_s
 
 NAMES = {"gpipe": "GPipe", "1f1b": "1F1B"}
 COLOURS = {FORWARD: "#3b82c4", BACKWARD: "#e0913a", UPDATE: "#6f9e3c"}

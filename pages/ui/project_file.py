@@ -20,8 +20,8 @@ from pages.ui import imported, imported_answers, imported_runs, jobs, projects, 
 from pages.ui.atomic import read_json, write_bytes, write_json, write_text
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
+from placement.core.input_files import json_value
 from placement.core.machine import Machine
-from placement.loaders._files import json_value
 
 FORMAT = "placement-studio-project"
 VERSION = 1

@@ -18,8 +18,8 @@ from typing import Any
 
 from pages.ui import atomic, jobs
 from pages.ui.atomic import NotWritten, names_in, read_json, write_bytes, write_json
-from placement import files
-from profiling.home import home
+from placement.core import files
+from placement.core.home import home
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
 # In an address this asks for a new project, whatever was worked on last.

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.critical import slack_s
-from placement.predicting import Simulated
+from placement.schedule.simulated import Simulated
+from placement.simulator.critical_path import slack_s
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

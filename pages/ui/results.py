@@ -21,7 +21,7 @@ from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 from placement.core.timeline import Span, timeline_from_json
-from placement.critical import critical_path
+from placement.simulator.critical_path import critical_path
 
 MOST_ROWS = 200
 OTHER_TIMES = "By the times of now. By those of when it ran it was {}."

@@ -8,9 +8,9 @@ from pages.ui import edits, studio, units
 from pages.ui.atomic import read_json, write_json
 from pages.ui.canvas.memo import remembered
 from pages.ui.studio import Studio
+from placement.constraints.regexes import Searched, search_names
+from placement.constraints.rules import Decided, Rule, decide, found_by_wildcards, parse, to_text
 from placement.core.graph import Graph
-from placement.regexes import Searched, search_names
-from placement.rules import Decided, Rule, decide, found_by_wildcards, parse, to_text
 
 MAX_RULES = 100
 

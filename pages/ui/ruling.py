@@ -6,7 +6,7 @@ from pages.ui import choices, messages, redraw, rules, units, words
 from pages.ui.messages import plain_errors
 from pages.ui.rules import Row
 from pages.ui.studio import Studio, studio
-from placement.rules import NAME, REGEX, SCOPE, TYPE, Rule, blocks_of
+from placement.constraints.rules import NAME, REGEX, SCOPE, TYPE, Rule, blocks_of
 
 KINDS = {
     TYPE: "Op type",

@@ -21,8 +21,8 @@ from pages.ui import (
 )
 from pages.ui.atomic import read_json
 from pages.ui.studio import Studio, studio
+from placement.constraints.fusion import mended
 from placement.core.placement import placement_from_json
-from placement.mend import mended
 from profiling.execution.stream_flow import MOST_IN_FLIGHT
 
 

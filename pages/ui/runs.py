@@ -6,10 +6,10 @@ from pathlib import Path
 from pages.ui import cached, jobs, keeping, spans, tasks
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
+from placement.constraints.fusion import mended
 from placement.core.graph import Graph
 from placement.core.placement import Placement, placement_from_json
 from placement.core.schedule import schedule_from_json
-from placement.mend import mended
 
 MOST = 50
 

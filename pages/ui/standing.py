@@ -12,10 +12,10 @@ from typing import Any
 from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials, units
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
+from placement.constraints.fusion import mended
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.mend import mended
-from placement.symmetry import renaming, with_names
+from placement.schedule.symmetry import renaming, with_names
 
 SAME = 1e-9
 

@@ -21,7 +21,7 @@ from pages.ui import (
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 from placement.core.timeline import timeline_from_json
-from placement.critical import critical_path
+from placement.simulator.critical_path import critical_path
 
 # Below this share of its time even the busiest device waits noticeably.
 NEARLY_ALWAYS = 0.9

@@ -12,20 +12,20 @@ from pages.ui.atomic import NotWritten
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
-from placement import pipeline as pl
+from placement.api import pipeline as pl
+from placement.api.pipeline import Simulated
+from placement.constraints.fusion import mended
+from placement.constraints.pins import whole
+from placement.core.amounts import in_unit
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
-from placement.core.sizes import in_unit
 from placement.core.violations import violations
-from placement.mend import mended
-from placement.moving import moved
-from placement.pinning import whole
-from placement.pipeline import Simulated
 from placement.placers import placer_class
-from placement.placers._base import Placer
+from placement.placers.base import Placer
+from placement.schedule.relocation import moved
 
 # For the first look at a model, the one that is liked best first; the last fits every problem.
 FIRST_PLACERS = ("heft", "greedy_fill", "linear_dp", "single")

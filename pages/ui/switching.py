@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pages.ui import choices, projects
 from pages.ui.projects import Project
-from placement import files
+from placement.core import files
 
 # What a new project takes over from the one before: nobody has changed the machine or the goal.
 COMMON = ("machine", "lanes", "objective")

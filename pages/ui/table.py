@@ -24,7 +24,7 @@ from pages.ui.messages import plain_errors
 from pages.ui.rows import Columns, Page
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
-from placement.op_times import placed_seconds
+from placement.costs.op_times import placed_seconds
 
 BOX = "table"
 MOST_NAME = 120

@@ -20,11 +20,11 @@ from pages.ui import (
 from pages.ui.atomic import all_or_nothing, write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
-from placement import files
+from placement.core import files
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 from placement.core.profile import profile_from_json
-from placement.symmetry import aligned
-from placement.what_if import Conditions
+from placement.costs.what_if import Conditions
+from placement.schedule.symmetry import aligned
 from profiling.measuring.store import ProfileStore
 
 WORDS = {

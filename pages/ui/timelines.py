@@ -26,8 +26,8 @@ from pages.ui.canvas import device_colour
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
 from placement.core.timeline import Timeline, timeline_from_json
-from placement.critical import critical_path
-from placement.path_steps import waits
+from placement.simulator.critical_path import critical_path
+from placement.simulator.path_steps import waits
 
 KEY = "gantt"
 

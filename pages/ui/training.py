@@ -20,7 +20,7 @@ from pages.ui import (
 )
 from pages.ui.charts import CONFIG
 from pages.ui.studio import Studio, studio
-from placement.training import is_training
+from placement.api.train import is_training
 
 MEASURE, TRAIN = "Measure steps", "Train"
 STEPS = 200

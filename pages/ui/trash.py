@@ -11,8 +11,8 @@ from pathlib import Path
 from pages.ui import jobs, projects
 from pages.ui.atomic import names_in, read_json, write_json
 from pages.ui.projects import Project
-from placement import files
-from profiling.home import home
+from placement.core import files
+from placement.core.home import home
 
 KEEP_DAYS = 30
 

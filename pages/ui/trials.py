@@ -7,8 +7,8 @@ from typing import Any
 from pages.ui import jobs, keeping, units, words
 from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
+from placement.core.amounts import in_unit
 from placement.core.placement import placement_from_json
-from placement.core.sizes import in_unit
 
 # Values that differ by less are alike.
 SAME = 1e-9

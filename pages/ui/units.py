@@ -1,6 +1,6 @@
 """Numbers as people read them: three digits and a fitting unit."""
 
-from placement.units import counted, gap, num_bytes, percent, seconds, stated, to_shown
+from placement.core.formatting import counted, gap, num_bytes, percent, seconds, stated, to_shown
 
 __all__ = [
     "age",

@@ -16,7 +16,7 @@ from typing import Any
 from pages.ui import cached, choices, loading, switching
 from pages.ui.projects import Project
 from pages.ui.shelf import is_about
-from placement import files
+from placement.core import files
 from placement.core.model import Model
 
 # Uploads wait here until they have been read, so that a bad one replaces nothing.

@@ -24,7 +24,7 @@ from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.what_if import Conditions
+from placement.costs.what_if import Conditions
 
 # Kernels times placements up to which the others are predicted at every move of a slider.
 AT_ONCE = 20_000

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.api.pipeline import Simulated
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.critical import slack_s
-from placement.pipeline import Simulated
+from placement.simulator.critical_path import slack_s
 
 
 @dataclass(frozen=True)

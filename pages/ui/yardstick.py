@@ -11,9 +11,9 @@ import streamlit as st
 
 from pages.ui import cached, choices, units, words
 from pages.ui.studio import Studio, studio
+from placement.constraints.fusion import mended
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.mend import mended
 
 MOST_SHOWN = 3
 # What it means that times of one origin gave way to those of another.

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from placement.core.amounts import MOST, Bytes, is_amount
+from placement.core.decoding import shown
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import MOST, Bytes, is_amount
-from placement.core.typed import shown
 
 PHASES = ("forward", "backward", "update")
 Ints = NDArray[np.int64]

@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
+from placement.core.decoding import typed
 from placement.core.graph import Graph
-from placement.core.typed import typed
 
 
 def graph_to_json(graph: Graph) -> dict[str, Any]:

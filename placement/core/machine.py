@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.core.amounts import MOST, Bytes, is_amount
+from placement.core.decoding import listed, shown, typed
 from placement.core.fingerprint import fingerprint_of
-from placement.core.sizes import MOST, Bytes, is_amount
-from placement.core.typed import listed, shown, typed
 
 # Every pair of devices has costs of its own, and may have two links: the work for a step grows with
 # the square. Larger machines than this one exist, but nobody places single ops on them.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from placement.core.decoding import shown, typed
 from placement.core.graph import Graph
-from placement.core.typed import shown, typed
 
 # Of calls of one device, and of copies of its part.
 MAX_COUNT = 1_000_000

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.core.amounts import UNIT_S
 from placement.core.costs import Costs
+from placement.core.decoding import listed, shown
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine
 from placement.core.placement import Placement
-from placement.core.sizes import UNIT_S
-from placement.core.typed import listed, shown
 
 OBJECTIVES = ("latency", "throughput")
 EXECUTIONS = ("op", "segment", "call")

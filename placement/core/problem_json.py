@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from placement.core.amounts import MOST, is_amount
 from placement.core.costs import Costs, Floats
+from placement.core.decoding import shown, typed
 from placement.core.graph import Graph, Op, Tensor, topological_order
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem, own_kernels
-from placement.core.sizes import MOST, is_amount
-from placement.core.typed import shown, typed
 
 FORMAT = "placement-problem"
 

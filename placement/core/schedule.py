@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from placement.core.typed import shown, typed
+from placement.core.decoding import shown, typed
 
 
 @dataclass(frozen=True)

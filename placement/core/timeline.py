@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from placement.core.sizes import MOST, is_amount
-from placement.core.typed import shown, typed
+from placement.core.amounts import MOST, is_amount
+from placement.core.decoding import shown, typed
 
 KINDS = ("compute", "transfer", "wait")
 ORIGINS = ("predicted", "measured", "emulated")

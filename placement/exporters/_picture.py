@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from placement import units
-from placement.exporters._export import Export
-from placement.exporters._lines import Point, arrow_of, path_of, points_of, queue_way
-from placement.exporters._view import Mix, View, colours, mixes
-from placement.mend import mended
-from placement.path_steps import PathSteps, path_steps
+from placement.constraints.fusion import mended
+from placement.core import formatting
+from placement.drawing.edge_paths import Point, arrow_of, path_of, points_of, queue_way
+from placement.drawing.paint import Mix, View, colours, mixes
+from placement.exporters.base import Export
+from placement.simulator.path_steps import PathSteps, path_steps
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def picture(export: Export) -> Picture:
     palette = colours(problem.machine)
     counts = [device_of_op.count(d) for d in range(problem.num_devices)]
     legend = [
-        Key(d.name, palette[i], counts[i], units.seconds(simulated.busy_s.get(d.name, 0.0)))
+        Key(d.name, palette[i], counts[i], formatting.seconds(simulated.busy_s.get(d.name, 0.0)))
         for i, d in enumerate(problem.machine.devices)
     ]
     corner, size = _bounds(view)
@@ -121,10 +121,12 @@ def account(export: Export) -> str:
     """Predicted and measured times in a sentence."""
     problem, simulated = export.problem, export.simulated
     per = "step" if problem.objective == "latency" else "sample"
-    said = f"Predicted {units.seconds(simulated.value, problem.unit)} per {per} ({export.costs})"
+    said = (
+        f"Predicted {formatting.seconds(simulated.value, problem.unit)} per {per} ({export.costs})"
+    )
     if export.measured is not None:
         origin = "emulated" if export.measured.origin == "emulated" else "measured"
-        said += f", {origin} {units.seconds(export.measured.step_s)} in the step shown"
+        said += f", {origin} {formatting.seconds(export.measured.step_s)} in the step shown"
     return f"{said}."
 
 

@@ -8,13 +8,13 @@ import dataclasses
 
 import numpy as np
 
+from placement.constraints.fusion import mended
 from placement.core.graph import Graph
 from placement.core.placement import Placement
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule
-from placement.mend import mended
-from placement.op_times import op_seconds
-from placement.segments import make_schedule
+from placement.costs.op_times import op_seconds
+from placement.schedule.segments import make_schedule
 
 
 def on_sources(problem: Problem) -> Problem:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.exporters._export import Export
-from placement.files import write_text
+from placement.core.files import write_text
+from placement.exporters.base import Export
 
 if TYPE_CHECKING:
-    from placement.exporters._module_map import ModuleMap
+    from placement.exporters._torch.module_map import ModuleMap
 
 CPU = "cpu"
 MOST_NAMES = 3
@@ -30,7 +30,7 @@ class DeviceMap:
     suffix: str = ".json"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._torch_model import not_torch, program_of, refused_device
+        from placement.exporters._torch.model import not_torch, program_of, refused_device
 
         reason = not_torch(export.model)
         if reason:
@@ -78,8 +78,8 @@ class DeviceMap:
 
 
 def _modules(export: Export) -> "ModuleMap":
-    from placement.exporters._module_map import ModuleMap
-    from placement.exporters._torch_model import program_of, torch_device
+    from placement.exporters._torch.model import program_of, torch_device
+    from placement.exporters._torch.module_map import ModuleMap
 
     machine = export.problem.machine
     used = dict.fromkeys(export.placement.device_of.values())

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement import units
-from placement.exporters import _svg as svg
-from placement.exporters._export import Export
-from placement.exporters._lines import QUEUE_WIDTH
+from placement.core import formatting
+from placement.core.files import write_text
+from placement.drawing import svg
+from placement.drawing.edge_paths import QUEUE_WIDTH
+from placement.drawing.paint import Box, Mix, Node, no_view
 from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
-from placement.exporters._view import Box, Mix, Node, no_view
-from placement.files import write_text
+from placement.exporters.base import Export
 
 HEAD = 76.0
 LEAST_WIDTH = 640.0
@@ -73,7 +73,7 @@ def _legend(shown: Picture, width: float) -> tuple[list[str], int]:
 
 def words_of(key: Key) -> str:
     """A device in the legend: its name, its ops and its time."""
-    return f"{key.name}: {units.counted(key.num_ops, 'op')}, busy {key.busy}"
+    return f"{key.name}: {formatting.counted(key.num_ops, 'op')}, busy {key.busy}"
 
 
 def _signs(shown: Picture) -> Iterator[tuple[str, tuple[str, ...]]]:

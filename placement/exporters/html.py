@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement import units
-from placement.exporters import _svg as svg
-from placement.exporters._export import Export
+from placement.core import formatting
+from placement.core.files import write_text
+from placement.drawing import svg
+from placement.drawing.paint import no_view
 from placement.exporters._picture import Picture, picture
-from placement.exporters._view import no_view
+from placement.exporters.base import Export
 from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
-from placement.files import write_text
 
 if TYPE_CHECKING:
     from pyvis.network import Network
@@ -73,7 +73,8 @@ def _network(shown: Picture) -> "Network":
     for i, node in enumerate(shown.view.nodes):
         mix = shown.mixes[i]
         where = ", ".join(
-            f"{names[d]}: {units.counted(n, 'op')}" if node.group >= 0 else names[d] for d, n in mix
+            f"{names[d]}: {formatting.counted(n, 'op')}" if node.group >= 0 else names[d]
+            for d, n in mix
         )
         net.add_node(
             node.id,

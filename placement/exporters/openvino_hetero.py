@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
-from placement.exporters._export import Export
 from placement.exporters._files import bundle
 from placement.exporters._together import said_together
+from placement.exporters.base import Export
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run_openvino.py"
 MODEL, AFFINITIES = "model.onnx", "affinities.json"
@@ -32,7 +32,7 @@ class OpenVinoHetero:
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._onnx_save import not_onnx
+        from placement.exporters._onnx.save import not_onnx
 
         return not_onnx(export.model)
 
@@ -42,7 +42,7 @@ class OpenVinoHetero:
         return said_together({d: name for d, name in names.items() if d in used}, "OpenVINO")
 
     def export(self, export: Export, path: Path) -> None:
-        from placement.exporters._onnx_save import proto_of, save
+        from placement.exporters._onnx.save import proto_of, save
 
         proto = proto_of(export.model)
         content = json.dumps(affinities(export), indent=1) + "\n"

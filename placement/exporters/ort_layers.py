@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device, Machine
-from placement.exporters._export import Export
 from placement.exporters._files import bundle
 from placement.exporters._together import said_together
+from placement.exporters.base import Export
 
 OPTION, KEY = "session.layer_assignment_settings", "layer_ann"
 MODEL, SETTINGS = "model.onnx", "layers.json"
@@ -37,7 +37,7 @@ class OrtLayers:
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._onnx_save import not_onnx
+        from placement.exporters._onnx.save import not_onnx
 
         return not_onnx(export.model) or _crowded(_used(export))
 
@@ -46,7 +46,7 @@ class OrtLayers:
         return said_together(provider_of, "a session of ONNX Runtime")
 
     def export(self, export: Export, path: Path) -> None:
-        from placement.exporters._onnx_save import proto_of, save
+        from placement.exporters._onnx.save import proto_of, save
 
         devices = _used(export)
         word_of = {device.name: f"device{i}" for i, device in enumerate(devices)}

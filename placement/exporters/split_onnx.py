@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
-from placement.exporters._export import Export
 from placement.exporters._files import bundle
 from placement.exporters._sources import source_schedule
+from placement.exporters.base import Export
 
 MANIFEST = "parts.json"
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run.py"
@@ -32,13 +32,13 @@ class SplitOnnx:
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._onnx_save import not_onnx
+        from placement.exporters._onnx.save import not_onnx
 
         return not_onnx(export.model)
 
     def export(self, export: Export, path: Path) -> None:
-        from placement.exporters._onnx_cut import border_types, cut, part_model
-        from placement.exporters._onnx_save import proto_of, save
+        from placement.exporters._onnx.cut import border_types, cut, part_model
+        from placement.exporters._onnx.save import proto_of, save
 
         graph, schedule = export.model.graph, source_schedule(export.problem, export.placement)
         whole = proto_of(export.model)

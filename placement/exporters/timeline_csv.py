@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.exporters._export import Export
+from placement.core.files import write_text
 from placement.exporters._rows import csv_text
-from placement.files import write_text
+from placement.exporters.base import Export
 
 HEADER = ("timeline", "kind", "where", "name", "start_s", "end_s", "bytes", "segment")
 

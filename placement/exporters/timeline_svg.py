@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement import units
+from placement.core import formatting
+from placement.core.files import write_text
 from placement.core.timeline import Span, Timeline
-from placement.critical import critical_path
-from placement.exporters import _svg as svg
-from placement.exporters._export import Export
+from placement.drawing import svg
+from placement.drawing.paint import colours
 from placement.exporters._picture import account, headline
-from placement.exporters._tracks import KIND_WORDS
-from placement.exporters._view import colours
-from placement.files import write_text
+from placement.exporters._trace.tracks import KIND_WORDS
+from placement.exporters.base import Export
+from placement.simulator.critical_path import critical_path
 
 WIDTH, LABELS, RIGHT = 1280.0, 190.0, 24.0
 ROW, BAR, HEAD, PANEL_HEAD, AXIS = 28.0, 18.0, 62.0, 30.0, 34.0
@@ -66,7 +66,7 @@ def _panel(
     top: float,
     longest_s: float,
 ) -> Iterator[str]:
-    words = f"{title}: {units.seconds(timeline.step_s, export.problem.unit)}"
+    words = f"{title}: {formatting.seconds(timeline.step_s, export.problem.unit)}"
     yield svg.text(20, top + 18, words, font_size=13, font_weight=600)
     first, bottom = top + PANEL_HEAD, top + PANEL_HEAD + ROW * len(rows)
     yield from _axis(first, bottom, longest_s)
@@ -97,7 +97,7 @@ def _axis(top: float, bottom: float, longest_s: float) -> Iterator[str]:
         yield svg.text(
             x,
             bottom + 16,
-            units.seconds(number * step_s),
+            formatting.seconds(number * step_s),
             font_size=11,
             text_anchor="middle",
             fill=svg.FAINT,
@@ -113,9 +113,9 @@ def _round_step(longest_s: float) -> float:
 def _bar(span: Span, y: float, colour: str, critical: bool, longest_s: float) -> str:
     start, end = _x(span.start_s, longest_s), _x(span.end_s, longest_s)
     words = f"{span.name}\n{KIND_WORDS[span.kind]} on {span.device}"
-    words += f"\n{units.seconds(span.duration_s)} from {units.seconds(span.start_s)}"
+    words += f"\n{formatting.seconds(span.duration_s)} from {formatting.seconds(span.start_s)}"
     if span.kind == "transfer":
-        words += f"\n{units.num_bytes(span.num_bytes)}"
+        words += f"\n{formatting.num_bytes(span.num_bytes)}"
     return svg.element(
         "rect",
         svg.title(words),

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.exporters._export import Export
 from placement.exporters._files import bundle
+from placement.exporters.base import Export
 
 if TYPE_CHECKING:
-    from placement.exporters._torch_layout import Layout
+    from placement.exporters._torch.layout import Layout
 
 SEGMENTS, ABOUT, WEIGHTS = "segments.py", "step.json", "weights.npz"
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "step.py"
@@ -29,12 +29,12 @@ class TorchStep:
     suffix: str = ".zip"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._torch_model import not_torch, program_of, refused_device
+        from placement.exporters._torch.model import not_torch, program_of, refused_device
 
         reason = not_torch(export.model)
         if reason:
             return reason
-        from placement.exporters._torch_text import held_by_cpu, unwritable
+        from placement.exporters._torch.text import held_by_cpu, unwritable
 
         machine, device_of = export.problem.machine, export.whole.device_of
         program = program_of(export.model)
@@ -48,9 +48,9 @@ class TorchStep:
     def export(self, export: Export, path: Path) -> None:
         import numpy as np
 
-        from placement.exporters._torch_layout import Layout
-        from placement.exporters._torch_model import program_of
-        from placement.exporters._torch_text import module_text
+        from placement.exporters._torch.layout import Layout
+        from placement.exporters._torch.model import program_of
+        from placement.exporters._torch.text import module_text
 
         program, machine = program_of(export.model), export.problem.machine
         layout = Layout(program, export.simulated.schedule, machine)
@@ -107,7 +107,7 @@ def _inputs(layout: "Layout") -> list[dict[str, Any]]:
     """
     import torch
 
-    from placement.loaders._torch_rows import row_limits
+    from placement.formats.torch.rows import row_limits
 
     program, limits = layout.program, row_limits(layout.program)
     found = []

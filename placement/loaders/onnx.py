@@ -19,12 +19,12 @@ class OnnxLoader:
         return True
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
-        from placement.loaders._onnx_executable import open_onnx
+        from placement.formats.onnx.executable import open_onnx
 
         return open_onnx(path, dims)
 
     def symbolic_dims(self, path: Path) -> tuple[SymbolicDim, ...]:
-        from placement.loaders._onnx_dims import symbolic_dims
+        from placement.formats.onnx.dims import symbolic_dims
 
         return symbolic_dims(path)
 

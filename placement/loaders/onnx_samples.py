@@ -30,7 +30,7 @@ class LightModels:
         )
 
     def load_sample(self, name: str, dims: Mapping[str, int], seed: int = 0) -> Model:
-        from placement.loaders._onnx_samples import open_sample
+        from placement.formats.onnx.samples import open_sample
 
         return open_sample(name, {row[0]: row[1] for row in _LIGHT}[name], dims, seed)
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from placement.core.input_files import refuse_dims
 from placement.core.model import Model
-from placement.loaders._files import refuse_dims
-from placement.loaders._pt2_archive import Archive, Refused, bad, opened
+from placement.formats.torch.pt2.archive import Archive, Refused, bad, opened
 
 PICKLES = (".pt", ".pth", ".pkl", ".ckpt")
 MAX_BYTES = 16 * 2**30
@@ -40,10 +40,10 @@ class TorchLoader:
 
 
 def _model(archive: Archive, name: str) -> Model:
-    from placement.loaders._torch_export import program_of
-    from placement.loaders._torch_graph import graph_of
-    from placement.loaders._torch_inferred import require_safe_graph
-    from placement.loaders._torch_pt2 import exported_program
+    from placement.formats.torch.export import program_of
+    from placement.formats.torch.graph import graph_of
+    from placement.formats.torch.pt2.inferred import require_safe_graph
+    from placement.formats.torch.pt2.program import exported_program
 
     with warnings.catch_warnings():
         # Of the library about itself.

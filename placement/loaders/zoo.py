@@ -37,12 +37,12 @@ class Zoo:
         return tuple(found)
 
     def load_sample(self, name: str, dims: Mapping[str, int], seed: int = 0) -> Model:
-        from placement.loaders._torch_samples import open_sample
+        from placement.formats.torch.zoo import open_sample
 
         return open_sample(name, dims, seed, self.symbolic_dims(name))
 
     def symbolic_dims(self, name: str) -> tuple[SymbolicDim, ...]:
-        from placement.loaders._torch_samples import sizes_of
+        from placement.formats.torch.zoo import sizes_of
 
         return tuple(
             SymbolicDim(key, size, f"a size of {name}") for key, size in sizes_of(name).items()

@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 
-from placement.placers._base import Placer
+from placement.placers.base import Placer
 
 # What placers were called before, in files and on command lines that are older.
 FORMER_NAMES = {"cp_sat": "branch_and_bound"}
@@ -17,7 +17,11 @@ def current_name(name: str) -> str:
 def names() -> tuple[str, ...]:
     """Names of all placers, sorted."""
     return tuple(
-        sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
+        sorted(
+            m.name
+            for m in pkgutil.iter_modules(__path__)
+            if not m.name.startswith("_") and m.name != "base"
+        )
     )
 
 

@@ -16,10 +16,10 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Progress, Report
-from placement.placers._candidates import final_s
-from placement.placers._feasible import require_room_for_weights
-from placement.placers._rules import by_the_rules
+from placement.placers.base import Progress, Report
+from placement.search.candidates import final_s
+from placement.search.feasible import require_room_for_weights
+from placement.search.obedience import by_the_rules
 
 # Weights are whole numbers that add up to about this.
 TOTAL = 1e6

@@ -12,10 +12,10 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.splits.contract import Units
-from placement.splits.instance import SplitInstance, from_problem, require_sums
-from placement.splits.search import Budget, Tell, silent
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.splits.annealing.search import Budget, Tell, silent
+from placement.splits.model.contract import Units
+from placement.splits.model.instance import SplitInstance, from_problem, require_sums
 
 # Steps of each chain per unit where neither time nor steps are given, and the most in all.
 STEPS_PER_UNIT = {"latency": 3_000, "throughput": 20_000}
@@ -58,10 +58,10 @@ class AnnealingSplit(Placer):
         return Budget(None, int(np.ceil(share * steps)))
 
     def _place_stages(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
-        from placement.splits.anneal_throughput import best_split
-        from placement.splits.contract import class_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.placing import placement_of
+        from placement.splits.annealing.throughput import best_split
+        from placement.splits.model.contract import class_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.placements import placement_of
 
         units = class_units(instance)
         require_room(units)
@@ -79,10 +79,10 @@ class AnnealingSplit(Placer):
 
     def _place_calls(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
         """With several calls each, first one call each: more are taken only where they help."""
-        from placement.splits.anneal_latency import best_calls
-        from placement.splits.contract import call_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.placing import placement_of_calls
+        from placement.splits.annealing.latency import best_calls
+        from placement.splits.model.contract import call_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.placements import placement_of_calls
 
         units = call_units(instance)
         require_room(units)
@@ -116,9 +116,9 @@ def _teller(report: Report) -> Tell:
 
 def contiguous_start(units: Units, seed: int) -> Ints | None:
     """The best contiguous split in terms of other units of the same instance."""
-    from placement.splits.contract import contiguous_units
-    from placement.splits.ideals import TooManyIdeals, best_chain
-    from placement.splits.linear import best_intervals
+    from placement.splits.exact.ideals import TooManyIdeals, best_chain
+    from placement.splits.exact.linear import best_intervals
+    from placement.splits.model.contract import contiguous_units
 
     fused = contiguous_units(units.instance)
     if (~fused.on_acc & ~fused.on_cpu).any():
@@ -137,8 +137,8 @@ def contiguous_start(units: Units, seed: int) -> Ints | None:
 
 def _latency_s(problem: Problem, placement: Placement) -> float:
     """Seconds of one sample as the schedule of the placement will have it."""
-    from placement.calls import make_call_schedule
-    from placement.split_cost import Call, latency_s
+    from placement.schedule.calls import make_call_schedule
+    from placement.simulator.call_costs import Call, latency_s
 
     kernel, device = problem.kernels.index, problem.machine.index
     segments = make_call_schedule(problem, placement).segments

@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from placement.bounds import lower_bound
+from placement.bounds.lower_bound import lower_bound
+from placement.core.formatting import counted
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._account import gap_in_words, in_words
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._candidates import final_s
-from placement.placers._chain import Chain, start_of
-from placement.placers._coarsen import blocks
-from placement.placers._improve import improve, num_cores
-from placement.symmetry import num_changed
-from placement.units import counted
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.schedule.symmetry import num_changed
+from placement.search.account import gap_in_words, in_words
+from placement.search.candidates import final_s
+from placement.search.chain import Chain, start_of
+from placement.search.coarsening import blocks
+from placement.search.improvement import improve, num_cores
 
 # The share of the time limit for cheap placers, of which these many are tried in any case.
 FIRST_SHARE, AT_LEAST = 0.4, 2

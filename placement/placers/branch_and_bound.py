@@ -13,18 +13,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement.core.formatting import gap, percent
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
 from placement.placers.annealing_split import contiguous_start
-from placement.splits.contract import Units
-from placement.splits.instance import SplitInstance, from_problem, require_sums
-from placement.splits.search import Budget
-from placement.units import gap, percent
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.splits.annealing.search import Budget
+from placement.splits.model.contract import Units
+from placement.splits.model.instance import SplitInstance, from_problem, require_sums
 
 if TYPE_CHECKING:
-    from placement.splits.branch_calls import CallBranchSearch
+    from placement.splits.exact.branch_calls import CallBranchSearch
 
 # Shares of the time limit for the annealing and, after it, for trying all splits.
 SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
@@ -64,11 +64,11 @@ class BranchAndBound(Placer):
     def _place_calls(
         self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
     ) -> Placement:
-        from placement.splits.anneal_latency import best_calls
-        from placement.splits.branch_calls import CallBranchSearch
-        from placement.splits.contract import call_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.placing import placement_of_calls
+        from placement.splits.annealing.latency import best_calls
+        from placement.splits.exact.branch_calls import CallBranchSearch
+        from placement.splits.model.contract import call_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.placements import placement_of_calls
 
         units = call_units(instance)
         require_room(units)
@@ -91,10 +91,10 @@ class BranchAndBound(Placer):
     def _place_stages(
         self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
     ) -> Placement:
-        from placement.splits.anneal_throughput import best_split, max_load_s
-        from placement.splits.contract import class_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.placing import placement_of
+        from placement.splits.annealing.throughput import best_split, max_load_s
+        from placement.splits.model.contract import class_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.placements import placement_of
 
         units = class_units(instance)
         require_room(units)
@@ -162,7 +162,7 @@ class _Proof:
     def __init__(
         self, units: Units, known: Ints, known_s: float, clock: _Clock, report: Report
     ) -> None:
-        from placement.splits.bounds import throughput_bound_s
+        from placement.splits.bounds.loads import throughput_bound_s
 
         self.units, self.clock, self._report = units, clock, report
         self.device_of_unit, self.load_s = known, known_s
@@ -178,8 +178,8 @@ class _Proof:
         return not (self._stopped or self._proven() or self.clock.left_s() <= 0)
 
     def run(self) -> None:
-        from placement.splits.configuration_bound import configuration_bound_s
-        from placement.splits.crowd_bound import crowd_bound_s
+        from placement.splits.bounds.configurations import configuration_bound_s
+        from placement.splits.bounds.crowd import crowd_bound_s
 
         if not self.raise_to(crowd_bound_s(self.units, self.load_s)) or not self._branch():
             return
@@ -190,7 +190,7 @@ class _Proof:
 
     def _branch(self) -> bool:
         """Try all splits as far as that goes; whether there is still something to prove."""
-        from placement.splits.branch import BranchSearch
+        from placement.splits.exact.branch import BranchSearch
 
         search = BranchSearch(self.units, self.device_of_unit, self.load_s)
         end_s = (1.0 - BRANCH_SHARE) * self.clock.left_s()

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.ceft import Ceft, ceft
+from placement.bounds.ceft import Ceft, ceft
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.pbqp import solve_packed
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import require_room_for_weights, within_memory
-from placement.placers._needs import limit_bytes, missing_bytes
-from placement.placers._unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
-from placement.throughput import seconds_per_sample
+from placement.pbqp.problem import solve_packed
+from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.schedule.segments import make_schedule
+from placement.search.feasible import require_room_for_weights, within_memory
+from placement.search.needs import limit_bytes, missing_bytes
+from placement.simulator.simulate import step_time_s
+from placement.simulator.throughput import seconds_per_sample
 
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
 # first variants are the ones that large graphs are left with.

@@ -15,10 +15,16 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import Flat, flatten
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import within_memory
-from placement.placers._lists import falling, lanes_for, mean_costs, placement_from, way_back_s
+from placement.placers._lists.lists import (
+    falling,
+    lanes_for,
+    mean_costs,
+    placement_from,
+    way_back_s,
+)
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.feasible import within_memory
+from placement.simulator.flat import Flat, flatten
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +36,7 @@ class Cpop(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._fast_finish import earliest_finish
+        from placement.placers._lists.finish_compiled import earliest_finish
 
         flat = flatten(problem)
         through_s = paths_through(flat)
@@ -51,7 +57,7 @@ class Cpop(Placer):
 
 def paths_through(flat: Flat) -> Floats:
     """Length of the longest path through each kernel (K,), in mean costs."""
-    from placement.placers._fast_ranks import downward, upward
+    from placement.placers._lists.ranks_compiled import downward, upward
 
     costs = mean_costs(flat)
     return upward(flat, *costs) + downward(flat, *costs)

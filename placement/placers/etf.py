@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import flatten
-from placement.placers._base import Placer, Progress, Report, quiet
-from placement.placers._earliest import earliest_start, no_children, static_ranks
-from placement.placers._feasible import SCALES, within_memory
+from placement.placers._lists.earliest import earliest_start, no_children, static_ranks
+from placement.placers.base import Placer, Progress, Report, quiet
+from placement.search.feasible import SCALES, within_memory
+from placement.simulator.flat import flatten
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from placement.core.input_files import read_value
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.loaders._files import read_value
-from placement.placers._base import Placer, Report, quiet, setting
-from placement.split_file import split_from_json
+from placement.core.split_json import split_from_json
+from placement.placers.base import Placer, Report, quiet, setting
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.evaluator import values_s
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._candidates import best_of, names_of, starts
-from placement.placers._chain import start_of
-from placement.placers._coarsen import levels
-from placement.placers._needs import limit_bytes
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.candidates import best_of, names_of, starts
+from placement.search.chain import start_of
+from placement.search.coarsening import levels
+from placement.search.needs import limit_bytes
+from placement.simulator.evaluator import values_s
 
 # Simulations that a search may spend when nobody limits it, by visits of kernels and tensors.
 DEFAULT_VISITS = 60_000_000

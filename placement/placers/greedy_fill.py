@@ -14,9 +14,9 @@ import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import within_memory
-from placement.split_cost import max_load_s
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.feasible import within_memory
+from placement.simulator.call_costs import max_load_s
 
 
 @dataclass(frozen=True, kw_only=True)

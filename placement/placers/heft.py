@@ -13,10 +13,16 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import Flat, flatten
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import within_memory
-from placement.placers._lists import falling, lanes_for, mean_costs, placement_from, way_back_s
+from placement.placers._lists.lists import (
+    falling,
+    lanes_for,
+    mean_costs,
+    placement_from,
+    way_back_s,
+)
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.feasible import within_memory
+from placement.simulator.flat import Flat, flatten
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +34,7 @@ class Heft(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._fast_finish import earliest_finish
+        from placement.placers._lists.finish_compiled import earliest_finish
 
         flat = flatten(problem)
         order = falling(problem, mean_upward_ranks(flat))
@@ -46,7 +52,7 @@ class Heft(Placer):
 
 def mean_upward_ranks(flat: Flat) -> Floats:
     """rank(i) = mean w(i) + max over readers j of (mean c(i, j) + rank(j)), per kernel (K,)."""
-    from placement.placers._fast_ranks import upward
+    from placement.placers._lists.ranks_compiled import upward
 
     return upward(flat, *mean_costs(flat))
 

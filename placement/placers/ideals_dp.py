@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, quiet, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +27,13 @@ class IdealsDp(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds import throughput_bound_s
-        from placement.splits.contract import class_units, contiguous_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.ideals import TooManyIdeals, best_chain
-        from placement.splits.instance import from_problem
-        from placement.splits.linear import best_intervals
-        from placement.splits.placing import placement_of
+        from placement.splits.bounds.loads import throughput_bound_s
+        from placement.splits.exact.ideals import TooManyIdeals, best_chain
+        from placement.splits.exact.linear import best_intervals
+        from placement.splits.model.contract import class_units, contiguous_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.instance import from_problem
+        from placement.splits.model.placements import placement_of
 
         instance = from_problem(problem)
         free, units = class_units(instance), contiguous_units(instance)

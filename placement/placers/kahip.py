@@ -12,8 +12,8 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._base import Placer, Report, quiet, setting
 from placement.placers._partition import UnitGraph, library, partitioned
+from placement.placers.base import Placer, Report, quiet, setting
 
 # The preconfiguration "strong" of the library.
 STRONG = 2

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, quiet, setting
 
 # Pairs of ops that all orders together may visit: some seconds.
 MOST_PAIRS = 200_000_000
@@ -26,12 +26,12 @@ class LinearDp(Placer):
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds import throughput_bound_s
-        from placement.splits.contract import class_units, contiguous_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.instance import from_problem
-        from placement.splits.linear import best_intervals
-        from placement.splits.placing import placement_of
+        from placement.splits.bounds.loads import throughput_bound_s
+        from placement.splits.exact.linear import best_intervals
+        from placement.splits.model.contract import class_units, contiguous_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.instance import from_problem
+        from placement.splits.model.placements import placement_of
 
         instance = from_problem(problem)
         if problem.objective == "latency":
@@ -46,11 +46,11 @@ class LinearDp(Placer):
         return placement_of(problem, units.device_of_class(found.device_of_unit))
 
     def _place_calls(self, problem: Problem, report: Report) -> Placement:
-        from placement.splits.anneal_latency import best_start
-        from placement.splits.contract import call_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.instance import from_problem
-        from placement.splits.placing import placement_of_calls
+        from placement.splits.annealing.latency import best_start
+        from placement.splits.model.contract import call_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.instance import from_problem
+        from placement.splits.model.placements import placement_of_calls
 
         instance = from_problem(problem)
         units = call_units(instance)

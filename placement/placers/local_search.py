@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Report, quiet, setting
-from placement.placers._chain import Chain
-from placement.placers._searched import searched
+from placement.placers.base import Placer, Report, quiet, setting
+from placement.search.chain import Chain
+from placement.search.course import searched
 
 
 @dataclass(frozen=True, kw_only=True)

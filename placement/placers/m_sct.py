@@ -18,11 +18,11 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import Flat, flatten
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._earliest import Children, earliest_start, static_ranks
-from placement.placers._feasible import within_memory
-from placement.placers._lists import mean_costs
+from placement.placers._lists.earliest import Children, earliest_start, static_ranks
+from placement.placers._lists.lists import mean_costs
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.feasible import within_memory
+from placement.simulator.flat import Flat, flatten
 
 # Of each kernel's edges all but one are 1 in the program: below this one the child is favourite.
 FAVOURITE_BELOW = 0.5 - 1e-6

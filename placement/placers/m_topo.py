@@ -13,10 +13,10 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import flatten
-from placement.placers._base import Placer, Progress, Report, quiet
-from placement.placers._feasible import within_memory
-from placement.placers._lists import lanes_for
+from placement.placers._lists.lists import lanes_for
+from placement.placers.base import Placer, Progress, Report, quiet
+from placement.search.feasible import within_memory
+from placement.simulator.flat import flatten
 
 
 @dataclass(frozen=True, kw_only=True)

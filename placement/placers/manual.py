@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.constraints.rules import decide, parse
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._base import Placer, Report, quiet, setting
-from placement.placers._feasible import require_memory
-from placement.rules import decide, parse
+from placement.placers.base import Placer, Report, quiet, setting
+from placement.search.feasible import require_memory
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.placers._base import Placer, Report, quiet
 from placement.placers._partition import UnitGraph, library, partitioned
+from placement.placers.base import Placer, Report, quiet
 
 
 @dataclass(frozen=True, kw_only=True)

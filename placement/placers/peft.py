@@ -14,10 +14,10 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.engine.flat import Flat, flatten
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import within_memory
-from placement.placers._lists import falling, lanes_for, mean_costs, placement_from
+from placement.placers._lists.lists import falling, lanes_for, mean_costs, placement_from
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.search.feasible import within_memory
+from placement.simulator.flat import Flat, flatten
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Peft(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._fast_finish import earliest_finish
+        from placement.placers._lists.finish_compiled import earliest_finish
 
         flat = flatten(problem)
         table = cost_table(flat)
@@ -47,7 +47,7 @@ class Peft(Placer):
 
 def cost_table(flat: Flat) -> Floats:
     """The optimistic cost table (K, D)."""
-    from placement.placers._fast_ranks import optimistic_cost_table
+    from placement.placers._lists.ranks_compiled import optimistic_cost_table
 
     return optimistic_cost_table(flat, mean_costs(flat).move_s)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet
+from placement.placers.base import Placer, Progress, Report, quiet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +23,13 @@ class PipeDream(Placer):
     quick_up_to = 3_000
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.anneal_throughput import max_load_s
-        from placement.splits.bounds import throughput_bound_s
-        from placement.splits.chain import chain_of_layers
-        from placement.splits.contract import class_units, contiguous_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.instance import from_problem, require_sums
-        from placement.splits.placing import placement_of
+        from placement.splits.annealing.throughput import max_load_s
+        from placement.splits.bounds.loads import throughput_bound_s
+        from placement.splits.exact.chain import chain_of_layers
+        from placement.splits.model.contract import class_units, contiguous_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.instance import from_problem, require_sums
+        from placement.splits.model.placements import placement_of
 
         instance = from_problem(problem)
         require_sums(instance)

@@ -14,8 +14,8 @@ import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.splits.ideals import Chain
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.splits.exact.ideals import Chain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,13 +33,13 @@ class Replicate(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds import throughput_bound_s
-        from placement.splits.contract import class_units, contiguous_units
-        from placement.splits.feasible import no_split, require_room
-        from placement.splits.ideals import TooManyIdeals, best_chain
-        from placement.splits.instance import from_problem
-        from placement.splits.linear import best_intervals
-        from placement.splits.placing import placement_of
+        from placement.splits.bounds.loads import throughput_bound_s
+        from placement.splits.exact.ideals import TooManyIdeals, best_chain
+        from placement.splits.exact.linear import best_intervals
+        from placement.splits.model.contract import class_units, contiguous_units
+        from placement.splits.model.feasible import no_split, require_room
+        from placement.splits.model.instance import from_problem
+        from placement.splits.model.placements import placement_of
 
         if self.replicas < 0:
             raise ValueError(f"Setting 'replicas' is {self.replicas}; use 0 (all) or more.")
@@ -66,7 +66,7 @@ class Replicate(Placer):
 
 def _named(problem: Problem, found: Chain) -> dict[str, int]:
     """Replicas by name of the device that stands for them, for devices that have any part."""
-    from placement.splits.instance import device_columns
+    from placement.splits.model.instance import device_columns
 
     columns = device_columns(problem)
     used = np.unique(found.device_of_unit).tolist()

@@ -10,8 +10,8 @@ import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._base import Placer, Report, quiet, setting
-from placement.placers._feasible import require_memory
+from placement.placers.base import Placer, Report, quiet, setting
+from placement.search.feasible import require_memory
 
 
 @dataclass(frozen=True, kw_only=True)

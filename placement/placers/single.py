@@ -10,12 +10,12 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import EXECUTIONS, Problem
-from placement.engine.evaluator import Evaluator
-from placement.placers._base import Placer, Progress, Report, quiet, setting
-from placement.placers._feasible import require_memory
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
-from placement.throughput import seconds_per_sample
+from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.schedule.segments import make_schedule
+from placement.search.feasible import require_memory
+from placement.simulator.evaluator import Evaluator
+from placement.simulator.simulate import step_time_s
+from placement.simulator.throughput import seconds_per_sample
 
 
 @dataclass(frozen=True, kw_only=True)

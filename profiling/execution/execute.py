@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from placement._tasks import Tasks, lower
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
-from placement.simulate import simulate
+from placement.simulator.lowering import Tasks, lower
+from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from placement._tasks import Tasks
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
+from placement.simulator.lowering import Tasks
 from profiling.devices.lanes import Step
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placement._stages import in_stages
-from placement._tasks import lower
+from placement.core.events import never
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
-from placement.events import never
-from placement.throughput import loads_s, seconds_per_sample
+from placement.schedule.stages import in_stages
+from placement.simulator.lowering import lower
+from placement.simulator.throughput import loads_s, seconds_per_sample
 from profiling.execution.execute import (
     Emit,
     Run,

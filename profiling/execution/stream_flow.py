@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from placement._stages import in_stages
+from placement.core.events import Emit
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.events import Emit
+from placement.schedule.stages import in_stages
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane
 from profiling.execution.stream_lanes import StreamLanes

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from placement.engine.compiled_cache import SHARED, cache_folder
+from placement.compiled.cache import SHARED, cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 # Set in processes that are confined.

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement.adjusting import Decision, Policy, decide, updated
+from placement.advice.replacing import Decision, Policy, decide, updated
+from placement.core.events import Emit, never, silent
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.events import Emit, never, silent
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import step_time_s
 from profiling.devices.lanes import Clock
 from profiling.training.drift import Drift, in_words
 from profiling.training.monitor import Monitor, Watch

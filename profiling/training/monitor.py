@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.adjusting import Slowdown
+from placement.advice.replacing import Slowdown
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement._tasks import lower
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.simulator.lowering import lower
 from profiling.devices.lanes import Step
 
 

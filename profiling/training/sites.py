@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from placement._tasks import lower
-from placement.adjusting import Slowdown, unslowed, updated
+from placement.advice.replacing import Slowdown, unslowed, updated
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.simulate import times_of
+from placement.simulator.lowering import lower
+from placement.simulator.simulate import times_of
 from profiling.backends.base import Program
 from profiling.devices.lanes import Lanes, Step
 from profiling.execution.execute import compiled_for, lanes_of, require_memory

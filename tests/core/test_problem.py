@@ -7,8 +7,8 @@ from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem
-from placement.order import kernel_order
-from placement.segments import make_schedule
+from placement.schedule.order import kernel_order
+from placement.schedule.segments import make_schedule
 
 
 def chain(names, kind):

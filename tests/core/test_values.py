@@ -18,8 +18,8 @@ from placement.core.problem_json import problem_from_json, problem_to_json
 from placement.core.profile import Profile, profile_from_json
 from placement.core.schedule import schedule_from_json
 from placement.core.timeline import timeline_from_json
-from placement.segments import make_schedule
-from placement.simulate import simulate
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import simulate
 from tests.instances import canonical_file, random_devices, random_problem
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pages.ui import canvas
-from placement import pipeline
+from placement.api import pipeline
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Machine
 from placement.core.model import Model

@@ -15,8 +15,8 @@ from placement import loaders
 from placement.core.machine import Device, Machine
 from placement.core.placement import Placement
 from placement.exporters import Export, exporter, note
-from placement.exporters._torch_model import torch_device
-from placement.loaders import _torch_samples
+from placement.exporters._torch.model import torch_device
+from placement.formats.torch import zoo
 from tests.exporters.exports import written
 from tests.exporters.torch_models import Attending, Scaled, placed, training, with_gpus
 from tests.profiling.test_torch_zoo import SMALL
@@ -91,7 +91,7 @@ def short(device):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_of_the_zoo(name, tmp_path):
     """Dealt in two halves and at random; where a module is whole, its parameters are there too."""
-    network = _torch_samples._network(name)
+    network = zoo._network(name)
     module, *_ = network.build({**network.SIZES, **SMALL[name]})
     model = pl.load(name, SMALL[name])
     ops = model.graph.ops

@@ -128,7 +128,7 @@ def test_a_graph_without_a_model_is_exported_but_for_its_model(answer, refused, 
 
 def test_a_stored_profile_is_used_and_nothing_is_measured(answer, placed, tmp_path, monkeypatch):
     """Without one an export is of estimates; it never starts a measurement."""
-    from placement import pipeline
+    from placement.api import pipeline
 
     def refuse(*arguments, **options):
         raise AssertionError("an export measured")

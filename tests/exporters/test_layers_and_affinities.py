@@ -26,7 +26,7 @@ def squeezenet():
 
 def on_machine(export, machine, names):
     """The same model on another machine, ops dealt to these devices."""
-    from placement import pipeline
+    from placement.api import pipeline
 
     problem = pipeline.make_problem(export.model, machine)
     placement = dealt(export.model.graph, 2, names)

@@ -7,16 +7,16 @@ from xml.etree import ElementTree
 import pytest
 
 from pages.ui.canvas import build_view
+from placement.api.pipeline import place
 from placement.core.model import Model
 from placement.core.problem_json import problem_from_json
+from placement.drawing import svg
+from placement.drawing.edge_paths import path_of
+from placement.drawing.paint import colours, mixes
 from placement.exporters import Export
-from placement.exporters import _svg as svg
-from placement.exporters._lines import path_of
 from placement.exporters._picture import picture
-from placement.exporters._view import colours, mixes
 from placement.exporters.graph_svg import QUEUE_WORDS
 from placement.loaders import load
-from placement.pipeline import place
 from tests.exporters.exports import export_of, hostile_model, machine, measured_like, written
 from tests.instances import canonical_file
 

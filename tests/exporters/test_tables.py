@@ -7,10 +7,10 @@ import io
 import numpy as np
 
 from placement.core.model import Model
+from placement.costs.op_times import op_seconds, placed_seconds
 from placement.exporters import Export
 from placement.exporters._rows import csv_text
 from placement.loaders import load
-from placement.op_times import op_seconds, placed_seconds
 from tests.exporters.exports import HOSTILE_NAMES, export_of, hostile_model, measured_like, written
 from tests.pages.problems import diamond, everywhere
 

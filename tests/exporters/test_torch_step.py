@@ -14,8 +14,9 @@ from torch import nn
 
 import placement as pl
 from placement.core.machine import Device, Link, Machine
-from placement.exporters import _torch_layout, exporter, write
-from placement.exporters._torch_text import _Literals, literal
+from placement.exporters import exporter, write
+from placement.exporters._torch import layout as _torch_layout
+from placement.exporters._torch.text import _Literals, literal
 from profiling import backends
 from tests.exporters.bundles import script, unpacked
 from tests.exporters.exports import export_of, hostile_model

@@ -9,8 +9,8 @@ import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from placement.core.timeline import Span, Timeline
-from placement.exporters._protobuf import Fixed64, message, varint
-from placement.exporters._tracks import steps
+from placement.exporters._trace.protobuf import Fixed64, message, varint
+from placement.exporters._trace.tracks import steps
 from placement.loaders import load
 from tests.exporters.exports import dealt, export_of, hostile_model, measured_like, written
 

@@ -13,7 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from placement import pipeline, reading
+from placement.api import pipeline
+from placement.cli import reading
+from placement.constraints.pins import held
+from placement.core.input_files import read_value
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -21,8 +24,6 @@ from placement.core.problem import Problem
 from placement.core.problem_json import problem_to_json
 from placement.core.profile import Profile, profile_from_json
 from placement.loaders import load
-from placement.loaders._files import read_value
-from placement.pinning import held
 from tests.fuzz import mutation
 from tests.instances import canonical_file, random_problem
 from tests.pages.problems import MACHINE, diamond, everywhere
@@ -230,7 +231,7 @@ def _project_seeds() -> list[bytes]:
     from pages.ui.edits import Edit, History
     from pages.ui.project_file import FORMAT, NOTE, VERSION
     from pages.ui.shelf import machine_key
-    from placement.what_if import Conditions
+    from placement.costs.what_if import Conditions
 
     shelf = f"{diamond().graph.fingerprint}-{machine_key(MACHINE)}"
     item = {"name": "heft", "file": "heft.json", "made_by": "heft", "facts": {"value": 1.5}}

@@ -21,9 +21,9 @@ from collections import Counter
 import torch
 from torch.utils import _pytree as pytree
 
-from placement.loaders._pt2_archive import Refused
-from placement.loaders._torch_allowed import NAMES, is_allowed
-from placement.loaders._torch_inferred import Inference
+from placement.formats.torch.pt2.allowed import NAMES, is_allowed
+from placement.formats.torch.pt2.archive import Refused
+from placement.formats.torch.pt2.inferred import Inference
 from tests.hostile.pt2_calls import spoilt, valid_call
 from tests.hostile.pt2_tensors import built
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from pages.ui import project_file
-from placement import pipeline, reading
+from placement.api import pipeline
+from placement.cli import reading
+from placement.core.input_files import read_value
 from placement.core.machine import MAX_DEVICES
 from placement.core.profile import profile_from_json
 from placement.core.timeline import timeline_from_json
+from placement.costs.what_if import conditions_from_json
 from placement.loaders import load
-from placement.loaders._files import read_value
-from placement.what_if import conditions_from_json
 from tests.command import refused
 from tests.fuzz.kinds import seeds_of
 from tests.instances import canonical_file

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from placement.formats.onnx.checks.external import check_external
 from placement.loaders import load
-from placement.loaders._onnx_external import check_external
 from tests.loaders.models import BOOL, FLOAT, INT64, model_of, value
 
 HERE = Path(__file__).parent
@@ -121,7 +121,7 @@ def libraries(draw):
 @settings(max_examples=60)
 @given(libraries())
 def test_the_count_is_what_inlining_makes(library):
-    from placement.loaders._onnx_calls import _function_sizes, _size
+    from placement.formats.onnx.checks.calls import _function_sizes, _size
 
     bodies = [row(kinds, "a", "b") for kinds in library]
     model = calling(bodies, row([0, "Relu", 0], "x", "y"))

@@ -13,10 +13,11 @@ import torch
 from torch import fx, nn
 
 import placement as pl
-from placement.loaders import _torch_inferred, load
-from placement.loaders._pt2_archive import Refused
-from placement.loaders._torch_allowed import NAMES
-from placement.loaders._torch_checks import require_safe
+from placement.formats.torch.pt2 import inferred as _torch_inferred
+from placement.formats.torch.pt2.allowed import NAMES
+from placement.formats.torch.pt2.archive import Refused
+from placement.formats.torch.pt2.checks import require_safe
+from placement.loaders import load
 
 FILES = sorted(Path(__file__).parent.glob("*.pt2"))
 SAID = {

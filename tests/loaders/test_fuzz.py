@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement.core.model import Model
+from placement.formats.onnx.names import MAX_NAME, readable
+from placement.formats.scopes.labels import node_path, tidy, weight_path
 from placement.loaders import load
-from placement.loaders._onnx_names import MAX_NAME, readable
-from placement.loaders._scopes_labels import node_path, tidy, weight_path
 from tests.loaders.models import package_files
 
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,8 +6,8 @@ import onnx
 import pytest
 from onnx import helper
 
+from placement.formats.onnx.checks.limits import MAX_NESTING
 from placement.loaders import load
-from placement.loaders._onnx_limits import MAX_NESTING
 from tests.loaders.models import BOOL, FLOAT, INT64, model_of, value
 
 
@@ -160,7 +160,7 @@ def test_nesting_without_end(save):
 
 
 def test_too_many_nodes(save, monkeypatch):
-    monkeypatch.setattr("placement.loaders._onnx_claims.MAX_NODES", 3)
+    monkeypatch.setattr("placement.formats.onnx.checks.claims.MAX_NODES", 3)
     nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(4)]
     refused(save(model_of(nodes, [value("v0", (2,))], [value("v4")])), "more than 3 nodes")
 

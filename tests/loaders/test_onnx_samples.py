@@ -87,7 +87,7 @@ def test_opening_makes_no_weights(monkeypatch):
     def never(*arguments):
         raise AssertionError("weights were made")
 
-    monkeypatch.setattr("placement.loaders._onnx_samples.fill_weights", never)
+    monkeypatch.setattr("placement.formats.onnx.samples.fill_weights", never)
     assert load("onnx-vgg19").graph.param_bytes > 5e8
 
 

@@ -3,13 +3,13 @@
 import pytest
 from onnx import helper
 
+from placement.formats.onnx.graph import build_graph
+from placement.formats.onnx.prepare import prepare
+from placement.formats.onnx.read import read_onnx
+from placement.formats.onnx.samples import light_folder
+from placement.formats.scopes.labels import module_path, node_path, tidy, weight_path
+from placement.formats.scopes.paths import tidy_paths
 from placement.loaders import load, samples
-from placement.loaders._onnx_graph import build_graph
-from placement.loaders._onnx_prepare import prepare
-from placement.loaders._onnx_read import read_onnx
-from placement.loaders._onnx_samples import light_folder
-from placement.loaders._scopes import tidy_paths
-from placement.loaders._scopes_labels import module_path, node_path, tidy, weight_path
 from placement.loaders.onnx_samples import _LIGHT
 from tests.loaders.models import model_of, value
 from tests.loaders.test_onnx_features import weight

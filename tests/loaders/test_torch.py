@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 import placement as pl
+from placement.formats.torch.pt2.allowed import is_allowed
 from placement.loaders import load
-from placement.loaders._torch_allowed import is_allowed
 
 
 class Block(nn.Module):

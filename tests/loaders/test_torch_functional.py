@@ -5,8 +5,8 @@ import torch
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from placement.loaders import _torch_functional
-from placement.loaders._torch_functional import functional
+from placement.formats.torch import functional as _torch_functional
+from placement.formats.torch.functional import functional
 
 
 def own_name(x):

@@ -7,8 +7,8 @@ import torch
 
 import placement as pl
 from placement import loaders
-from placement.loaders import _torch_samples
-from placement.rules import blocks_of
+from placement.constraints.rules import blocks_of
+from placement.formats.torch import zoo
 
 # Parameters with 1 000 classes. AlexNet, VGG-16, ResNet-50: the model pages of torchvision;
 # Inception-V3: its 27 161 264 there less the auxiliary classifier's 3 326 696. BERT-base and GPT-2
@@ -36,7 +36,7 @@ def test_every_network_with_a_published_number_is_there():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_parameters_are_the_published_number(name):
-    network = _torch_samples._network(name)
+    network = zoo._network(name)
     with torch.device("meta"):
         module, *_ = network.build(network.SIZES)
     assert sum(p.numel() for p in module.parameters()) == PUBLISHED[name]
@@ -115,7 +115,7 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_generator_alone():
     before = torch.random.get_rng_state()
     sizes = {"batch": 1, "size": 32}
     first, again = (pl.load("resnet50", sizes).executable for _ in range(2))
-    other = _torch_samples.open_sample("resnet50", sizes, 1).executable
+    other = zoo.open_sample("resnet50", sizes, 1).executable
     assert first.content_hash == again.content_hash != other.content_hash
     assert torch.equal(torch.random.get_rng_state(), before)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pages.ui import canvas
 from pages.ui.canvas.related import related
 from pages.ui.canvas.searching import search
-from placement import regexes
+from placement.constraints import regexes
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
 

@@ -11,8 +11,8 @@ from pages.ui import canvas, qualities
 from pages.ui.canvas import scales
 from pages.ui.canvas.palette import colours, device_pattern
 from pages.ui.canvas.toning import NUM_BANDS, shared_out
-from placement import pipeline as pl
-from placement.op_times import placed_seconds
+from placement.api import pipeline as pl
+from placement.costs.op_times import placed_seconds
 from tests.pages.graphs import blocks, hostile
 from tests.pages.problems import diamond, everywhere
 

@@ -5,8 +5,8 @@ import pytest
 from pages.ui import comparing, differing, standing, units
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
+from placement.api.pipeline import simulate
 from placement.core.placement import Placement
-from placement.pipeline import simulate
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_standing import again, opened, own_home, placed
 

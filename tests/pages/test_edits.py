@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pages.ui import edits
 from pages.ui.edits import Edit, History, State
-from placement.mend import join_units
+from placement.constraints.fusion import join_units
 from tests.pages.problems import PAIRS, diamond, everywhere
 
 PROBLEM = diamond()

@@ -20,9 +20,9 @@ from pages.ui import (
 )
 from pages.ui.canvas.palette import lone_colour
 from pages.ui.shelf import HAND
-from placement import pipeline
+from placement.api import pipeline
 from placement.core.placement import placement_from_json
-from placement.symmetry import with_names
+from placement.schedule.symmetry import with_names
 from tests.pages.test_standing import again, comparison, own_home, placed, rows_of
 from tests.towers import save_towers
 

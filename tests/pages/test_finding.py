@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import charts, finding, jobs, projects, studio, worker
 from pages.ui.atomic import write_json
-from placement import pipeline
+from placement.api import pipeline
 
 APP = Path(__file__).parents[2] / "app.py"
 ACCOUNT = "heft 36.7 ms, search saves 6.7 ms by moving 14 ops: 30 ms, at most 6 % above the optimum"

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import jobs, projects, standing, studio, trials
 from pages.ui.atomic import write_json
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
 

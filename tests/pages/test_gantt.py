@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from pages.ui import gantt, microbatching, spans
+from placement.api.pipeline import simulate
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.timeline import Span, Timeline
-from placement.critical import critical_path
-from placement.microbatches import SCHEDULES, Stage, microbatched
-from placement.pipeline import simulate
+from placement.schedule.microbatches import SCHEDULES, Stage, microbatched
+from placement.simulator.critical_path import critical_path
 from tests.pages.problems import diamond, everywhere
 
 COLOURS = {"cpu:0": "#111111", "cpu:1": "#eeeeee"}

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import cached, hinting, methods, projects, studio
-from placement import pipeline
+from placement.advice.best_moves import Hint
+from placement.api import pipeline
 from placement.core.placement import Placement
-from placement.hints import Hint
 from tests.instances import random_problem
 from tests.pages.problems import diamond, everywhere
 from tests.workloads import diamond as diamond_workload

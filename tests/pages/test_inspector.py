@@ -16,7 +16,7 @@ def _drawn():
     from types import SimpleNamespace
 
     from pages.ui import inspector
-    from placement.pipeline import simulate
+    from placement.api.pipeline import simulate
     from tests.pages.problems import MACHINE, diamond, everywhere
 
     problem = diamond()

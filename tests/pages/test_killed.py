@@ -21,7 +21,7 @@ import fcntl, json, os, random, signal, sys, time, traceback
 from contextlib import suppress
 from pages.ui import choices, jobs, pins, projects, rules, studio, trash
 from pages.ui.atomic import all_or_nothing
-from placement.rules import Rule
+from placement.constraints.rules import Rule
 
 SLEEPER = (sys.executable, "-S", "-c", "import time; time.sleep(600)")
 moments = random.Random(7)

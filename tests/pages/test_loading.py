@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import cached, choices, loading, patience, projects, wanted
 from placement import loaders
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.pages.test_standing import own_home
 

@@ -7,11 +7,11 @@ import pytest
 
 from pages.ui import edits, project_file, projects, studio
 from pages.ui.edits import Edit, History, State
-from placement import pipeline
+from placement.api import pipeline
 from placement.core.placement import placement_from_json
-from placement.moving import moved
-from placement.order import kernel_order, order_of_ops
-from placement.split_cost import loads_s
+from placement.schedule.order import kernel_order, order_of_ops
+from placement.schedule.relocation import moved
+from placement.simulator.call_costs import loads_s
 from tests.command import answer
 from tests.instances import canonical_file, random_problem
 from tests.placers.test_placers import PLACERS, placer_class

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import pins, project_file, rules, ruling, studio
-from placement import pipeline as pl
-from placement import regexes
-from placement.rules import REGEX, Rule
+from placement.api import pipeline as pl
+from placement.constraints import regexes
+from placement.constraints.rules import REGEX, Rule
 from tests.pages.problems import diamond
 from tests.pages.test_pages import APP
 from tests.pages.test_pins import now

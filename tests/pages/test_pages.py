@@ -155,7 +155,7 @@ def test_the_place_page_predicts_and_names_its_commands():
 
 @pytest.mark.parametrize("placer", ["single", "round_robin", "heft"])
 def test_a_placement_by_every_method_is_shown(placer):
-    from placement import pipeline
+    from placement.api import pipeline
 
     app, project = opened("place")
     now = studio.Studio(project, project.settings)
@@ -589,7 +589,7 @@ def uploader(app, label):
 
 
 def test_machine_and_profile_files_are_taken_over_once_each():
-    from placement import pipeline
+    from placement.api import pipeline
     from placement.core.machine import machine_to_text
 
     app, project = opened("devices", model="onnx-squeezenet")

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import phases, projects
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from tests.pages.test_pages import APP, checked, metric
 from tests.pages.test_standing import own_home
 

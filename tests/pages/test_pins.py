@@ -6,7 +6,7 @@ import pytest
 
 from pages.ui import cached, gestures, pins, studio
 from pages.ui.edits import Edit, History
-from placement import pinning
+from placement.constraints import pins as pinning
 from placement.core.placement import Placement
 from tests.pages.problems import diamond
 

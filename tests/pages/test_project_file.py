@@ -16,7 +16,7 @@ from pages.ui.edits import MAX_STEPS, Edit, History
 from pages.ui.project_file import NOTE, pack, unpack
 from pages.ui.shelf import HAND, Shelf, machine_key
 from pages.ui.unzip import Archive, Kind
-from placement.what_if import Conditions
+from placement.costs.what_if import Conditions
 from tests.pages.problems import MACHINE, diamond, everywhere
 
 SHELF = f"placements/{diamond().graph.fingerprint}-00000000"

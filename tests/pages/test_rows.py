@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pages.ui import qualities, rows, units
-from placement.op_times import placed_seconds
+from placement.costs.op_times import placed_seconds
 from tests.pages.problems import diamond, everywhere
 
 

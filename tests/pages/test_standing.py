@@ -8,8 +8,8 @@ import pytest
 from pages.ui import jobs, leaderboard, projects, runs, standing, studio, tasks, trials
 from pages.ui.atomic import write_json
 from pages.ui.shelf import HAND
-from placement import pipeline as pl
-from placement.bounds import lower_bound
+from placement.api import pipeline as pl
+from placement.bounds.lower_bound import lower_bound
 from placement.core.placement import Placement
 from tests.pages.test_pages import finished_run
 from tests.workloads import node, workload

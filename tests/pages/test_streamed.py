@@ -156,7 +156,7 @@ def test_the_goal_alone_never_stands_in_the_way_of_a_run():
 
 @pytest.mark.parametrize("goal", ["latency", "throughput"])
 def test_the_command_names_the_goal_and_is_understood(goal):
-    from placement.parsing import make_parser
+    from placement.cli.options import make_parser
 
     project = projects.create()
     project.change(objective=goal)

@@ -9,7 +9,7 @@ import pytest
 
 from pages.ui import jobs, pins, projects, studio, tasks, trials, worker
 from pages.ui.atomic import write_json
-from placement.what_if import Conditions
+from placement.costs.what_if import Conditions
 
 
 @pytest.fixture

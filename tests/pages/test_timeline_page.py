@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from pages.ui import chain, choices, gantt, gantt_component, memories, spans, studio, timelines
+from placement.advice.speedups import Lever
+from placement.api.pipeline import simulate
 from placement.core.timeline import Span
-from placement.levers import Lever
-from placement.memory import MemoryCurve, memory_over_time
-from placement.pipeline import simulate
+from placement.simulator.memory_curves import MemoryCurve, memory_over_time
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
 from tests.workloads import node, random_workload, workload

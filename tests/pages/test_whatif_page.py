@@ -16,9 +16,9 @@ from pages.ui import (
     units,
     whatif,
 )
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from placement.core.machine import Device, Link, Machine
-from placement.what_if import UNCHANGED, Conditions
+from placement.costs.what_if import UNCHANGED, Conditions
 from tests.pages.test_pages import APP, checked, metric, texts
 from tests.pages.test_standing import own_home
 from tests.workloads import diamond

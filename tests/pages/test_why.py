@@ -3,7 +3,7 @@
 import pytest
 
 from pages.ui.why import critical_ops, why
-from placement.pipeline import simulate
+from placement.api.pipeline import simulate
 from tests.pages.problems import diamond, everywhere
 
 

@@ -72,7 +72,7 @@ def project(tmp_path, monkeypatch):
 
 def parsed(argv):
     """What the command line's own parser makes of the text that a page shows."""
-    from placement.parsing import make_parser
+    from placement.cli.options import make_parser
 
     text = commands.text(argv)
     assert text.startswith("python -m placement ")

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import asking, runs, standing, studio, units, words
 from pages.ui.trials import what_if_shelf
-from placement import pipeline as pl
+from placement.api import pipeline as pl
 from profiling.measuring.store import ProfileStore
 from tests.pages.test_pages import (
     checked,

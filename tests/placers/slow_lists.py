@@ -1,8 +1,8 @@
 """HEFT and ETF again, slowly and from their definitions, to hold the compiled ones against."""
 
-from placement._tasks import host_of
-from placement.engine.flat import flatten
-from placement.placers._lists import way_back_s
+from placement.placers._lists.lists import way_back_s
+from placement.simulator.flat import flatten
+from placement.simulator.lowering import host_of
 
 
 class SlowLanes:

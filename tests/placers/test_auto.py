@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from placement.api.pipeline import place, simulate
 from placement.core.violations import violations
-from placement.pipeline import place, simulate
 from placement.placers import names, placer_class
-from placement.placers._account import gap_in_words, in_words
-from placement.placers._base import Placer
-from placement.placers._candidates import best_of, final_s
 from placement.placers.auto import _Found, _Watch, quick_placers
-from placement.segments import make_schedule
-from profiling.lock import measuring
+from placement.placers.base import Placer
+from placement.schedule.segments import make_schedule
+from placement.search.account import gap_in_words, in_words
+from placement.search.candidates import best_of, final_s
+from profiling.measuring.lock import measuring
 from tests.instances import random_devices, random_problem
 from tests.workloads import diamond, problem_from_workload, random_workload
 

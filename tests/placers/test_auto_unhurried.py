@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from placement.placers import placer_class
-from placement.splits import search
+from placement.splits.annealing import search
 from tests.placers.test_placers import instance
 
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.ceft import ceft
+from placement.api.pipeline import place
+from placement.bounds.ceft import ceft
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
-from placement.pbqp import solve_packed
-from placement.pipeline import place
-from placement.placers._unit_net import fixed, joined, rivals, unit_net, weighted
+from placement.pbqp.problem import solve_packed
+from placement.pbqp.unit_net import fixed, joined, rivals, unit_net, weighted
 from placement.placers.ceft_pbqp import CeftPbqp, alone, critical_devices, loads_s, stages, value_s
-from placement.segments import make_schedule
-from placement.throughput import loads_s as simulated_loads_s
+from placement.schedule.segments import make_schedule
+from placement.simulator.throughput import loads_s as simulated_loads_s
 from tests.instances import canonical_file, random_devices, random_problem
 
 

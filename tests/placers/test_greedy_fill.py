@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placement.api.pipeline import place
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import place
 from placement.placers.greedy_fill import _unit_successors, from_sinks, from_sources
-from placement.split_cost import max_load_s, over_memory
+from placement.simulator.call_costs import max_load_s, over_memory
 from tests.workloads import edges, node, random_workload_problem, shared_problem, workload
 
 

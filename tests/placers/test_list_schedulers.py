@@ -6,24 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placement.api.pipeline import place
 from placement.core.problem import Problem
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
-from placement.engine.flat import flatten
-from placement.pipeline import place
 from placement.placers import placer_class
-from placement.placers._earliest import no_children, static_ranks
-from placement.placers._fast_earliest import Favourites, earliest_start, new_pairs
-from placement.placers._fast_finish import earliest_finish
-from placement.placers._fast_gaps import find_gap, idle, take_gap
-from placement.placers._feasible import within_memory
-from placement.placers._lists import falling, lanes_for, way_back_s
+from placement.placers._lists.earliest import no_children, static_ranks
+from placement.placers._lists.earliest_compiled import Favourites, earliest_start, new_pairs
+from placement.placers._lists.finish_compiled import earliest_finish
+from placement.placers._lists.gaps_compiled import find_gap, idle, take_gap
+from placement.placers._lists.lists import falling, lanes_for, way_back_s
 from placement.placers.cpop import critical_kernels, paths_through
 from placement.placers.heft import mean_upward_ranks
 from placement.placers.m_sct import children_of, edges_of, favourites_by_program, longest_first
 from placement.placers.m_topo import fill, loads_and_caps
 from placement.placers.peft import cost_table
-from placement.segments import make_schedule
+from placement.schedule.segments import make_schedule
+from placement.search.feasible import within_memory
+from placement.simulator.flat import flatten
 from tests.instances import CANONICAL_EDGES, canonical_file, peft_file, random_problem
 from tests.placers.slow_lists import slow_etf, slow_heft
 

@@ -11,21 +11,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.bounds import lower_bound
+from placement.api.pipeline import compare, place, placers, simulate
+from placement.bounds.lower_bound import lower_bound
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
-from placement.engine.flat import flatten
-from placement.pipeline import compare, place, placers, simulate
 from placement.placers import FORMER_NAMES, current_name, names, placer_class
-from placement.placers._base import build, describe
-from placement.placers._fast_finish import earliest_finish
-from placement.placers._lists import falling, lanes_for, placement_from, way_back_s
+from placement.placers._lists.finish_compiled import earliest_finish
+from placement.placers._lists.lists import falling, lanes_for, placement_from, way_back_s
+from placement.placers.base import build, describe
 from placement.placers.heft import mean_upward_ranks
-from placement.segments import make_schedule
+from placement.schedule.segments import make_schedule
+from placement.simulator.flat import flatten
 from tests.checker import timeline_faults
 from tests.instances import canonical_file, random_problem
 from tests.workloads import diamond, problem_from_workload, random_workload

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.engine.evaluator import Evaluator
-from placement.placers._base import quiet
-from placement.placers._chain import Chain, start_of
-from placement.placers._coarsen import blocks, levels, scopes, unit_edges
-from placement.placers._improve import improve
+from placement.placers.base import quiet
+from placement.search.chain import Chain, start_of
+from placement.search.coarsening import blocks, levels, scopes, unit_edges
+from placement.search.improvement import improve
+from placement.simulator.evaluator import Evaluator
 from tests.instances import random_devices, random_problem
 
 

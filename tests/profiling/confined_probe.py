@@ -22,7 +22,7 @@ def compiled(item):
     """How often compiled code was found and how often it was made, for one small function."""
     import numpy as np
 
-    from placement._fast_order import push
+    from placement.schedule.order_compiled import push
 
     push(np.zeros(2), np.zeros(2, dtype=np.int64), 0, 1.0, int(item))
     return f"{push.stats.cache_hits.total()} found, {push.stats.cache_misses.total()} made"

@@ -12,7 +12,7 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.loaders import load
-from placement.segments import make_schedule
+from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.devices.cores import usable_cores
 
@@ -72,7 +72,7 @@ def diamond_for(runtime: str, folder: Path) -> Model:
 def torch_diamond() -> Model:
     import torch
 
-    from placement.pipeline import from_torch
+    from placement.api.pipeline import from_torch
 
     class Diamond(torch.nn.Module):
         def forward(self, x):

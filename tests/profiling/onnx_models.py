@@ -82,7 +82,7 @@ def never_empty(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
 
 def _symbolic(path: Path, inputs: dict[str, Any]) -> Iterator[tuple[str, str, int, int]]:
     """Dimension, input, axis and size of everything symbolic."""
-    from placement.loaders._onnx_dims import dims_of, drop_constant_inputs
+    from placement.formats.onnx.dims import dims_of, drop_constant_inputs
 
     model = onnx.load(path)
     drop_constant_inputs(model)

@@ -11,7 +11,7 @@ import time
 import torch
 
 from placement.core.machine import Device, Machine
-from placement.loaders._torch_source import Where, functions
+from placement.formats.torch.source import Where, functions
 from profiling.backends._torch.instead import ELSEWHERE
 from profiling.backends._torch.queues import Mark, Place, Queue
 from profiling.backends._torch.run import use_threads

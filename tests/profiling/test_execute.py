@@ -12,8 +12,8 @@ from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
-from placement.critical import critical_path
-from placement.simulate import simulate
+from placement.simulator.critical_path import critical_path
+from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.execution.execute import execute
 from tests.profiling.live import diamond, problem_of, random_schedule, saved, two_lanes

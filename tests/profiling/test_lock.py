@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from profiling.lock import holder, measuring
+from profiling.measuring.lock import holder, measuring
 
 ROOT = Path(__file__).parents[2]
 HOLD = """
 import sys, pathlib
-from profiling.lock import measuring
+from profiling.measuring.lock import measuring
 with measuring("a long run", folder=pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.readline()
@@ -110,5 +110,5 @@ def test_asking_does_not_touch_the_lock_where_nobody_lives(tmp_path, monkeypatch
     def taken(lock):
         raise AssertionError("the lock was tried")
 
-    monkeypatch.setattr("profiling.lock._taken", taken)
+    monkeypatch.setattr("profiling.measuring.lock._taken", taken)
     assert holder(tmp_path) is None

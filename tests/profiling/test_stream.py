@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from placement import pipeline
-from placement._stages import in_stages
+from placement.api import pipeline
 from placement.core.costs import Costs
 from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
-from placement.segments import make_schedule
-from placement.throughput import seconds_per_sample
+from placement.schedule.segments import make_schedule
+from placement.schedule.stages import in_stages
+from placement.simulator.throughput import seconds_per_sample
 from profiling import backends
 from profiling.backends.null import NullProgram
 from profiling.execution.stream import stream

@@ -101,7 +101,7 @@ def test_cancelled_in_the_middle_it_tells_of_the_samples_that_came_out(tmp_path)
 
 PATIENT = """
 import time
-from placement.stopping import Stop, partly
+from placement.remote.signals import Stop, partly
 stop = Stop()
 with partly(stop, lambda event: print(event["event"], flush=True), patience_s=0.2) as emit:
     emit({"event": EVENT})

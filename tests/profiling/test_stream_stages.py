@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement._stages import in_stages, stages_of
-from placement._tasks import lower
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
-from placement.engine._fast_loads import find_loads
-from placement.engine._fast_moves import begin
-from placement.engine.flat import flatten
-from placement.engine.run_state import run_state
-from placement.segments import cut_at_crossings, make_schedule
-from placement.throughput import bottleneck, loads_s, seconds_per_sample
+from placement.schedule.segments import cut_at_crossings, make_schedule
+from placement.schedule.stages import in_stages, stages_of
+from placement.simulator.compiled.loads import find_loads
+from placement.simulator.compiled.moves import begin
+from placement.simulator.flat import flatten
+from placement.simulator.lowering import lower
+from placement.simulator.run_state import run_state
+from placement.simulator.throughput import bottleneck, loads_s, seconds_per_sample
 from tests.instances import random_devices, random_problem
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 import placement as pl
-from placement.loaders._torch_optimisers import optimiser
-from placement.segments import make_schedule
+from placement.formats.torch.optimisers import optimiser
+from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.backends._torch.run import use_threads
 from tests.exporters.torch_models import Seeing

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import fx, nn
 
-from placement.loaders import _torch_samples
-from placement.loaders._torch_module import model_of
+from placement.formats.torch import zoo
+from placement.formats.torch.module import model_of
 from tests.profiling.test_torch import OPTIMISERS
 from tests.profiling.test_torch_zoo import NETWORKS, SMALL
 
@@ -45,7 +45,7 @@ def test_the_graph_is_a_plain_loop(name, optimizer):
 
 def built(name, **sizes):
     """The network in its small sizes, and a narrow head where a wide one is most of it."""
-    network = _torch_samples._network(name)
+    network = zoo._network(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module, *others = network.build({**network.SIZES, **SMALL[name], **sizes})

@@ -7,15 +7,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from placement.adjusting import Policy, Slowdown, prepare, unslowed, updated
+from placement.advice.replacing import Policy, Slowdown, prepare, unslowed, updated
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
 from placement.placers import placer_class
-from placement.placers._candidates import final_s
-from placement.segments import make_schedule
-from placement.simulate import step_time_s
+from placement.schedule.segments import make_schedule
+from placement.search.candidates import final_s
+from placement.simulator.simulate import step_time_s
 from profiling.training.drift import in_words
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Monitor, Watch

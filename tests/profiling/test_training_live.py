@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import placement as pl
-from placement.adjusting import Policy, Slowdown, prepare, unslowed
+from placement.advice.replacing import Policy, Slowdown, prepare, unslowed
 from placement.placers import placer_class
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Watch

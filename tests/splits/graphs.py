@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from placement.splits.instance import SplitInstance, csr
+from placement.splits.model.instance import SplitInstance, csr
 
 
 def instance_of(

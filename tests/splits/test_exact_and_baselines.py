@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.contiguity import contiguity
+from placement.api.pipeline import place
+from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import place
 from placement.placers import names, placer_class
-from placement.splits.instance import from_problem
-from placement.splits.problem_bound import lower_bound_s
+from placement.splits.bounds.problem import lower_bound_s
+from placement.splits.model.instance import from_problem
 from tests.splits import force
 from tests.splits.test_ideals import OPTIMA_MS
 from tests.splits.test_split_placers import problem, workload

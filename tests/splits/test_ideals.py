@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from placement.splits.bounds import throughput_bound_s
-from placement.splits.contract import class_units, contiguous_units
-from placement.splits.ideals import TooManyIdeals, best_chain
+from placement.splits.bounds.loads import throughput_bound_s
+from placement.splits.exact.ideals import TooManyIdeals, best_chain
+from placement.splits.model.contract import class_units, contiguous_units
 from tests.splits import force
 from tests.splits.graphs import instance_of, modules, random_instance
 from tests.splits.workloads import read

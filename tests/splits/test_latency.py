@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from placement.splits.anneal_latency import CallSearch, best_calls, best_start
-from placement.splits.branch_calls import CallBranchSearch
-from placement.splits.chain_bound import latency_bound_s
-from placement.splits.latency_bound import interval_bound_s
-from placement.splits.search import Budget
+from placement.splits.annealing.latency import CallSearch, best_calls, best_start
+from placement.splits.annealing.search import Budget
+from placement.splits.bounds.chain import latency_bound_s
+from placement.splits.bounds.latency import interval_bound_s
+from placement.splits.exact.branch_calls import CallBranchSearch
 from tests.splits import force
 from tests.splits.graphs import random_instance
 from tests.splits.workloads import read

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from placement.splits.anneal_throughput import greedy_start, max_load_s
-from placement.splits.bounds import throughput_bound_s
-from placement.splits.branch import BranchSearch
-from placement.splits.configuration_bound import configuration_bound_s
-from placement.splits.contract import class_units
-from placement.splits.crowd_bound import crowd_bound_s
-from placement.splits.program import Effort, Program
+from placement.splits.annealing.throughput import greedy_start, max_load_s
+from placement.splits.bounds.configurations import configuration_bound_s
+from placement.splits.bounds.crowd import crowd_bound_s
+from placement.splits.bounds.loads import throughput_bound_s
+from placement.splits.exact.branch import BranchSearch
+from placement.splits.exact.program import Effort, Program
+from placement.splits.model.contract import class_units
 from tests.splits import force
 from tests.splits.graphs import instance_of, modules, random_instance
 from tests.splits.workloads import read

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.contiguity import contiguity
+from placement.api.pipeline import place, simulate
+from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import place, simulate
 from placement.placers import placer_class
-from placement.split_cost import loads_s
-from placement.splits.bounds import throughput_bound_s
-from placement.splits.contract import class_units, contiguous_units
-from placement.splits.ideals import best_chain
-from placement.splits.linear import best_intervals
+from placement.simulator.call_costs import loads_s
+from placement.splits.bounds.loads import throughput_bound_s
+from placement.splits.exact.ideals import best_chain
+from placement.splits.exact.linear import best_intervals
+from placement.splits.model.contract import class_units, contiguous_units
 from tests.splits import force
 from tests.splits.graphs import random_instance
 from tests.splits.test_split_placers import workload

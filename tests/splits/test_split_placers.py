@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.calls import make_call_schedule
-from placement.contiguity import contiguity
+from placement.api.pipeline import place, simulate
+from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
-from placement.pipeline import place, simulate
 from placement.placers import placer_class
-from placement.splits.problem_bound import lower_bound_s
+from placement.schedule.calls import make_call_schedule
+from placement.splits.bounds.problem import lower_bound_s
 from tests.instances import random_problem
 
 PLACERS = ("ideals_dp", "linear_dp", "annealing_split")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from placement.splits.anneal_throughput import best_split, greedy_start
-from placement.splits.bounds import throughput_bound_s
-from placement.splits.contract import class_units, contiguous_units
-from placement.splits.linear import best_intervals
-from placement.splits.search import Budget
+from placement.splits.annealing.search import Budget
+from placement.splits.annealing.throughput import best_split, greedy_start
+from placement.splits.bounds.loads import throughput_bound_s
+from placement.splits.exact.linear import best_intervals
+from placement.splits.model.contract import class_units, contiguous_units
 from tests.splits import force
 from tests.splits.graphs import modules, random_instance
 from tests.splits.test_ideals import OPTIMA_MS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from placement.core.graph import topological_order
-from placement.splits.instance import SplitInstance, csr
+from placement.splits.model.instance import SplitInstance, csr
 
 FOLDER = Path(__file__).parents[3] / "shared" / "workloads"
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pages.ui.canvas.memo import remembered
 from pages.ui.canvas.views import View
 from placement.core.graph import Graph
-from placement.exporters._lines import queue_way
-from placement.path_steps import PathSteps
+from placement.drawing.edge_paths import queue_way
+from placement.simulator.path_steps import PathSteps
 
 Ints = NDArray[np.int64]
 

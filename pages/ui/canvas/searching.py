@@ -1,8 +1,8 @@
 """Find ops by name, by regular expression or by type."""
 
 from pages.ui.canvas.memo import remembered
+from placement.constraints.regexes import search_names
 from placement.core.graph import Graph
-from placement.regexes import search_names
 
 BY = ("name", "regex", "type")
 MOST_CHARACTERS = 200

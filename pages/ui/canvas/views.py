@@ -10,8 +10,8 @@ from pages.ui.canvas.nested import nested_layout
 from pages.ui.canvas.scopes import ScopeTree, scope_tree
 from pages.ui.canvas.visible import BUDGET, Visible, visible_set
 from placement.core.fingerprint import fingerprint_of
+from placement.core.formatting import counted
 from placement.core.graph import Graph, Tensor
-from placement.units import counted
 
 Point = tuple[float, float]
 

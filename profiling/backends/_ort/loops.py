@@ -78,6 +78,6 @@ def _number(tensor: Any) -> int | None:
 
 def _stated_bytes(value: Any) -> int:
     """Bytes of a body's output where its shape is stated, else none."""
-    from placement.loaders._onnx_values import value_of
+    from placement.formats.onnx.values import value_of
 
     return value_of(value).num_bytes

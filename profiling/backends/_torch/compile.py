@@ -10,7 +10,7 @@ from placement.core.graph import Graph
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule, Segment
-from placement.loaders._torch_program import Node, TorchProgram
+from placement.formats.torch.program import Node, TorchProgram
 from profiling.backends._torch.feeds import all_feeds
 from profiling.backends._torch.memories import SpreadTorch
 from profiling.backends._torch.run import PlacedTorch, WholeTorch

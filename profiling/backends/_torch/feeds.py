@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from placement.loaders._torch_program import TorchProgram
-from placement.loaders._torch_rows import row_limits
+from placement.formats.torch.program import TorchProgram
+from placement.formats.torch.rows import row_limits
 
 
 def all_feeds(program: TorchProgram, seed: int, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import torch
 
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
-from placement.loaders._torch_program import TorchProgram
-from placement.loaders._torch_source import Where, functions
+from placement.formats.torch.program import TorchProgram
+from placement.formats.torch.source import Where, functions
 from profiling.backends._torch.instead import ELSEWHERE, ON_HOST
 from profiling.backends._torch.moves import HOST, Move, moves_of
 from profiling.backends._torch.queues import Mark, Place

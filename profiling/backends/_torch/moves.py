@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placement.core.schedule import Schedule
-from placement.loaders._torch_program import TorchProgram
+from placement.formats.torch.program import TorchProgram
 
 # The number of the host's memory.
 HOST = 0

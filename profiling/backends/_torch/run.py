@@ -14,8 +14,8 @@ from torch import fx
 
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
-from placement.loaders._torch_program import Node, TorchProgram, is_update, num_bytes
-from placement.loaders._torch_source import functions
+from placement.formats.torch.program import Node, TorchProgram, is_update, num_bytes
+from placement.formats.torch.source import functions
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 

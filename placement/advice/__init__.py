@@ -1,0 +1,1 @@
+"""What to do about a placement: the best single moves, what limits it, placing anew."""

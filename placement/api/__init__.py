@@ -1,0 +1,1 @@
+"""The verbs: what the command line, the pages and a notebook can ask for."""

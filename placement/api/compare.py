@@ -1,0 +1,145 @@
+"""The verb `compare`: several placers on one problem, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from placement.api.place import place
+from placement.api.run import run, stream
+from placement.core.amounts import in_unit
+from placement.core.events import Emit, never, silent
+
+if TYPE_CHECKING:
+    from placement.api.place import Placed
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+
+
+def compare(
+    model: Model,
+    problem: Problem,
+    names: Sequence[str],
+    *,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    live: bool = False,
+    emit: Emit = silent,
+    stop: Callable[[], bool] = never,
+) -> list[dict[str, Any]]:
+    """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
+    measured median if `live`.
+
+    `gap` is value / bound - 1, None without a bound; `violations` says what a placement breaks,
+    `outputs_match` is None where nothing was compared. A placer that finds nothing, or whose
+    library is missing, has an `error` and no value; one whose placement could not be run has both.
+    `emit` hears every row with its placement as soon as there is one, so that whoever stops the
+    comparison keeps what was found. Once `stop` says so the placer at work gives its best so far,
+    and no other is tried.
+    """
+    from placement.placers import current_name
+
+    if not names:
+        raise ValueError("There is no placer to compare; name at least one.")
+    _require_known(problem, names)
+    names = [current_name(name) for name in names]
+    rows = []
+    for number, name in enumerate(names):
+        heard = _Numbered(emit, name, number, len(names))
+        heard({"event": "progress", "what": ""})
+        row = _row(model, problem, name, time_limit_s, seed, live, heard, stop)
+        emit({"event": "row", **row})
+        rows.append({key: value for key, value in row.items() if key != "placement"})
+        if stop():
+            break
+    if all(row["value"] is None for row in rows):
+        raise ValueError(rows[0]["error"])
+    return rows
+
+
+def _require_known(problem: Problem, names: Sequence[str]) -> None:
+    """ValueError for a name that no placer has, or whose placer is for other problems."""
+    from placement.placers import placer_class
+
+    for name in names:
+        kind = placer_class(name)
+        for what, value, known in (
+            ("the objective", problem.objective, kind.objectives),
+            ("problems of execution", problem.execution, kind.executions),
+        ):
+            if value not in known:
+                raise ValueError(
+                    f"Placer {name!r} does not work for {what} {value!r}, only for"
+                    f" {', '.join(known)}; leave it out."
+                )
+
+
+def _row(
+    model: Model,
+    problem: Problem,
+    name: str,
+    time_limit_s: float | None,
+    seed: int,
+    live: bool,
+    emit: Emit,
+    stop: Callable[[], bool],
+) -> dict[str, Any]:
+    try:
+        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit, stop=stop)
+    except ValueError as error:
+        return {
+            **dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s")),
+            "placer": name,
+            "unit": problem.unit,
+            "proven_optimal": False,
+            "violations": [],
+            "outputs_match": None,
+            "error": str(error),
+        }
+    row = _answer(placed) | {"measured_s": None, "outputs_match": None, "error": ""}
+    if live and not stop():
+        # What was found counts, and so do the other placers, where this one cannot be run.
+        try:
+            row["measured_s"], row["outputs_match"] = _live(
+                model, problem, placed.placement, seed, emit
+            )
+        except (ValueError, RuntimeError) as error:
+            row["error"] = f"It was not measured: {error}"
+    return row
+
+
+def _answer(placed: Placed) -> dict[str, Any]:
+    from placement.api import answers
+
+    bound = in_unit(placed.lower_bound, placed.unit)
+    value = in_unit(placed.value, placed.unit)
+    return answers.of_placed(placed) | {
+        "gap": value / bound - 1.0 if bound > 0 else None,
+        "placement": placed.placement.to_json(),
+    }
+
+
+def _live(
+    model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
+) -> tuple[float, bool | None]:
+    """Measured seconds of the objective, and whether the outputs are right."""
+    if problem.objective == "throughput":
+        _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
+        return 1.0 / streamed.samples_per_s, streamed.run.outputs_match
+    _, measured = run(model, problem, placement, seed=seed, emit=emit)
+    return measured.median_s, measured.outputs_match
+
+
+class _Numbered:
+    """A listener to one placer of several: its progress counts as that of the whole comparison."""
+
+    def __init__(self, emit: Emit, name: str, number: int, of: int) -> None:
+        self._emit, self._name, self._number, self._of = emit, name, number, of
+
+    def __call__(self, event: dict[str, Any]) -> object:
+        if event["event"] != "progress":
+            return self._emit(event)
+        doing = str(event.get("what") or "")
+        what = f"{self._number + 1} of {self._of}, {self._name}" + (f": {doing}" if doing else "")
+        return self._emit({**event, "what": what, "step": self._number, "of": self._of})

@@ -1,0 +1,187 @@
+"""The verb `place`: a placer decides, and its placement is simulated."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from placement.core.amounts import in_unit
+from placement.core.events import Emit, never, silent, waiting
+from placement.schedule.simulated import Simulated, simulate
+
+if TYPE_CHECKING:
+    from placement.advice.best_moves import Hint
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.schedule import Schedule
+    from placement.core.timeline import Timeline
+    from placement.placers.base import Placer, Progress
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A placer's answer. `seconds` is the time inside `place()` alone.
+
+    `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
+    fingerprint of what was solved: results of different problems must not be mixed.
+    """
+
+    placer: str
+    placement: Placement
+    schedule: Schedule
+    timeline: Timeline
+    objective: str
+    value: float
+    unit: str
+    costs: str
+    lower_bound: float
+    proven_optimal: bool
+    violations: tuple[str, ...]
+    seconds: float
+    account: str = ""
+    problem: str = ""
+
+    @property
+    def num_segments(self) -> int:
+        return len(self.schedule.segments)
+
+
+def place(
+    problem: Problem,
+    placer: str = "heft",
+    *,
+    settings: Mapping[str, Any] | None = None,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+    emit: Emit = silent,
+    stop: Callable[[], bool] = never,
+    predict: Callable[[Problem, Placement], Simulated] = simulate,
+    keep: Placement | None = None,
+) -> Placed:
+    """Let a placer decide, and say what its placement is predicted to do.
+
+    With `keep` the problem's pins leave only some ops of that placement free: these get the devices
+    that the placer finds, and the order stays that of `keep`.
+
+    What the placer needs is compiled before its time starts. One that computes on all cores waits
+    for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
+    Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
+    caller keeps what it has simulated.
+    """
+    from placement.bounds.lower_bound import lower_bound
+    from placement.core.violations import violations
+    from placement.placers import current_name, placer_class
+    from placement.placers.base import build
+    from placement.search.warming import warm_up
+
+    placer = current_name(placer)
+    kind = placer_class(placer)
+    if problem.objective not in kind.objectives:
+        raise ValueError(
+            f"Placer {placer!r} does not work for the objective {problem.objective!r}, only for"
+            f" {', '.join(kind.objectives)}; choose another placer."
+        )
+    built = build(placer, kind, settings or {}, time_limit_s=time_limit_s, seed=seed)
+    if problem.execution not in kind.executions:
+        raise ValueError(
+            f"Placer {placer!r} does not work for problems of execution {problem.execution!r}, only"
+            f" for {', '.join(kind.executions)}; choose another placer."
+        )
+    with _alone(kind, problem, emit):
+        emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
+        warm_up(built, problem)
+        heard = _Heard(problem, emit, stop)
+        placement = built.place(problem, heard)
+        seconds = heard.seconds()
+    predicted = predict(problem, placement)
+    if keep is not None and problem.execution != "call":
+        own_s, placement = predicted.value, _in_order_of(problem, keep, placement)
+        predicted = predict(problem, placement)
+        heard.note = _kept_in_words(heard.note, own_s, predicted.value)
+    bound = max(lower_bound(problem, placement), heard.bound_s)
+    broken = violations(problem, predicted.schedule, placement.calls)
+    return Placed(
+        placer=placer,
+        placement=placement,
+        schedule=predicted.schedule,
+        timeline=predicted.timeline,
+        objective=problem.objective,
+        value=predicted.value,
+        unit=predicted.unit,
+        costs=problem.costs.origin,
+        lower_bound=bound,
+        proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9) < math.inf,
+        violations=broken,
+        seconds=seconds,
+        account=heard.note,
+        problem=problem.fingerprint,
+    )
+
+
+def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:
+    """What a method found for some ops of a placement, as an edit of that placement."""
+    from placement.constraints.fusion import mended
+    from placement.schedule.relocation import moved
+
+    return moved(problem, mended(problem, keep), found.device_of)
+
+
+def _kept_in_words(note: str, own_s: float, value_s: float) -> str:
+    """A method's account of its value, and the value in the order that was kept."""
+    from placement.search.account import in_words
+
+    if not note or math.isclose(own_s, value_s, rel_tol=1e-9):
+        return note
+    return f"{note}; {in_words(value_s)} in the order of the placement that was kept"
+
+
+def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint, ...]:
+    """The single moves of an op or a block that save most, best first."""
+    from placement.advice.best_moves import hints
+
+    return hints(problem, placement, most)
+
+
+class _Heard:
+    """The report that a placer gets: passes its progress on and keeps the proven bound and the
+    account."""
+
+    def __init__(self, problem: Problem, emit: Emit, stop: Callable[[], bool]) -> None:
+        self._problem, self._emit, self._stop = problem, emit, stop
+        self._begun_s = time.perf_counter()
+        self.bound_s, self.note = 0.0, ""
+
+    def seconds(self) -> float:
+        """Since the placer began."""
+        return time.perf_counter() - self._begun_s
+
+    def __call__(self, progress: Progress) -> bool:
+        self.bound_s = max(self.bound_s, progress.bound_s)
+        self.note = progress.note or self.note
+        known, unit = math.isfinite(progress.best_s), self._problem.unit
+        self._emit(
+            {
+                "event": "progress",
+                "step": progress.step,
+                "of": progress.of,
+                "best": in_unit(progress.best_s, unit) if known else None,
+                "bound": in_unit(self.bound_s, unit),
+                "unit": unit,
+                "seconds": self.seconds(),
+                "note": progress.note,
+            }
+        )
+        return not self._stop()
+
+
+def _alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextManager[object]:
+    """A context in which nothing is measured on this computer, for placers that use all of it."""
+    if not kind.all_cores:
+        return nullcontext()
+    from profiling.measuring.lock import measuring
+
+    return measuring(f"placing {problem.graph.name}", waiting(emit))

@@ -1,0 +1,200 @@
+"""The live verbs: a placement run on this computer, beside what was predicted of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from placement.core.events import Emit, never, silent, waiting
+from placement.remote.calls import in_confinement
+from placement.schedule.simulated import Simulated, simulate
+
+if TYPE_CHECKING:
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.schedule import Schedule
+    from profiling.execution.execute import Run
+    from profiling.execution.stream import Stream
+
+STEP_TIMEOUT_S = 60.0
+
+
+def require_present(model: Model, machine: Machine) -> None:
+    """ValueError unless this model can run live on this machine, now and here."""
+    from profiling.devices.local import missing_devices
+
+    if model.executable is None:
+        raise ValueError(
+            f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
+            " simulate it, or open a model file."
+        )
+    missing = missing_devices(machine)
+    if missing:
+        listed = "; ".join(f"{name} ({why})" for name, why in missing)
+        raise ValueError(
+            f"Machine {machine.name!r} has devices that are not on this computer: {listed};"
+            " choose --machine local, or simulate instead."
+        )
+
+
+def run(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    steps: int = 20,
+    warmup: int = 3,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    timeout_s: float | None = None,
+    emit: Emit = silent,
+) -> tuple[Simulated, Run]:
+    """Run a placement live; the prediction and the measurement side by side.
+
+    A step that takes longer than `timeout_s` (60 s where nothing is said) ends the run; a time that
+    is given holds for making the model ready, too.
+    On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
+    computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
+    """
+    if steps < 1 or warmup < 0:
+        raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
+    if problem.objective != "latency":
+        raise ValueError(
+            "A run measures the latency of one step; a problem for throughput runs by `stream`."
+        )
+    _require_runnable(model, problem, inputs)
+    predicted = simulate(problem, placement)
+    measured = _executed(
+        model,
+        problem,
+        predicted.schedule,
+        steps=steps,
+        warmup=warmup,
+        seed=seed,
+        inputs=inputs,
+        timeout_s=timeout_s,
+        emit=emit,
+    )
+    return predicted, measured
+
+
+def _run_type() -> Any:
+    from profiling.execution.execute import Run
+
+    return Run
+
+
+@in_confinement(_run_type)
+def _executed(
+    model: Model,
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    steps: int,
+    timeout_s: float | None,
+    emit: Emit,
+    **options: Any,
+) -> Run:
+    from profiling.execution.execute import execute
+    from profiling.measuring.lock import measuring
+
+    with measuring(f"run of {model.graph.name}", waiting(emit)):
+        emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
+        step_s = _made_ready(model, problem, timeout_s)
+        return execute(
+            problem, schedule, model=model, steps=steps, timeout_s=step_s, emit=emit, **options
+        )
+
+
+def stream(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    samples: int = 200,
+    warmup: int = 3,
+    depth: int | None = None,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    timeout_s: float | None = None,
+    emit: Emit = silent,
+    stop: Callable[[], bool] = never,
+) -> tuple[Simulated, Stream]:
+    """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
+
+    `depth` samples are in flight at most, by default a few more than the pipeline has stages. Once
+    `stop` returns True no sample begins any more, and those that came out are the result.
+    """
+    if samples < 1 or warmup < 0:
+        raise ValueError(
+            f"A pipeline needs at least 1 sample and 0 warm-ups, not {samples} and {warmup}."
+        )
+    if problem.objective != "throughput":
+        raise ValueError("A pipeline measures throughput; use --objective throughput.")
+    _require_runnable(model, problem, inputs)
+    predicted = simulate(problem, placement)
+    measured = _streamed(
+        model,
+        problem,
+        predicted.schedule,
+        samples=samples,
+        warmup=warmup,
+        depth=depth,
+        seed=seed,
+        inputs=inputs,
+        timeout_s=timeout_s,
+        emit=emit,
+        stop=stop,
+    )
+    return predicted, measured
+
+
+def _stream_type() -> Any:
+    from profiling.execution.stream import Stream
+
+    return Stream
+
+
+@in_confinement(_stream_type)
+def _streamed(
+    model: Model,
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    samples: int,
+    timeout_s: float | None,
+    emit: Emit,
+    **options: Any,
+) -> Stream:
+    from profiling.execution import stream as live
+    from profiling.measuring.lock import measuring
+
+    with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
+        emit({"event": "progress", "what": "preparing the pipeline", "step": 0, "of": samples})
+        step_s = _made_ready(model, problem, timeout_s)
+        return live.stream(
+            problem, schedule, model=model, samples=samples, timeout_s=step_s, emit=emit, **options
+        )
+
+
+def _made_ready(model: Model, problem: Problem, timeout_s: float | None) -> float:
+    """Compile the model within the time that is given for it; seconds that a step may take."""
+    from profiling.execution.execute import compiled_for
+    from profiling.sandbox.confinement import deadline
+
+    if timeout_s is None:
+        return STEP_TIMEOUT_S
+    if not problem.machine.emulated:
+        with deadline(timeout_s):
+            compiled_for(problem, model)
+    return timeout_s
+
+
+def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
+    """ValueError unless this can run here, or on the virtual clock of its machine."""
+    if not problem.machine.emulated:
+        require_present(model, problem.machine)
+    elif inputs:
+        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")

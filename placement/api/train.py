@@ -1,0 +1,138 @@
+"""The verb `train`: training steps of a placement, which may follow the machine's speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from placement.api.run import STEP_TIMEOUT_S, require_present
+from placement.core.events import Emit, never, silent, waiting
+from placement.remote.calls import in_confinement
+from placement.schedule.simulated import Simulated, simulate
+
+if TYPE_CHECKING:
+    from placement.advice.replacing import Policy
+    from placement.core.graph import Graph
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from profiling.training.loop import Trained
+    from profiling.training.sites import Site
+
+
+def is_training(graph: Graph) -> bool:
+    """Whether a graph is a training step: it computes gradients or updates."""
+    return any(op.phase in ("backward", "update") for op in graph.ops)
+
+
+def require_training(graph: Graph) -> None:
+    """ValueError unless the graph is a training step."""
+    if not is_training(graph):
+        raise ValueError(
+            f"{graph.name!r} is for inference, it has no gradients and no updates to train with;"
+            " open a training step, such as the sample resnet50:training."
+        )
+
+
+def train(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    steps: int = 200,
+    adjust: bool = True,
+    placer: str = "ceft_pbqp",
+    margin: float = 0.05,
+    seed: int = 0,
+    inputs: Mapping[str, Any] | None = None,
+    timeout_s: float | None = None,
+    emit: Emit = silent,
+    stop: Callable[[], bool] = never,
+) -> tuple[Simulated, Trained]:
+    """Train a placed model for some steps; the prediction for its start, and what happened.
+
+    With `adjust` another placement takes over between two steps when the speed of a device has
+    changed and `placer`, or a search from the current placement, finds one that is faster by more
+    than `margin`. On a machine of the null backend the steps follow a virtual clock. One measuring
+    job at a time on a computer: others wait, and `emit` hears who has it.
+    """
+    require_training(model.graph)
+    if steps < 1:
+        raise ValueError(f"Training needs at least 1 step, not {steps}.")
+    if problem.objective != "latency":
+        raise ValueError("Training runs step after step; use --objective latency.")
+    from placement.advice.replacing import Policy
+
+    if not problem.machine.emulated:
+        require_present(model, problem.machine)
+    predicted = simulate(problem, placement)
+    trained = _trained(
+        model,
+        problem,
+        placement,
+        steps=steps,
+        policy=Policy(placer=placer, margin=margin) if adjust else None,
+        feeds=(seed, inputs, STEP_TIMEOUT_S if timeout_s is None else timeout_s),
+        emit=emit,
+        stop=stop,
+    )
+    return predicted, trained
+
+
+def _trained_type() -> Any:
+    from profiling.training.loop import Trained
+
+    return Trained
+
+
+@in_confinement(_trained_type)
+def _trained(
+    model: Model,
+    problem: Problem,
+    placement: Placement,
+    *,
+    steps: int,
+    policy: Policy | None,
+    feeds: tuple[int, Mapping[str, Any] | None, float],
+    emit: Emit,
+    stop: Callable[[], bool],
+) -> Trained:
+    from placement.advice.replacing import prepare
+    from profiling.measuring.lock import measuring
+    from profiling.training import loop
+
+    with measuring(f"training of {model.graph.name}", waiting(emit)):
+        emit({"event": "progress", "what": "preparing to train", "step": 0, "of": steps})
+        adjust = None
+        if policy is not None:
+            prepare(problem, policy)
+            adjust = loop.Adjust(policy=policy)
+        site = _site(model, problem, *feeds)
+        try:
+            return loop.train(
+                problem, placement, site, steps=steps, adjust=adjust, emit=emit, stop=stop
+            )
+        finally:
+            site.close()
+
+
+def _site(
+    model: Model,
+    problem: Problem,
+    seed: int,
+    inputs: Mapping[str, Any] | None,
+    timeout_s: float,
+) -> Site:
+    from profiling.training.sites import LiveSite, VirtualSite
+
+    if not problem.machine.emulated:
+        return LiveSite(problem, model, seed=seed, inputs=inputs, timeout_s=timeout_s)
+    if inputs:
+        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
+    return VirtualSite(problem)
+
+
+def has_diverged(losses: tuple[float, ...]) -> bool:
+    """Whether the loss is no number any more."""
+    return any(not math.isfinite(loss) for loss in losses)

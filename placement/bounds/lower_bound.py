@@ -1,0 +1,136 @@
+"""Lower bounds that hold for every placement: no schedule of the problem can be faster."""
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+
+# Entries of the cost table that improving the shares of the work may visit (some 50 ms), and the
+# rounds that are enough where the table is small.
+_MAX_VISITED = 20_000_000
+_MAX_ROUNDS = 200
+# Workloads with more kernels have no bound of their own: it would take longer than a second.
+_MOST_KERNELS = {"latency": 1_000, "throughput": 20_000}
+# Sums of the same times in another order differ by this much at most.
+_ROUNDING = 1e-12
+
+
+def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
+    """Seconds that no placement can beat, in the problem's objective.
+
+    Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
+    Latency: the shared work and the longest path through each unit with its transfers; where ops
+    run in calls (execution "call") the host runs any number at a time, so only the longest path
+    without transfers holds. Small workloads have better bounds (`splits/problem_bound.py`). The
+    bound also holds for what a given placement does beyond the usual: several calls of an
+    accelerator, or replicas.
+    """
+    calls_each = max((placement.calls or {}).values(), default=1) if placement else 1
+    replicated = placement is not None and placement.replicas is not None
+    if problem.objective == "throughput":
+        bound_s = shared_work_s(problem)
+        if not replicated:
+            bound_s = max(bound_s, largest_unit_s(problem), _of_split_s(problem, calls_each))
+        return bound_s
+    if problem.execution == "call":
+        return max(longest_path_s(problem), _of_split_s(problem, calls_each))
+    return max(shared_work_s(problem), ceft_through_units_s(problem))
+
+
+def _of_split_s(problem: Problem, calls_each: int) -> float:
+    """The bound of a workload that is small enough for it and has alike accelerators, else 0."""
+    small = len(problem.kernels.ops) <= _MOST_KERNELS[problem.objective]
+    if problem.execution != "call" or not small:
+        return 0.0
+    from placement.splits.bounds.problem import lower_bound_s
+
+    try:
+        return _rounded_down(lower_bound_s(problem, calls_each=calls_each))
+    except ValueError:
+        return 0.0
+
+
+def largest_unit_s(problem: Problem) -> float:
+    """The unit that takes longest even on its fastest allowed device."""
+    return float(_unit_s(problem).min(axis=1, initial=np.inf).max(initial=0.0))
+
+
+def longest_path_s(problem: Problem) -> float:
+    """The longest path with each kernel on its fastest allowed device and free transfers."""
+    allowed = problem.allowed[problem.unit_of_kernel]
+    fastest = np.where(allowed, problem.costs.compute_s, np.inf).min(axis=1, initial=np.inf)
+    longest: list[float] = fastest.tolist()
+    for k, readers in reversed(list(enumerate(problem.kernels.successors))):
+        longest[k] += max((longest[r] for r in readers), default=0.0)
+    return max(longest, default=0.0)
+
+
+def ceft_through_units_s(problem: Problem) -> float:
+    """The longest over units of the least over devices of the longest path through the unit there.
+
+    Paths count transfers as CEFT does; a unit's kernels share their device. At least CEFT's length,
+    which is at least `longest_path_s`.
+    """
+    from placement.bounds.ceft import through_s
+
+    return _rounded_down(float(through_s(problem).min(axis=1).max(initial=0.0)))
+
+
+def shared_work_s(problem: Problem) -> float:
+    """Seconds in which the devices could do all work if units were divisible at will.
+
+    That is the fractional makespan on unrelated machines, a linear program. By its dual, shares
+    x_d >= 0 of sum 1 bound it by the sum over units of the least x_d * w(u, d), whatever the
+    shares. They start at the devices' relative speeds and follow the dual's subgradient: devices
+    that get too much work become dearer.
+    """
+    unit_s = np.ascontiguousarray(_unit_s(problem).T)
+    best = max(_dual_s(unit_s, shares)[0] for shares in (_even(unit_s), _speeds(unit_s)))
+    shares = _speeds(unit_s)
+    num_rounds = min(_MAX_ROUNDS, max(4, _MAX_VISITED // max(1, unit_s.size)))
+    for number in range(num_rounds if len(unit_s) > 1 else 0):
+        value, loads = _dual_s(unit_s, shares)
+        best = max(best, value)
+        if not loads.max() > 0.0:
+            break
+        step = 0.5 / np.sqrt(1.0 + number)
+        shares = shares * np.exp(step * (loads - loads.mean()) / loads.max())
+        shares /= shares.sum()
+    return _rounded_down(best)
+
+
+def _rounded_down(seconds: float) -> float:
+    """A bound must not exceed by a rounding error what a simulation adds up in another order."""
+    return seconds * (1.0 - _ROUNDING)
+
+
+def _unit_s(problem: Problem) -> Floats:
+    return np.where(problem.allowed, problem.unit_s, np.inf)
+
+
+def _even(unit_s: Floats) -> Floats:
+    return np.full(len(unit_s), 1.0 / len(unit_s))
+
+
+def _speeds(unit_s: Floats) -> Floats:
+    """Shares (D,) by speed: the mean over a device's units of least time / its own time."""
+    least = unit_s.min(axis=0, initial=np.inf)
+    runs = np.isfinite(unit_s) & (unit_s > 0.0)
+    ratio = np.divide(least, unit_s, out=np.zeros_like(unit_s), where=runs)
+    speeds = ratio.sum(axis=1) / np.maximum(1, runs.sum(axis=1)) + 1e-9
+    shares: Floats = speeds / speeds.sum()
+    return shares
+
+
+def _dual_s(unit_s: Floats, shares: Floats) -> tuple[float, Floats]:
+    """The bound of these shares, and the seconds of work (D,) that the devices get under them."""
+    cheapest = shares[0] * unit_s[0]
+    chosen = np.zeros(cheapest.size, dtype=np.int64)
+    for d in range(1, len(unit_s)):
+        price = shares[d] * unit_s[d]
+        chosen[price < cheapest] = d
+        np.minimum(cheapest, price, out=cheapest)
+    seconds = unit_s[chosen, np.arange(chosen.size)]
+    loads = np.bincount(chosen, weights=seconds, minlength=len(unit_s))
+    return float(cheapest.sum()), np.asarray(loads, dtype=np.float64)

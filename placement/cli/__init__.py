@@ -1,0 +1,1 @@
+"""The command line: options, verbs, and what they print."""

@@ -1,0 +1,194 @@
+"""What the verbs of the command line print: answers, and what goes on meanwhile."""
+
+import json
+import math
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from placement.core.events import Emit, silent
+from placement.core.files import NotWritten
+from placement.core.formatting import gap, num_bytes, percent, seconds, stated
+
+MOST_ROWS = 8
+
+
+def listener(options: Namespace) -> Emit:
+    """Events to standard output as JSON lines, or progress to a person's terminal, or nowhere."""
+    if getattr(options, "jsonl", False):
+        return print_event
+    if sys.stderr.isatty():
+        return show_progress
+    return silent
+
+
+def print_event(event: dict[str, Any]) -> bool:
+    text = json.dumps(finite(event), allow_nan=False)
+    with output_refusals():
+        print(text, flush=event["event"] != "span")
+    return True
+
+
+@contextmanager
+def output_refusals() -> Iterator[None]:
+    """Turn what the file system says against standard output into NotWritten, and end that output.
+
+    The interpreter would otherwise try once more to write what is left when it ends. A reader that
+    is gone is another matter.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = _output()
+        silence(sys.stdout)
+        raise NotWritten(where, error) from None
+
+
+def _output() -> Path:
+    """The file that standard output goes to, where the system tells it."""
+    try:
+        found = Path(os.readlink(f"/proc/self/fd/{sys.stdout.fileno()}"))
+    except (OSError, ValueError):
+        return Path("standard output")
+    return found if found.is_file() else Path("standard output")
+
+
+def silence(stream: TextIO) -> None:
+    """Let whatever is still written to a stream go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+
+
+def show_progress(event: dict[str, Any]) -> bool:
+    if event["event"] == "progress":
+        text = event.get("what", "")
+        print(
+            f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr
+        )
+    elif event["event"] == "waiting":
+        print(f"\r{event['holder']}", file=sys.stderr)
+    return True
+
+
+def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
+    if getattr(options, "jsonl", False):
+        lines = [json.dumps(finite({"event": "result", **answer}), allow_nan=False)]
+    elif options.json:
+        lines = [json.dumps(finite(answer), allow_nan=False)]
+    for line in lines:
+        with output_refusals():
+            print(line)
+    with output_refusals():
+        sys.stdout.flush()
+    return 0
+
+
+def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
+    """An answer for a person, a line for each key; `--json` has all digits and whole lists."""
+    unit = str(answer.get("unit", "s"))
+    for key, value in answer.items():
+        if key != "unit":
+            yield f"{key}: {_readable(key, value, unit)}"
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Rows of a comparison for a person: aligned columns named as on the Compare page, then notes.
+
+    A column in which no row says anything is left out.
+    """
+    heads = [head for head, _ in COLUMNS]
+    lines = [heads, *([cell(row) for _, cell in COLUMNS] for row in rows)]
+    columns = [_aligned(column) for column in zip(*lines, strict=True) if any(column[1:])]
+    for line in zip(*columns, strict=True):
+        yield "  ".join(line).rstrip()
+    for row in rows:
+        said = [row["error"], *row["violations"], row.get("account", "")]
+        yield from (f"{row['placer']}: {text}" for text in said if text)
+    costs = sorted({row["costs"] for row in rows if row.get("costs")})
+    if costs:
+        yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
+
+
+def _aligned(column: Sequence[str]) -> list[str]:
+    """The texts of a column padded to one width; names stand left, figures right."""
+    texts = [text or "–" for text in column]
+    width = max(map(len, texts))
+    is_name = column[0] == COLUMNS[0][0]
+    return [text.ljust(width) if is_name else text.rjust(width) for text in texts]
+
+
+def _cell(key: str) -> Callable[[Mapping[str, Any]], str]:
+    """How a row's value reads; nothing where it is unknown."""
+
+    def text(row: Mapping[str, Any]) -> str:
+        return "" if row[key] is None else _readable(key, row[key], row["unit"])
+
+    return text
+
+
+def _gap(row: Mapping[str, Any]) -> str:
+    """How far a row's value is above its bound; nothing where either is unknown."""
+    if row["gap"] is None:
+        return ""
+    return percent(gap(row["value"], row["lower_bound"]) or 0.0)
+
+
+MATCHES = {True: "match", False: "differ", None: ""}
+TIMES = {
+    "measured": "measured on this machine",
+    "analytic": "estimated by formula, not measured",
+    "given": "given in the file",
+}
+COLUMNS = (
+    ("Placer", _cell("placer")),
+    ("Predicted", _cell("value")),
+    ("Fastest ≥", _cell("lower_bound")),
+    ("Gap", lambda row: _gap(row)),
+    ("Proven", lambda row: "yes" if row["proven_optimal"] else ""),
+    ("Measured", _cell("measured_s")),
+    ("Outputs", lambda row: MATCHES[row["outputs_match"]]),
+    ("Search", _cell("seconds")),
+)
+
+
+def _readable(key: str, value: Any, unit: str) -> str:
+    """A value with its unit, which its key tells."""
+    if isinstance(value, Mapping):
+        inner = {k: _readable(key if _has_unit(key) else k, v, unit) for k, v in value.items()}
+        return ", ".join(f"{k} {text}" for k, text in inner.items()) or "none"
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], Mapping) and len(value) > MOST_ROWS:
+            return f"{len(value)} rows, which --json lists"
+        if value and isinstance(value[0], int | float):
+            return str(list(value))
+        return "; ".join(_readable(key, each, unit) for each in value) or "none"
+    if value is None or isinstance(value, bool | str) or not math.isfinite(value):
+        return {None: "unknown", True: "yes", False: "no"}.get(value, str(value))
+    if key in ("value", "lower_bound", "unchanged_value"):
+        return stated(value, unit)
+    if key == "seconds" or (key.endswith("_s") and not key.endswith("_per_s")):
+        return seconds(value)
+    if key.endswith("_bytes"):
+        return num_bytes(value)
+    if key in ("error", "gap"):
+        return percent(value, signed=True)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _has_unit(key: str) -> bool:
+    return key.endswith(("_s", "_bytes"))
+
+
+def finite(answer: Any) -> Any:
+    """The same with null for numbers that JSON lacks, as the time of an unsupported op."""
+    if isinstance(answer, float):
+        return answer if math.isfinite(answer) else None
+    if isinstance(answer, Mapping):
+        return {key: finite(value) for key, value in answer.items()}
+    return [finite(value) for value in answer] if isinstance(answer, list | tuple) else answer

@@ -1,0 +1,214 @@
+"""What the options of a command name, read into values: models, problems, placements, files."""
+
+import math
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.api import pipeline
+from placement.cli.printing import listener
+from placement.core.decoding import typed
+from placement.core.input_files import read_value
+
+if TYPE_CHECKING:
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.timeline import Timeline
+
+_SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
+
+
+def hold(options: Namespace, problem: "Problem") -> "Problem":
+    """The problem with everything that its placer may not move."""
+    from placement.constraints.pins import held, whole
+
+    pins = [split_pair(p, "--pin", "OP=DEVICE") for p in options.pin]
+    if options.pins:
+        pins += read_pins(options.pins)
+    if options.mend:
+        unknown = next((op for op, _ in pins if op not in problem.graph.index), None)
+        if unknown is not None:
+            raise ValueError(f"Op {unknown!r} is pinned but not in {problem.graph.name!r}.")
+        pins = list(whole(problem, dict(pins)).items())
+    keep, move = kept_placement(options), str(getattr(options, "move", None) or "")
+    if (keep is None) != (not move):
+        raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
+    if keep is not None:
+        pins = list(held(problem, dict(pins), keep, read_names(move)).items())
+    return replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def kept_placement(options: Namespace) -> "Placement | None":
+    """The placement of which only some ops may move, where there is one."""
+    path = str(getattr(options, "keep", None) or "")
+    return read_placement(path) if path else None
+
+
+def read_pins(path: str) -> list[tuple[str, str]]:
+    pins = read_value(Path(path), "file of pins", _pins)
+    return list(pins.items())
+
+
+def _pins(content: Any) -> dict[str, str]:
+    return typed(content, dict[str, str], remedy='use {"op": "device"}')
+
+
+def read_names(path: str) -> list[str]:
+    return read_value(Path(path), "file of names", _names)
+
+
+def _names(content: Any) -> list[str]:
+    return typed(content, list[str], remedy="use a list of op names")
+
+
+def read_conditions(options: Namespace) -> pipeline.Conditions:
+    speed = {
+        d: read_number(f, "--speed") for d, f in (split_pair(s, *_SPEED) for s in options.speed)
+    }
+    limits = (split_pair(m, *_MEMORY) for m in options.memory)
+    return pipeline.Conditions(
+        speed,
+        options.bandwidth,
+        options.latency,
+        {d: None if b.lower() == "none" else int(read_number(b, "--memory")) for d, b in limits},
+        _by_link(options.link_bandwidth, "--link-bandwidth"),
+        _by_link(options.link_latency, "--link-latency"),
+    )
+
+
+def _by_link(texts: Sequence[str], option: str) -> dict[tuple[str, str], float]:
+    """Factors by sender and receiver, from texts like "cpu:0,cpu:1=2"."""
+    factors = {}
+    for text in texts:
+        ends, factor = split_pair(text, option, "SRC,DST=F")
+        src, comma, dst = ends.partition(",")
+        if not (comma and src and dst):
+            raise ValueError(f"{option} {text!r} names no link; write it as SRC,DST=F.")
+        factors[src, dst] = read_number(factor, option)
+    return factors
+
+
+def read_number(text: str, option: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{option} {text!r} is not a number.") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{option} {text!r} is not a finite number.")
+    return number
+
+
+def read_timeline(path: str) -> "Timeline":
+    """The measured timeline in what `run --json` or `run --jsonl` printed."""
+    from placement.core.timeline import timeline_of_run
+
+    return read_value(Path(path), "run", timeline_of_run, lines=True)
+
+
+def read_model(options: Namespace) -> "Model":
+    dims = {}
+    for name, value in (split_pair(d, "--dim", "NAME=N") for d in options.dim):
+        if not value.isdigit() or int(value) < 1:
+            raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
+        dims[name] = int(value)
+    return pipeline.load(options.input, dims)
+
+
+def read_problem(
+    options: Namespace, *, measure: bool = True, model: "Model | None" = None
+) -> tuple["Model", "Problem"]:
+    """The model and its problem: given costs, else a profile, else measured here, else analytic.
+
+    Without `measure` only what was measured before counts. A `model` that was read already is not
+    read again.
+    """
+    from placement.core.profile import profile_from_json
+
+    model = model or read_model(options)
+    if model.problem is not None:
+        given = {"--lanes": options.lanes, "--profile": options.profile}
+        given["--machine"] = options.machine != "local"
+        for name in (name for name, value in given.items() if value):
+            raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
+        return model, pipeline.make_problem(
+            model, model.problem.machine, objective=options.objective
+        )
+    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
+    costs = None
+    if options.profile:
+        costs = read_value(Path(options.profile), "profile", profile_from_json)
+    elif not options.analytic and pipeline.can_measure(model, target):
+        if not measure:
+            costs = pipeline.stored_profile(model, target)
+            return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+        dedicate(target)
+        timeout_s = getattr(options, "timeout", None)
+        costs = pipeline.profile(model, target, emit=listener(options), timeout_s=timeout_s)
+    return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+
+
+def dedicate(machine: "Machine") -> None:
+    """Let the runtimes of a machine tune this process to it: a command serves one machine only."""
+    from profiling import backends
+
+    for runtime in dict.fromkeys(d.runtime for d in machine.devices):
+        backends.usable(runtime).dedicate(machine)
+
+
+def read_placement(path: str) -> "Placement":
+    from placement.core.placement import placement_from_json
+
+    return read_value(Path(path), "placement", placement_from_json)
+
+
+def read_whole(options: Namespace, problem: "Problem") -> "Placement":
+    """The placement of a file, mended where that is asked for."""
+    from placement.constraints.fusion import mended
+
+    placement = read_placement(options.placement)
+    return mended(problem, placement) if options.mend else placement
+
+
+def chosen(options: Namespace, problem: "Problem") -> "Placement":
+    """The placement that `--placer` finds, or that of the file of `--placement`."""
+    if not options.placer:
+        if options.set or options.time_limit is not None:
+            raise ValueError("--set and --time-limit are for --placer; leave them out.")
+        return read_whole(options, problem)
+    return pipeline.place(
+        problem,
+        options.placer,
+        settings=read_settings(options),
+        time_limit_s=options.time_limit,
+        seed=options.seed,
+        emit=listener(options),
+    ).placement
+
+
+def read_settings(options: Namespace) -> dict[str, Any]:
+    """The settings of the placer: what `--set` says, as text by name."""
+    return dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set)
+
+
+def read_inputs(path: str) -> dict[str, Any]:
+    import numpy as np
+
+    if not Path(path).is_file():
+        raise ValueError(f"There is no file {path!r}; check the path.")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except Exception:
+        raise ValueError(f"The file {path!r} is not an .npz archive of plain arrays.") from None
+
+
+def split_pair(text: str, option: str, form: str, *, first: bool = False) -> tuple[str, str]:
+    """Split NAME=VALUE at the last "=", or at the first (values may hold the sign themselves)."""
+    name, sign, value = text.partition("=") if first else text.rpartition("=")
+    if not sign or not name:
+        raise ValueError(f"{option} {text!r} is not of the form {form}.")
+    return name, value

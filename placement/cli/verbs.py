@@ -1,0 +1,263 @@
+"""What each verb of the command line does with its options; returns the exit status."""
+
+import json
+import signal
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placement.api import answers, pipeline
+from placement.cli.printing import lines_of, listener, print_answer, table_of
+from placement.cli.reading import (
+    chosen,
+    dedicate,
+    hold,
+    kept_placement,
+    read_conditions,
+    read_inputs,
+    read_model,
+    read_problem,
+    read_settings,
+    read_timeline,
+    read_whole,
+)
+from placement.cli.train_verb import train as train
+from placement.core.files import plain_refusals, require_room, write_text
+from placement.core.formatting import counted
+from placement.remote.signals import TERMINATED, Stop, has_value, partly
+
+if TYPE_CHECKING:
+    from placement.core.graph import Graph
+    from placement.core.problem import Problem
+
+# A search that is told to stop compares what it has found; on large graphs that takes seconds.
+SEARCH_PATIENCE_S = 15.0
+
+
+def write_out(path: str, text: str) -> None:
+    """Write a file that the options name; what stood there stays whole where that cannot be."""
+    with plain_refusals(Path(path)):
+        write_text(Path(path), text)
+
+
+def samples(options: Namespace) -> int:
+    rows = pipeline.samples()
+    return print_answer(
+        options, rows, (f"{r['name']:24} {r['num_ops']:5} ops  {r['source']}" for r in rows)
+    )
+
+
+def inspect(options: Namespace) -> int:
+    answer = pipeline.inspect(read_model(options))
+    return print_answer(options, answer, lines_of(answer))
+
+
+def machine(options: Namespace) -> int:
+    from placement.core.machine import machine_to_text
+
+    found = pipeline.machine(options.machine, options.lanes)
+    if options.out:
+        write_out(options.out, machine_to_text(found))
+    answer = answers.of_machine(found)
+    lines = [
+        f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"
+        for d in found.devices
+    ]
+    return print_answer(options, answer, lines)
+
+
+def placers(options: Namespace) -> int:
+    rows = pipeline.list_placers()
+    return print_answer(options, rows, _placer_lines(rows))
+
+
+def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for row in rows:
+        lines.append(f"{row['name']:14} {row['summary']}")
+        for name, field in row["settings"].items():
+            lines.append(f"{'':14}   --set {name}={field['default']}  {field['help']}")
+    return lines
+
+
+def profile(options: Namespace) -> int:
+    require_room(options.out)
+    model = read_model(options)
+    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
+    dedicate(target)
+    start_s = time.perf_counter()
+    measured = pipeline.profile(model, target, emit=listener(options), refresh=options.refresh)
+    if options.out:
+        write_out(options.out, json.dumps(measured.to_json()) + "\n")
+    answer = answers.of_profile(measured, time.perf_counter() - start_s)
+    return print_answer(options, answer, lines_of(answer))
+
+
+def place(options: Namespace) -> int:
+    from placement.core.placement import placement_to_text
+    from placement.core.split_json import node_names, split_to_json
+
+    require_room(options.out, options.split)
+    _, problem = read_problem(options)
+    problem = hold(options, problem)
+    if options.split:
+        node_names(problem.graph)
+    placed, stopped = _placed(options, problem)
+    if options.out:
+        write_out(options.out, placement_to_text(placed.placement))
+    if options.split:
+        split = split_to_json(problem, placed.placement)
+        write_out(options.split, json.dumps(split) + "\n")
+    answer = answers.of_placed(placed)
+    if stopped:
+        answer["cancelled"] = True
+    if options.jsonl:
+        answer["placement"] = placed.placement.to_json()
+    print_answer(options, answer, lines_of(answer))
+    return _status(stopped, placed.violations)
+
+
+def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bool]:
+    """What the placer of the options finds, and whether it was stopped before it was done."""
+    stop = Stop()
+    with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
+        placed = pipeline.place(
+            problem,
+            options.placer,
+            settings=read_settings(options),
+            time_limit_s=options.time_limit,
+            seed=options.seed,
+            emit=emit,
+            stop=stop,
+            keep=kept_placement(options),
+        )
+    return placed, stop.asked
+
+
+def _status(stopped: bool, failed: object) -> int:
+    """The exit status of work that may have been stopped, and may have found what is not good."""
+    return 128 + signal.SIGTERM if stopped else int(bool(failed))
+
+
+def simulate(options: Namespace) -> int:
+    _, problem = read_problem(options)
+    answer = answers.of_prediction(problem, read_whole(options, problem))
+    print_answer(options, answer, lines_of(answer))
+    return 1 if answer["violations"] else 0
+
+
+def run(options: Namespace) -> int:
+    model, problem = read_problem(options)
+    inputs = read_inputs(options.inputs) if options.inputs else None
+    placement = chosen(options, problem)
+    common = {
+        "warmup": options.warmup,
+        "seed": options.seed,
+        "inputs": inputs,
+        "timeout_s": options.timeout,
+    }
+    stop = Stop()
+    if problem.objective == "throughput":
+        with partly(stop, listener(options)) as emit:
+            predicted, streamed = pipeline.stream(
+                model,
+                problem,
+                placement,
+                samples=options.steps,
+                depth=options.depth,
+                emit=emit,
+                stop=stop,
+                **common,
+            )
+        answer = answers.of_stream(problem, predicted, streamed, placement)
+    else:
+        predicted, measured = pipeline.run(
+            model, problem, placement, steps=options.steps, emit=listener(options), **common
+        )
+        answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
+    if options.jsonl:
+        answer["placement"] = placement.to_json()
+        answer["schedule"] = predicted.schedule.to_json()
+    short = {
+        k: v
+        for k, v in answer.items()
+        if "timeline" not in k and k not in ("steps_s", "critical_path")
+    }
+    print_answer(options, answer, lines_of(short))
+    if stop.asked:
+        return TERMINATED
+    return 1 if answer["outputs_match"] is False else 0
+
+
+def compare(options: Namespace) -> int:
+    model, problem = read_problem(options)
+    names = [n.strip() for n in options.placers.split(",") if n.strip()]
+    stop = Stop()
+    with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
+        rows = pipeline.compare(
+            model,
+            hold(options, problem),
+            names,
+            time_limit_s=options.time_limit,
+            seed=options.seed,
+            live=options.live,
+            emit=emit,
+            stop=stop,
+        )
+    answer: Any = {"rows": rows, "cancelled": stop.asked} if options.jsonl else rows
+    print_answer(options, answer, table_of(rows))
+    failed = any(r["violations"] or r["error"] or r["outputs_match"] is False for r in rows)
+    return _status(stop.asked, failed)
+
+
+def what_if(options: Namespace) -> int:
+    _, problem = read_problem(options)
+    conditions = read_conditions(options)
+    changed, stopped = pipeline.what_if(problem, conditions), False
+    if options.placer:
+        placed, stopped = _placed(options, hold(options, changed))
+        placement, answer = placed.placement, answers.of_placed(placed)
+        if options.jsonl:
+            answer["placement"] = placement.to_json()
+    else:
+        placement = read_whole(options, problem)
+        answer = answers.of_prediction(changed, placement)
+    answer["what_if"] = conditions.to_json()
+    answer["unchanged"] = answers.of_prediction(problem, placement)
+    answer |= {"simulated": True, "cancelled": stopped}
+    short = {k: v for k, v in answer.items() if k not in ("critical_path", "unchanged")}
+    short["unchanged_value"] = answer["unchanged"]["value"]
+    print_answer(options, answer, lines_of(short))
+    return _status(stopped, answer["violations"])
+
+
+def exporters(options: Namespace) -> int:
+    rows = pipeline.list_exporters()
+    lines = (f"{r['name']:16} {r['suffix']:9} {r['title']}: {r['summary']}" for r in rows)
+    return print_answer(options, rows, lines)
+
+
+def export(options: Namespace) -> int:
+    model, problem = read_problem(options, measure=False)
+    placement = read_whole(options, problem)
+    placement.require_graph(model.graph)
+    note = pipeline.export(
+        model,
+        problem,
+        placement,
+        options.format,
+        options.out,
+        label=Path(options.placement).stem,
+        measured=read_timeline(options.run) if options.run else None,
+        view=lambda: _view(model.graph),
+    )
+    answer = {"format": options.format, "path": options.out, "note": note}
+    return print_answer(options, answer, (f"wrote {options.out}", *([note] if note else [])))
+
+
+def _view(graph: "Graph") -> Any:
+    """The picture that the studio shows at first sight of a graph."""
+    from pages.ui import canvas
+
+    return canvas.build_view(graph, canvas.default_expanded(graph))

@@ -1,0 +1,1 @@
+"""How array code is compiled, where it is kept, and its random numbers."""

@@ -1,0 +1,61 @@
+"""Numbers as people read them: three digits and a fitting unit."""
+
+import math
+
+from placement.core.amounts import in_unit, num_bytes
+
+__all__ = ["counted", "gap", "num_bytes", "percent", "seconds", "stated", "to_shown"]
+
+
+def counted(number: int, noun: str, more: str = "") -> str:
+    """How many there are of something: "1 op", "2 ops", and `more` where an s is not enough."""
+    return f"{number} {noun if number == 1 else more or f'{noun}s'}"
+
+
+def percent(share: float, signed: bool = False) -> str:
+    """A share in percent with at most one digit behind the point, two where it is less than one.
+
+    No zeros at the end: 0%, 0.37%, 14.6%, 83%.
+    """
+    return f"{round(100 * to_shown(share), 2):{'+' if signed else ''}.10g}%"
+
+
+def to_shown(share: float) -> float:
+    """A share rounded to the digits that `percent` shows, for tables that write it themselves."""
+    rounded = round(share, 3 if abs(share) >= 0.01 else 4)
+    return rounded if math.isfinite(rounded) and rounded else abs(rounded)
+
+
+def gap(value: float, bound: float) -> float | None:
+    """How far a value is above a proven bound, as a share of it; None where nothing is proven.
+
+    Rounded up to the digits that `percent` shows: it is said as "at most so much above".
+    """
+    if bound <= 0:
+        return None
+    above = value / bound - 1
+    if above <= 1e-9:
+        return 0.0
+    digits = 1e3 if above >= 0.01 else 1e4
+    return math.ceil(above * digits - 1e-6) / digits
+
+
+def stated(value: float, unit: str) -> str:
+    """A time that is a number of `unit` already, as the command line prints it."""
+    if unit == "s":
+        return seconds(value)
+    return f"{value:{'.4g' if abs(value) < 1e4 else '.0f'}} {unit}"
+
+
+def seconds(value: float | None, unit: str = "s") -> str:
+    """A time; where a file states its own `unit`, as a number of that."""
+    if value is None:
+        return "unknown"
+    if unit != "s":
+        return stated(in_unit(value, unit), unit)
+    for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        # What three digits round up to a thousand of a unit is one of the next.
+        if abs(value) >= 0.9995 * scale:
+            number = value / scale
+            return f"{number:{'.3g' if abs(number) < 999.5 else '.0f'}} {name}"
+    return "0 s" if value == 0 else f"{value / 1e-6:.2g} µs"

@@ -1,0 +1,1 @@
+"""The graph as a picture without a browser: geometry, colours and words."""

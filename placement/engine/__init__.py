@@ -1,1 +1,0 @@
-"""The compiled simulator: placements as integers in, seconds out."""

@@ -1,0 +1,1 @@
+"""ONNX models as exports need them: cut into parts, typed and saved."""

@@ -1,0 +1,41 @@
+"""A model or a part of it as ONNX files, weights beside it where they are too large."""
+
+from pathlib import Path
+
+import onnx
+
+from placement.core.model import Model
+from placement.formats.onnx.checks.walk import all_tensors
+
+MOST_BYTES = 1_900_000_000
+
+
+def proto_of(model: Model) -> onnx.ModelProto:
+    """The model's nodes and weights, named like its graph.
+
+    The ValueError of a file that has changed or gone is the loader's.
+    """
+    found: onnx.ModelProto = model.content().model_proto()
+    return found
+
+
+def save(proto: onnx.ModelProto, folder: Path, stem: str) -> str:
+    """Write `proto`, a part of a model or all of it; the file's name is returned."""
+    name = f"{stem}.onnx"
+    if sum(len(tensor.raw_data) for tensor in all_tensors(proto)) > MOST_BYTES:
+        onnx.save(proto, folder / name, save_as_external_data=True, location=f"{stem}.bin")
+    else:
+        (folder / name).write_bytes(proto.SerializeToString())
+    return name
+
+
+def not_onnx(model: Model) -> str:
+    """Why a model has no ONNX nodes to write, empty if it has."""
+    if model.executable is None:
+        return (
+            f"{model.graph.name!r} has no executable side (it is a graph with given costs), so"
+            " there is no model to export; open a model file."
+        )
+    if model.executable.format != "onnx":
+        return f"{model.graph.name!r} is not an ONNX model; this format is made of ONNX nodes."
+    return ""

@@ -1,0 +1,1 @@
+"""PyTorch programs as exports need them: by module, by memory, and as text."""

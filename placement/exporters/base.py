@@ -1,0 +1,58 @@
+"""What an exporter is given: a placed model, what is predicted of it, and what was measured."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from placement.constraints.fusion import mended
+from placement.core.model import Model
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.timeline import Timeline
+from placement.drawing.paint import View
+from placement.schedule.simulated import Simulated, simulate
+
+
+@dataclass(frozen=True)
+class Export:
+    """One placement of one model, with all that a file about it may tell.
+
+    `label` is what people call the placement. `measured` is the timeline of a run of it, where
+    there is one, and `view` makes the picture of the graph that the formats with a picture draw.
+    """
+
+    model: Model
+    problem: Problem
+    placement: Placement
+    label: str = ""
+    measured: Timeline | None = field(default=None, kw_only=True)
+    view: Callable[[], View] | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def whole(self) -> Placement:
+        """The placement with ops that run as one kernel on the device that most of them are on."""
+        return mended(self.problem, self.placement)
+
+    @cached_property
+    def simulated(self) -> Simulated:
+        """The prediction for `whole`.
+
+        ValueError where the placement names devices that the machine does not have.
+        """
+        return simulate(self.problem, self.whole)
+
+    @property
+    def timelines(self) -> tuple[tuple[str, Timeline], ...]:
+        """The predicted timeline and, where there is one, that of the run, with their titles."""
+        origins = {"predicted": "Predicted", "measured": "Measured", "emulated": "Emulated"}
+        found = (self.simulated.timeline, self.measured)
+        return tuple((origins[t.origin], t) for t in found if t is not None)
+
+    @property
+    def costs(self) -> str:
+        """Where predicted times come from, in plain words."""
+        return {
+            "measured": "measured on this machine",
+            "analytic": "estimated by formula, not measured",
+            "given": "given in the file",
+        }[self.problem.costs.origin]

@@ -1,0 +1,1 @@
+"""ONNX models: read, checked and prepared; their graph, costs, names and executable side."""

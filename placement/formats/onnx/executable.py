@@ -1,0 +1,73 @@
+"""The side of an ONNX model that a runtime executes."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from placement.core.fingerprint import fingerprint_of
+from placement.core.model import Model, SymbolicDim
+from placement.formats.onnx.checks.external import ExternalFiles, load_external
+from placement.formats.onnx.dims import dims_of, drop_constant_inputs
+from placement.formats.onnx.graph import build_graph
+from placement.formats.onnx.prepare import prepare
+from placement.formats.onnx.read import parse_with_external, read_bytes
+
+
+@dataclass(frozen=True)
+class OnnxExecutable:
+    """An ONNX file with sizes for its symbolic dimensions.
+
+    `file_hash` is the SHA-256 of the file as it was opened and `external` its data files;
+    `model_proto` refuses files that have changed since. `symbolic_dims` are the dimensions that the
+    file leaves open, whatever `dims` says of them.
+    """
+
+    path: Path
+    dims: tuple[tuple[str, int], ...]
+    file_hash: str
+    external: ExternalFiles
+    symbolic_dims: tuple[SymbolicDim, ...] = ()
+
+    @property
+    def format(self) -> str:
+        return "onnx"
+
+    @property
+    def content_hash(self) -> str:
+        return fingerprint_of([self.file_hash, self.external, self.dims])
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder that external data is relative to."""
+        return self.path.resolve().parent
+
+    def model_proto(self) -> onnx.ModelProto:
+        """The whole model: nodes named like the graph's ops, sizes in place, weights inside.
+
+        External data is moved into the model, so that no runtime opens a file that this one names;
+        it may then be larger than the 2 GiB that protobuf can write.
+        """
+        data = read_bytes(self.path)
+        model, external = parse_with_external(data, self.path)
+        if hashlib.sha256(data).hexdigest() != self.file_hash or external != self.external:
+            raise ValueError(f"{self.path.name!r} has changed since it was opened; open it again.")
+        prepared, _ = prepare(model, dict(self.dims), self.path.stem, self.path)
+        load_external(prepared, self.path)
+        return prepared
+
+
+def open_onnx(path: Path, dims: Mapping[str, int]) -> Model:
+    """The model in a file, named after the file's stem."""
+    data = read_bytes(path)
+    model, external = parse_with_external(data, path)
+    drop_constant_inputs(model)
+    symbolic = dims_of(model)
+    prepared, notes = prepare(model, dims, path.stem, path)
+    graph, more = build_graph(prepared, path.stem)
+    executable = OnnxExecutable(
+        path, tuple(sorted(dims.items())), hashlib.sha256(data).hexdigest(), external, symbolic
+    )
+    return Model(graph, executable, notes=(*notes, *more))

@@ -1,0 +1,1 @@
+"""PyTorch programs: exported or traced, made functional, as graphs and as source."""

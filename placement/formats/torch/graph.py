@@ -1,0 +1,137 @@
+"""From a functional aten graph to the graph people see: ops by module, with phases and sizes."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils.flop_counter import FlopCounterMode
+
+from placement.core.graph import Graph, Op, Tensor
+from placement.formats.torch.loose import housed
+from placement.formats.torch.program import Node, TorchProgram, num_bytes
+
+MAX_ATTRIBUTE_CHARS = 200
+# Ops that multiply matrices; the others do about one operation per element that they make.
+_COUNTED = (
+    "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "gru", "linear",
+    "lstm", "matmul", "mm", "mv", "rnn", "scaled",
+)  # fmt: skip
+
+
+def graph_of(program: TorchProgram) -> Graph:
+    """Ops in the order of the program; a weight counts at the first op that reads it."""
+    readers = _readers(program)
+    weight_bytes = _weight_bytes(program, readers)
+    ops = tuple(_op(program, node, weight_bytes.get(node.name, 0)) for node in program.kernels)
+    tensors = tuple(_tensors(program, readers))
+    return Graph(program.name, housed(ops, tensors), tensors)
+
+
+def _readers(program: TorchProgram) -> dict[str, tuple[str, ...]]:
+    """The kernels that read each value, in order."""
+    found: dict[str, list[str]] = {}
+    for kernel in program.kernels:
+        for value in program.reads(kernel):
+            found.setdefault(value.name, []).append(kernel.name)
+    return {name: tuple(kernels) for name, kernels in found.items()}
+
+
+def _weight_bytes(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in program.state.items():
+        if readers.get(name):
+            first = readers[name][0]
+            found[first] = found.get(first, 0) + num_bytes(value)
+    return found
+
+
+def _op(program: TorchProgram, node: Node, param_bytes: int) -> Op:
+    return Op(
+        name=node.name,
+        kind=kind_of(node),
+        scope=node.meta.get("scope", ""),
+        phase=node.meta.get("phase", "forward"),
+        flops=_flops(node),
+        param_bytes=param_bytes,
+        colocation_group=node.meta.get("group"),
+        attributes=tuple(_attributes(node)),
+    )
+
+
+def kind_of(node: Node) -> str:
+    """The op's name without its library and overload: "conv2d" for aten.conv2d.default."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target.overloadpacket.__name__)
+    return str(getattr(target, "__name__", target))
+
+
+def _attributes(node: Node) -> Iterator[tuple[str, str]]:
+    """Arguments that are no tensors, by the names of the op's schema; and the op's mate."""
+    if node.meta.get("mate"):
+        yield "derived from", str(node.meta["mate"])
+    schema = getattr(node.target, "_schema", None)
+    names = [] if schema is None else [a.name for a in schema.arguments]
+    rows = [*zip(names, node.args, strict=False), *node.kwargs.items()]
+    for name, value in rows:
+        if value is not None and not _has_nodes(value):
+            yield name, str(value)[:MAX_ATTRIBUTE_CHARS]
+
+
+def _has_nodes(value: Any) -> bool:
+    found: list[Node] = []
+    fx.map_arg(value, found.append)
+    return bool(found)
+
+
+def _flops(node: Node) -> float:
+    """Multiply and add as two, as the framework counts them; else one per element made."""
+    made = node.meta.get("val")
+    if kind_of(node).lstrip("_").startswith(_COUNTED):
+        counted = _counted(node)
+        if counted:
+            return counted
+    parts = made if isinstance(made, list | tuple) else [made]
+    return float(sum(p.numel() for p in parts if isinstance(p, torch.Tensor)))
+
+
+def _counted(node: Node) -> float:
+    """What the framework counts of an op; nothing is computed, for the tensors are fake."""
+    args, kwargs = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
+    with suppress(Exception), FlopCounterMode(display=False) as counter:
+        node.target(*args, **kwargs)
+    return float(counter.get_total_flops())
+
+
+def _tensors(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> Iterator[Tensor]:
+    handed_back = {node for _, node in program.outputs}
+    for name in program.inputs:
+        read = readers.get(name, ())
+        yield _tensor(program, program.nodes[name], None, read, name in handed_back)
+    for kernel in program.kernels:
+        for value in program.values[kernel.name]:
+            read, is_output = readers.get(value.name, ()), value.name in handed_back
+            if read or is_output:
+                yield _tensor(program, value, kernel.name, read, is_output)
+
+
+def _tensor(
+    program: TorchProgram,
+    node: Node,
+    producer: str | None,
+    consumers: tuple[str, ...],
+    is_output: bool,
+) -> Tensor:
+    value: Any = node.meta.get("val")
+    is_tensor = isinstance(value, torch.Tensor)
+    return Tensor(
+        name=program.labels.get(node.name, node.name),
+        producer=producer,
+        consumers=consumers,
+        num_bytes=num_bytes(value),
+        shape=tuple(int(n) for n in value.shape) if is_tensor else (),
+        dtype=str(value.dtype).removeprefix("torch.") if is_tensor else type(value).__name__,
+        is_output=is_output,
+    )

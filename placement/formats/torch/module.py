@@ -1,0 +1,69 @@
+"""From a module in memory to a model: for inference by export, for training by tracing a step."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from placement.core.model import Model
+from placement.formats.torch.export import program_of
+from placement.formats.torch.graph import graph_of
+from placement.formats.torch.optimisers import Optimiser, optimiser
+from placement.formats.torch.program import TorchProgram
+from placement.formats.torch.training import training_program
+
+
+def model_of(
+    module: nn.Module,
+    example_inputs: Any,
+    *,
+    training: bool = False,
+    loss: Callable[..., Any] | None = None,
+    targets: Sequence[Any] = (),
+    optimizer: str = "sgd",
+    lr: float | None = None,
+    name: str = "",
+) -> Model:
+    """See `placement.api.pipeline.from_torch`."""
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"{type(module).__name__} is no torch.nn.Module; give a module.")
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
+    if isinstance(example_inputs, Mapping) or not isinstance(example_inputs, Sequence):
+        raise ValueError("Give the example inputs as a tensor or a tuple of tensors, in order.")
+    if not training and (loss is not None or targets):
+        raise ValueError("A loss and targets are for training; say training=True.")
+    name = name or type(module).__name__
+    modes = [(inner, inner.training) for inner in module.modules()]
+    try:
+        program = _program(
+            module, example_inputs, training, loss, targets, optimiser(optimizer, lr), name
+        )
+    finally:
+        for inner, mode in modes:
+            inner.training = mode
+    return Model(graph_of(program), program)
+
+
+def _program(
+    module: nn.Module,
+    example_inputs: Sequence[Any],
+    training: bool,
+    loss: Callable[..., Any] | None,
+    targets: Sequence[Any],
+    update: Optimiser,
+    name: str,
+) -> TorchProgram:
+    if training:
+        return training_program(module.train(), example_inputs, targets, loss, update, name)
+    with warnings.catch_warnings():
+        # Of what the framework's own modules do while they are exported.
+        warnings.simplefilter("ignore")
+        try:
+            exported = torch.export.export(module.eval(), tuple(example_inputs))
+        except (RuntimeError, AssertionError, TypeError) as error:
+            text = " ".join(str(error).split())[:300]
+            raise ValueError(f"{name!r} cannot be exported: {text}") from error
+        return program_of(exported, name)

@@ -1,0 +1,75 @@
+"""Exports hide what ran under another grad mode in a graph of its own: opens such graphs in place.
+
+`torch.no_grad()` inside a module becomes one node that calls an inner graph. For a prediction the
+mode means nothing, so the inner nodes take the place of that call, with their modules and values.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+
+from placement.formats.torch.program import Node, is_part
+
+GRAD_MODE = torch.ops.higher_order.wrap_with_set_grad_enabled
+AUTOCAST = torch.ops.higher_order.wrap_with_autocast
+
+
+def open_grad_modes(exported: ExportedProgram) -> None:
+    """Put the ops of all grad-mode wrappers into the graph around them, in place."""
+    module = exported.graph_module
+    renamed: dict[str, str] = {}
+    while calls := [node for node in module.graph.nodes if node.target is GRAD_MODE]:
+        for call in calls:
+            renamed |= _open(module, call)
+    module.graph.lint()
+    module.recompile()
+    for spec in exported.graph_signature.output_specs:
+        name = getattr(spec.arg, "name", "")
+        while name in renamed:
+            name = renamed[name]
+            spec.arg = replace(spec.arg, name=name)
+
+
+def _open(module: fx.GraphModule, call: Node) -> dict[str, str]:
+    """The inner nodes in place of a call; what its results were called, and what they are now."""
+    _, getter, *arguments = call.args
+    inner: Any = getattr(module, getter.target)
+    given = iter(arguments)
+    now: dict[Node, Any] = {}
+    results: Any = ()
+    with module.graph.inserting_before(call):
+        for node in inner.graph.nodes:
+            if node.op == "placeholder":
+                now[node] = next(given)
+            elif node.op == "output":
+                results = fx.map_arg(node.args[0], now.__getitem__)
+            else:
+                now[node] = module.graph.node_copy(node, now.__getitem__)
+            if node.op == "get_attr":
+                now[node].target = _taken_along(module, inner, str(node.target))
+    renamed = {}
+    for part in list(call.users):
+        assert is_part(part)
+        result = results[part.args[1]]
+        renamed[part.name] = result.name
+        part.replace_all_uses_with(result)
+        module.graph.erase_node(part)
+    module.graph.erase_node(call)
+    if not getter.users:
+        module.graph.erase_node(getter)
+    return renamed
+
+
+def _taken_along(module: fx.GraphModule, inner: Any, target: str) -> str:
+    """The name in `module` of what an inner graph has under a name that may be taken there."""
+    number = sum(name.startswith("inner_") for name in vars(module) | module._modules)
+    name = f"inner_{number}"
+    setattr(module, name, getattr(inner, target))
+    return name
+
+
+def has_autocast(exported: ExportedProgram) -> bool:
+    return any(node.target is AUTOCAST for node in exported.graph.nodes)

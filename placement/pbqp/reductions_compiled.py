@@ -1,0 +1,250 @@
+"""Reductions of a partitioned Boolean quadratic problem, compiled.
+
+A node's degree never grows, so one heap of ranked nodes always yields the lowest applicable
+reduction, ties in declared order. RII makes new edges: their matrices go to the end of a buffer
+that grows.
+"""
+
+import heapq
+
+import numpy as np
+
+from placement.compiled.jit import jit
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.pbqp.core_compiled import Core, solve_core
+from placement.pbqp.net_compiled import Net, add_edge, build, strides, unlink
+
+
+@jit
+def total_cost(
+    cost_ptr: Ints, cost: Floats, ends: Ints, edge_ptr: Ints, matrices: Floats, choice: Ints
+) -> float:
+    """Sum of the chosen costs and of the chosen entries of all edges."""
+    total = 0.0
+    for x in range(choice.size):
+        total += cost[cost_ptr[x] + choice[x]]
+    for e in range(edge_ptr.size - 1):
+        x, y = ends[e, 0], ends[e, 1]
+        width = cost_ptr[y + 1] - cost_ptr[y]
+        total += matrices[edge_ptr[e] + choice[x] * width + choice[y]]
+    return total
+
+
+@jit
+def reduce_and_choose(
+    cost_ptr: Ints,
+    cost: Floats,
+    ends: Ints,
+    edge_ptr: Ints,
+    matrices: Floats,
+    exact_nodes: int,
+    max_expanded: int,
+) -> tuple[Ints, int]:
+    """Chosen alternative of every node, and how many nodes were fixed by the heuristic RN."""
+    net, num_edges, buffer, used = build(cost_ptr, cost, ends, edge_ptr, matrices)
+    num_nodes = net.degree.size
+    choice = np.full(num_nodes, -1, np.int64)
+    order = np.empty((num_nodes, 3), np.int64)
+    num_reduced, num_rn, budget = 0, 0, max_expanded
+    most = 0
+    for x in range(num_nodes):
+        most = max(most, net.degree[x])
+    heap = [_rank(net.degree[x], most) * num_nodes + x for x in range(num_nodes)]
+    heapq.heapify(heap)
+    while len(heap) > 0:
+        key = heapq.heappop(heap)
+        x, rank = key % num_nodes, key // num_nodes
+        if not net.alive[x] or rank != _rank(net.degree[x], most):
+            continue
+        if rank <= 2:
+            buffer = _with_room(net, buffer, used, x)
+            first, second, num_edges, used = _eliminate(net, buffer, num_edges, used, x)
+            order[num_reduced, 0], order[num_reduced, 1], order[num_reduced, 2] = x, first, second
+            num_reduced += 1
+            touched = np.array([first, second])
+        else:
+            core = _component(net, x, exact_nodes) if budget > 0 else np.empty(0, np.int64)
+            if core.size > 0:
+                found, spent = solve_core(_core_of(net, buffer, core), budget)
+                budget -= spent
+                if found[0] >= 0:
+                    for position in range(core.size):
+                        choice[core[position]] = found[position]
+                        net.alive[core[position]] = False
+                    continue
+            touched = _fix(net, buffer, x, choice)
+            num_rn += 1
+        for h in touched:
+            if h >= 0:
+                y = net.node[h ^ 1]
+                heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
+    for position in range(num_reduced - 1, -1, -1):
+        x = order[position, 0]
+        choice[x] = _answer(net, buffer, x, order[position, 1], order[position, 2], choice)
+    return choice, num_rn
+
+
+@jit
+def _rank(degree: int, most: int) -> int:
+    """0, 1, 2 for R0, RI, RII; above, nodes of larger degree come first."""
+    return degree if degree <= 2 else 3 + most - degree
+
+
+@jit
+def _with_room(net: Net, buffer: Floats, used: int, x: int) -> Floats:
+    """The buffer, twice as long where the matrix of RII at node x would not fit."""
+    if net.degree[x] < 2:
+        return buffer
+    h = net.head[x]
+    y, z = net.node[h ^ 1], net.node[net.following[h] ^ 1]
+    needed = used + net.num_alts[y] * net.num_alts[z]
+    if needed <= buffer.size:
+        return buffer
+    longer = np.empty(2 * needed, np.float64)
+    longer[:used] = buffer[:used]
+    return longer
+
+
+@jit
+def _eliminate(
+    net: Net, buffer: Floats, num_edges: int, used: int, x: int
+) -> tuple[int, int, int, int]:
+    """R0, RI or RII: takes out a node of degree at most 2; its half-edges (or -1), new counts."""
+    net.alive[x] = False
+    first = net.head[x]
+    if first < 0:
+        return -1, -1, num_edges, used
+    second = net.following[first]
+    unlink(net, first)
+    y = net.node[first ^ 1]
+    if second < 0:
+        for j in range(net.num_alts[y]):
+            net.cost[net.cost_ptr[y] + j] += _least(net, buffer, x, first, j, -1, 0)
+        return first, second, num_edges, used
+    unlink(net, second)
+    z = net.node[second ^ 1]
+    width = net.num_alts[z]
+    for j in range(net.num_alts[y]):
+        for k in range(width):
+            buffer[used + j * width + k] = _least(net, buffer, x, first, j, second, k)
+    num_edges, is_new = add_edge(net, buffer, num_edges, used, y, z)
+    return first, second, num_edges, used + net.num_alts[y] * width if is_new else used
+
+
+@jit
+def _least(net: Net, buffer: Floats, x: int, first: int, j: int, second: int, k: int) -> float:
+    """Least cost of node x when its neighbours choose j and k (second is -1 where it has one)."""
+    start, own, other = strides(net, first)
+    start += j * other
+    start_2, own_2 = 0, 0
+    if second >= 0:
+        start_2, own_2, other_2 = strides(net, second)
+        start_2 += k * other_2
+    best = np.inf
+    for i in range(net.num_alts[x]):
+        value = net.cost[net.cost_ptr[x] + i] + buffer[start + i * own]
+        if second >= 0:
+            value += buffer[start_2 + i * own_2]
+        best = min(best, value)
+    return best
+
+
+@jit
+def _fix(net: Net, buffer: Floats, x: int, choice: Ints) -> Ints:
+    """RN: the locally cheapest alternative of x, its costs passed on; the half-edges it had."""
+    best, best_value = 0, np.inf
+    for i in range(net.num_alts[x]):
+        value = net.cost[net.cost_ptr[x] + i]
+        h = net.head[x]
+        while h >= 0:
+            y = net.node[h ^ 1]
+            start, own, other = strides(net, h)
+            least = np.inf
+            for j in range(net.num_alts[y]):
+                entry = buffer[start + i * own + j * other]
+                least = min(least, entry + net.cost[net.cost_ptr[y] + j])
+            value += least
+            h = net.following[h]
+        if value < best_value:
+            best, best_value = i, value
+    choice[x] = best
+    net.alive[x] = False
+    touched = np.empty(net.degree[x], np.int64)
+    for position in range(touched.size):
+        h = net.head[x]
+        y = net.node[h ^ 1]
+        start, own, other = strides(net, h)
+        for j in range(net.num_alts[y]):
+            net.cost[net.cost_ptr[y] + j] += buffer[start + best * own + j * other]
+        unlink(net, h)
+        touched[position] = h
+    return touched
+
+
+@jit
+def _answer(net: Net, buffer: Floats, x: int, first: int, second: int, choice: Ints) -> int:
+    """Back-propagation: the cheapest alternative of x now that its neighbours have chosen."""
+    best, best_value = 0, np.inf
+    for i in range(net.num_alts[x]):
+        value = net.cost[net.cost_ptr[x] + i]
+        for h in (first, second):
+            if h >= 0:
+                start, own, other = strides(net, h)
+                value += buffer[start + i * own + choice[net.node[h ^ 1]] * other]
+        if value < best_value:
+            best, best_value = i, value
+    return best
+
+
+@jit
+def _component(net: Net, x: int, most: int) -> Ints:
+    """The connected component of x as it is discovered, empty if it has more than `most` nodes."""
+    found = np.empty(most + 1, np.int64)
+    if most < 1:
+        return found[:0]
+    found[0], num_found, done = x, 1, 0
+    while done < num_found:
+        h = net.head[found[done]]
+        while h >= 0:
+            y = net.node[h ^ 1]
+            if _place_of(found, num_found, y) == num_found:
+                if num_found == most:
+                    return found[:0]
+                found[num_found] = y
+                num_found += 1
+            h = net.following[h]
+        done += 1
+    return found[:num_found]
+
+
+@jit
+def _place_of(found: Ints, num_found: int, y: int) -> int:
+    """Index of node y among the first nodes found, their number if it is not there."""
+    position = 0
+    while position < num_found and found[position] != y:
+        position += 1
+    return position
+
+
+@jit
+def _core_of(net: Net, buffer: Floats, nodes: Ints) -> Core:
+    """The component as dense arrays: costs (N, A) and matrices (N, A, N, A), zero where no edge."""
+    size, widest = nodes.size, 1
+    for x in nodes:
+        widest = max(widest, net.num_alts[x])
+    costs = np.full((size, widest), np.inf)
+    matrices = np.zeros((size, widest, size, widest))
+    for p in range(size):
+        x = nodes[p]
+        for i in range(net.num_alts[x]):
+            costs[p, i] = net.cost[net.cost_ptr[x] + i]
+        h = net.head[x]
+        while h >= 0:
+            q = _place_of(nodes, size, net.node[h ^ 1])
+            start, own, other = strides(net, h)
+            for i in range(net.num_alts[x]):
+                for j in range(net.num_alts[net.node[h ^ 1]]):
+                    matrices[p, i, q, j] = buffer[start + i * own + j * other]
+            h = net.following[h]
+    return Core(costs, matrices)

@@ -1,0 +1,1 @@
+"""What the list schedulers share: ranks, lanes of busy devices, gaps, earliest times."""

@@ -1,0 +1,83 @@
+"""What all list schedulers share on the Python side: mean costs, fresh lanes, the placement."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.schedule.order import by_priority
+from placement.simulator.flat import Flat
+
+if TYPE_CHECKING:
+    from placement.placers._lists.lanes_compiled import Lanes
+
+
+class MeanCosts(NamedTuple):
+    """Costs before any device is chosen; see `mean_costs`."""
+
+    compute_s: Floats
+    move_s: Floats
+    back_s: Floats
+
+
+def mean_costs(flat: Flat) -> MeanCosts:
+    """Compute per kernel (K,), a tensor's way to another device and between device and host (T,).
+
+    A kernel that a device does not support is averaged over those that do; a move is averaged over
+    pairs of different devices. The way to the host counts by the share of devices that have memory
+    of their own.
+    """
+    supported = np.isfinite(flat.compute_s)
+    total_s = np.where(supported, flat.compute_s, 0.0).sum(axis=1)
+    num_devices = flat.on_host.size
+    pairs = max(1, num_devices * (num_devices - 1))
+    move_s = flat.move_s.sum() / pairs + flat.tensor_bytes * (flat.s_per_byte.sum() / pairs)
+    share = float((~flat.on_host).mean()) if flat.on_host.any() else 0.0
+    return MeanCosts(total_s / np.maximum(supported.sum(axis=1), 1), move_s, share * move_s)
+
+
+def way_back_s(flat: Flat) -> Floats:
+    """Seconds (K, D) that a kernel's model outputs take from each device to the host."""
+    seconds = np.zeros(flat.compute_s.shape)
+    if flat.host >= 0:
+        outputs = np.flatnonzero(flat.is_output & (flat.producer >= 0))
+        for d in np.flatnonzero(~flat.on_host).tolist():
+            move_s = flat.move_s[d, flat.host] + flat.tensor_bytes * flat.s_per_byte[d, flat.host]
+            np.add.at(seconds[:, d], flat.producer[outputs], move_s[outputs])
+    return seconds
+
+
+def lanes_for(flat: Flat, *, insertion: bool, scale: float = 1.0) -> "Lanes":
+    """Lanes with nothing scheduled, on devices whose limits are scaled; infinity lifts them."""
+    from placement.placers._lists.lanes_compiled import new_lanes
+
+    limit_bytes = np.full(flat.limit_bytes.size, np.inf)
+    if np.isfinite(scale):
+        limit_bytes = flat.limit_bytes * scale
+    return new_lanes(flat, limit_bytes, insertion=insertion)
+
+
+def falling(problem: Problem, ranks: Floats) -> Ints:
+    """Kernels in topological order by falling rank, ties in declared order."""
+    return np.array(by_priority(problem.kernels, -ranks), dtype=np.int64)
+
+
+def order_of(problem: Problem, lanes: "Lanes") -> list[int]:
+    """Kernels by start time, data respected where times are equal."""
+    num_kernels = lanes.start_s.size
+    by_start = np.lexsort((np.arange(num_kernels), lanes.end_s, lanes.start_s))
+    position = np.empty(num_kernels)
+    position[by_start] = np.arange(num_kernels)
+    return by_priority(problem.kernels, position)
+
+
+def placement_from(problem: Problem, lanes: "Lanes") -> Placement:
+    """The placement and order that a list scheduler arrived at."""
+    devices = lanes.device_of_unit.copy()
+    # A unit without kernels costs nothing anywhere.
+    undecided = np.flatnonzero(devices < 0)
+    devices[undecided] = problem.allowed[undecided].argmax(axis=1)
+    return problem.placement_of(devices, order_of(problem, lanes))

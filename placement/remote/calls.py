@@ -1,0 +1,199 @@
+"""Verbs about a model file, carried out in a confined process: what comes back is checked values.
+
+Whoever opens a file here (a notebook, the pages) never parses it: `open_model` gets its graph from
+a confined process, and the model's executable side only names the file. A verb that needs the
+content is carried out by such a process too (`in_confinement`). What goes there is pickled, for it
+comes from here; what comes back is decoded as the type that is expected and nothing else, because
+whoever wrote it may have been taken over by the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import selectors
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, ParamSpec, TypeVar, cast
+
+from placement.core.events import Emit, never, silent
+from placement.core.model import Model, RemoteExecutable
+from placement.remote.outputs import drafts
+from placement.remote.wire import (
+    CANCELLED,
+    EVENT,
+    HEAD,
+    MOST_BYTES,
+    REFUSAL,
+    RESULT,
+    Opened,
+    Request,
+    decoded,
+)
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+POLL_S = 0.1
+_ERRORS: Mapping[str, type[Exception]] = {"RuntimeError": RuntimeError, "MemoryError": MemoryError}
+
+
+def open_model(path: str, dims: Mapping[str, int]) -> Model:
+    """The model in a file, read by a confined process; a ValueError says what is wrong with it."""
+    request = Request("load", str(Path(path).absolute()), tuple(sorted(dims.items())))
+    opened = cast(Opened, _answer(request, Opened))
+    executable = None
+    if opened.format:
+        executable = RemoteExecutable(
+            Path(path), request.dims, opened.format, opened.content_hash, opened.symbolic_dims
+        )
+    return Model(opened.graph, executable, opened.problem, opened.notes)
+
+
+def in_confinement(
+    result: Callable[[], Any], writes: str = ""
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Carry a function out elsewhere where its model, the first argument, is a file's.
+
+    `result` returns the type of what the function returns. Its keyword argument `emit` hears the
+    events and `stop` is asked, as if it were carried out here. `writes` names the keyword argument
+    that is the path of a file to write.
+    """
+
+    def decorate(verb: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(verb)
+        def carried_out(*args: P.args, **kwargs: P.kwargs) -> R:
+            model = cast(Model, args[0])
+            executable = model.executable
+            if not isinstance(executable, RemoteExecutable):
+                return verb(*args, **kwargs)
+            listens: dict[str, Any] = dict(kwargs)
+            emit, stop = listens.pop("emit", None), listens.pop("stop", None)
+            request = Request(
+                f"{verb.__module__}:{verb.__name__}",
+                str(executable.path.absolute()),
+                executable.dims,
+                (model.graph.fingerprint, executable.content_hash),
+                args[1:],
+                listens,
+                str(Path(str(listens[writes])).absolute()) if writes else "",
+                hears=emit is not None,
+                stops=stop is not None,
+            )
+            return cast(R, _answer(request, result(), emit or silent, stop or never))
+
+        return carried_out
+
+    return decorate
+
+
+def _answer(
+    request: Request, kind: Any, emit: Emit = silent, stop: Callable[[], bool] = never
+) -> Any:
+    """What a confined process answers to a request, decoded as `kind`; its refusals are raised."""
+    name = Path(request.source).name
+    unwanted = threading.Event()
+    with _process(request) as child:
+        for what, content in _frames(child, lambda: unwanted.is_set() or stop()):
+            if what == EVENT:
+                if emit(decoded(content, dict[str, Any])) is False:
+                    unwanted.set()
+            elif what == RESULT:
+                return decoded(content, kind)
+            elif what == REFUSAL:
+                error, text = decoded(content, tuple[str, str])
+                raise _ERRORS.get(error, ValueError)(text)
+        code = child.wait()
+    from profiling.sandbox.confinement import ending
+
+    if code == -signal.SIGTERM:
+        # It was stopped before it could answer that.
+        raise RuntimeError(CANCELLED)
+    if code >= 0:
+        raise RuntimeError(f"The process that worked on {name!r} ended without an answer.")
+    raise ValueError(ending(code, name))
+
+
+@contextmanager
+def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
+    """A confined process that has got a request; it does not outlive the context."""
+    from placement.core.home import home
+    from profiling.sandbox import confinement
+
+    # Where it cannot be made, whoever needs it says so.
+    with suppress(OSError):
+        home().mkdir(parents=True, exist_ok=True)
+    outputs = [Path(request.writes)] if request.writes else []
+    with drafts(outputs) as written, confinement.own_folder() as (_, variables):
+        writable = (str(home()), *written.folders)
+        limits = confinement.limits_for(request.source, writable=writable)
+        command = confinement.command(limits, "placement.api.worker", ())
+        child = subprocess.Popen(
+            command,
+            env={**variables, **written.variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        try:
+            _send(child, pickle.dumps(request))
+            yield child
+        finally:
+            child.kill()
+            child.wait()
+            _stream(child.stdout).close()
+
+
+def _send(child: subprocess.Popen[bytes], content: bytes) -> None:
+    # Where it ends before it has read all, how it ended says more.
+    with suppress(BrokenPipeError), os.fdopen(os.dup(_stream(child.stdin).fileno()), "wb") as out:
+        out.write(content)
+    _stream(child.stdin).close()
+
+
+def _stream(found: IO[bytes] | None) -> IO[bytes]:
+    assert found is not None
+    return found
+
+
+def _frames(
+    child: subprocess.Popen[bytes], stop: Callable[[], bool]
+) -> Iterator[tuple[bytes, bytes]]:
+    """What a process says, piece by piece, until it ends; it is told when `stop` says so."""
+    stream = _stream(child.stdout)
+    told = False
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(stream, selectors.EVENT_READ)
+        while True:
+            if not told and stop():
+                child.send_signal(signal.SIGTERM)
+                told = True
+            if not waiting.select(POLL_S):
+                continue
+            head = _read(stream, HEAD.size)
+            if len(head) < HEAD.size:
+                return
+            what, num_bytes = HEAD.unpack(head)
+            if num_bytes > MOST_BYTES:
+                raise RuntimeError(
+                    f"A confined process gave an answer that is none ({num_bytes} bytes)."
+                )
+            yield what, _read(stream, num_bytes)
+
+
+def _read(stream: IO[bytes], num_bytes: int) -> bytes:
+    """So many bytes, fewer only at the end of an unbuffered stream."""
+    pieces: list[bytes] = []
+    missing = num_bytes
+    while missing:
+        piece = stream.read(min(missing, 2**20))
+        if not piece:
+            break
+        pieces.append(piece)
+        missing -= len(piece)
+    return b"".join(pieces)

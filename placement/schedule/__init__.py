@@ -1,0 +1,1 @@
+"""From a placement to its schedule: orders, segments, stages and calls."""

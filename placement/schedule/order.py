@@ -1,0 +1,75 @@
+"""Orders of execution: every placement gets one, deterministic and topological."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.decoding import shown
+from placement.core.graph import Graph, Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+
+
+def upward_ranks(problem: Problem, device_of_kernel: Ints) -> list[float]:
+    """Seconds from the start of each kernel to the end of the step along its longest path.
+
+    Compute on the chosen devices plus the transfers between them, without queueing.
+    """
+    from placement.schedule import order_compiled
+
+    arrays, costs = problem.kernels.arrays, problem.costs
+    ranks = order_compiled.upward_ranks(
+        costs.compute_s,
+        np.asarray(device_of_kernel, dtype=np.int64),
+        costs.latency_s,
+        costs.s_per_byte,
+        arrays.tensor_bytes,
+        arrays.consumer_ptr,
+        arrays.consumers,
+        arrays.out_ptr,
+        arrays.out_tensors,
+    )
+    return list(ranks.tolist())
+
+
+def kernel_order(problem: Problem, placement: Placement, device_of_kernel: Ints) -> list[int]:
+    """Kernels in running order: the placement's own where it has one, else falling upward rank."""
+    if not placement.order:
+        ranks = upward_ranks(problem, device_of_kernel)
+        return by_priority(problem.kernels, [-r for r in ranks])
+    position: dict[str, int] = {}
+    for i, name in enumerate(placement.order):
+        if name not in problem.graph.index or name in position:
+            raise ValueError(
+                f"The placement's order names op {shown(name)} twice or in vain; list each op once."
+            )
+        position[name] = i
+    of_op = [position.get(op.name, len(position)) for op in problem.graph.ops]
+    keys = [float(max((of_op[i] for i in ops), default=-1)) for ops in problem.sources]
+    for k in range(len(keys) - 1, -1, -1):
+        if keys[k] < 0:
+            keys[k] = min((keys[r] for r in problem.kernels.successors[k]), default=0.0)
+    return by_priority(problem.kernels, keys)
+
+
+def order_of_ops(problem: Problem, placement: Placement) -> tuple[str, ...]:
+    """Source ops in the order in which a placement runs them, also where it leaves that open."""
+    device_of_kernel = problem.kernel_devices(placement)
+    return problem.ops_in_order(kernel_order(problem, placement, device_of_kernel))
+
+
+def by_priority(graph: Graph, keys: Sequence[float] | Floats) -> list[int]:
+    """Topological order that takes the ready op with the smallest key, ties in declared order."""
+    from placement.schedule import order_compiled
+
+    arrays = graph.arrays
+    order = order_compiled.by_priority(
+        np.asarray(keys, dtype=np.float64),
+        arrays.producer,
+        arrays.consumer_ptr,
+        arrays.consumers,
+        arrays.out_ptr,
+        arrays.out_tensors,
+    )
+    return list(order.tolist())

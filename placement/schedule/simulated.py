@@ -1,0 +1,60 @@
+"""The verb `simulate`: what a placement is predicted to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.core.schedule import Schedule
+    from placement.core.timeline import Span, Timeline
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A placement's schedule and what the simulator says of it.
+
+    `value` is the objective's, in seconds; `unit` is the one to print it in.
+    """
+
+    schedule: Schedule
+    timeline: Timeline
+    value: float
+    unit: str
+    critical_path: tuple[Span, ...]
+    busy_s: Mapping[str, float]
+    transfer_bytes: int
+    peak_bytes: Mapping[str, int]
+
+
+def simulate(problem: Problem, placement: Placement) -> Simulated:
+    """What a placement is predicted to do."""
+    from placement.schedule.segments import make_schedule
+
+    schedule = make_schedule(problem, placement)
+    return simulate_schedule(problem, schedule, placement.replicas)
+
+
+def simulate_schedule(
+    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
+) -> Simulated:
+    """What a schedule is predicted to do, where `replicas` of a device may share its part."""
+    from placement.simulator.critical_path import critical_path
+    from placement.simulator.simulate import simulate as predict
+    from placement.simulator.throughput import seconds_per_sample
+
+    timeline = predict(problem, schedule)
+    latency = problem.objective == "latency"
+    return Simulated(
+        schedule=schedule,
+        timeline=timeline,
+        value=timeline.step_s if latency else seconds_per_sample(problem, schedule, replicas),
+        unit=problem.unit,
+        critical_path=critical_path(timeline),
+        busy_s=timeline.busy_s(),
+        transfer_bytes=timeline.transfer_bytes,
+        peak_bytes=timeline.peak_bytes,
+    )

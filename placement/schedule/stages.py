@@ -1,0 +1,75 @@
+"""Stages of a pipeline: few calls per sample, and how many samples apart the calls may run.
+
+Software pipelining: in each round every device runs its segments once, each for the sample that has
+got so far. A segment that reads what another device makes works one sample behind it, so that no
+device waits for another within a round. M. Lam, "Software pipelining: an effective scheduling
+technique for VLIW machines", PLDI 1988.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.schedule.cut import Cut
+from placement.simulator.condensed import condense, ready_to_run
+from placement.simulator.flat import Flat
+from placement.simulator.lowering import Tasks, lower
+
+# Sums of the same times in another order differ by this much at most.
+ROUNDING = 1e-12
+
+
+def fewest_calls(flat: Flat, cut: Cut) -> Cut:
+    """The same placement in as few segments as data allow, unless its largest load grows.
+
+    The segments run in an order of their own: how long one sample takes is no matter.
+    """
+    from placement.simulator.compiled.stages import longest_calls
+
+    found = []
+    for first in range(flat.call_s.size):
+        segment_of = longest_calls(flat, cut.device_of_kernel, cut.kernels_in_order, first)
+        found.append(
+            replace(cut, segment_of=segment_of, order=np.arange(segment_of.max(initial=-1) + 1))
+        )
+    limit_s = _largest_load_s(flat, cut) * (1 + ROUNDING)
+    for candidate in sorted(found, key=lambda c: c.order.size):
+        if _largest_load_s(flat, candidate) <= limit_s:
+            return candidate
+    return cut
+
+
+def stages_of(tasks: Tasks) -> tuple[int, ...]:
+    """By how many samples each segment (S,) works behind the first: one more at each crossing."""
+    stage = [0] * len(tasks.device)
+    for s in range(len(stage)):
+        own = [stage[p] for p in tasks.local_reads[s]]
+        made = [tasks.transfers[i].segment for i in tasks.reads[s]]
+        stage[s] = max([0, *own, *(stage[p] + 1 for p in made if p >= 0)])
+    return tuple(stage)
+
+
+def in_stages(
+    problem: Problem, schedule: Schedule, most: int | None = None
+) -> tuple[Schedule, tuple[int, ...]]:
+    """The schedule with its segments in order of their stages, and the stage of each.
+
+    With `most`, neighbouring stages are joined until there are no more than that; those of one
+    stage wait for each other again. A sample meets the segments of a device in schedule order.
+    """
+    stage = stages_of(lower(problem, schedule))
+    num = max(stage, default=0) + 1
+    kept = num if most is None else min(num, most)
+    order = sorted(range(len(stage)), key=lambda s: (stage[s], s))
+    segments = tuple(schedule.segments[s] for s in order)
+    return Schedule(segments), tuple(stage[s] * kept // num for s in order)
+
+
+def _largest_load_s(flat: Flat, cut: Cut) -> float:
+    from placement.simulator.compiled.loads import find_loads
+
+    condensed = condense(flat, cut.device_of_kernel, cut.segment_of, cut.order.size)
+    loads_s, links_s = find_loads(condensed.flat, ready_to_run(condensed, cut.order))
+    return float(max(loads_s.max(), links_s.max()))

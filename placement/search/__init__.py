@@ -1,0 +1,1 @@
+"""What placers and advice share: chains of moves, coarse units, memory, choice by simulation."""

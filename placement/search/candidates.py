@@ -1,0 +1,81 @@
+"""Choosing among placements by what they are worth as final schedules."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.violations import violations
+from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
+from placement.search.needs import missing_bytes
+from placement.simulator.evaluator import can_overflow
+from placement.simulator.simulate import step_time_s
+from placement.simulator.throughput import seconds_per_sample
+
+
+def final_s(problem: Problem, placement: Placement) -> float:
+    """Seconds of the objective with segments merged, infinite where the placement breaks a rule."""
+    if problem.execution == "call":
+        schedule = make_schedule(problem, placement)
+        broken = violations(problem, schedule, placement.calls)
+        return math.inf if broken else _objective_s(problem, schedule, placement)
+    if missing_bytes(problem, placement).any():
+        return math.inf
+    if can_overflow(problem):
+        return _objective_s(problem, make_schedule(problem, placement), placement)
+    # Where memory cannot run short no schedule needs to be spelled out.
+    return cut_value_s(problem, cuts_of(problem, placement)[1])
+
+
+def _objective_s(problem: Problem, schedule: Schedule, placement: Placement) -> float:
+    if problem.objective == "throughput":
+        return seconds_per_sample(problem, schedule, placement.replicas)
+    return step_time_s(problem, schedule)
+
+
+def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:
+    """The placement with the least final value, the first of equals; with none that fits memory a
+    ValueError."""
+    best: tuple[float, Placement] | None = None
+    for placement in placements:
+        value_s = final_s(problem, placement)
+        if value_s < (math.inf if best is None else best[0]):
+            best = (value_s, placement)
+    if best is None:
+        raise ValueError(
+            "No placement within memory was found; give the devices more memory, remove pins or"
+            " use a smaller batch."
+        )
+    return best[1]
+
+
+def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
+    """Placements of cheap placers to start from; those that find none within memory are left out.
+
+    List schedulers know only latency; for throughput their placements are starts all the same. If
+    no placer has one, the first one's ValueError stands.
+    """
+    from placement.placers import placer_class
+
+    found: list[Placement] = []
+    refusal: ValueError | None = None
+    for name in placers:
+        kind = placer_class(name)
+        known = problem.objective in kind.objectives
+        try:
+            found.append(kind().place(problem if known else replace(problem, objective="latency")))
+        except ValueError as error:
+            refusal = refusal or error
+    if refusal is not None and not found:
+        raise refusal
+    return found
+
+
+def names_of(text: str) -> list[str]:
+    """Placer names in a setting, separated by commas; a ValueError if there is none."""
+    found = [name for name in (part.strip() for part in text.split(",")) if name]
+    if not found:
+        raise ValueError(f"The setting start is {text!r}; name at least one placer to start from.")
+    return found

@@ -1,0 +1,199 @@
+"""A chain of moves from one placement: the state of annealing and of local search."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.events import never
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.schedule.order import by_priority, kernel_order, upward_ranks
+from placement.search.coarsening import Blocks
+from placement.simulator.evaluator import Evaluator, can_overflow
+
+# Moves between two looks at the clock, by seconds that they may take.
+LOOK_EVERY_S = 0.02
+MOST_MOVES_AT_ONCE = 20_000
+LOOK_EVERY_MOVES = 500
+AGAIN = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A placement as numbers: devices of units (U,) and an order of kernels (K,)."""
+
+    devices: Ints
+    order: Ints
+
+
+def start_of(problem: Problem, placement: Placement) -> Start:
+    """Devices and order of a placement; one that leaves the order open gets the default."""
+    of_kernel = problem.kernel_devices(placement)
+    devices = problem.allowed.argmax(axis=1)
+    names = problem.machine.index
+    for i, op in enumerate(problem.graph.ops):
+        devices[problem.unit_of_op[i]] = names[placement.device_of[op.name]]
+    devices[problem.unit_of_kernel] = of_kernel
+    order = np.array(kernel_order(problem, placement, of_kernel), dtype=np.int64)
+    return Start(devices.astype(np.int64), order)
+
+
+class Chain:
+    """One search: its base, its best, and its own random numbers.
+
+    `hot` and `cold` are temperatures as shares of the start's value; with `cold` zero it is a
+    descent, kicked out of every place where it is stuck by `kick` random blocks. It depends on
+    nothing but its arguments as long as it is advanced by numbers of moves.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start,
+        blocks: Blocks,
+        *,
+        seed: int,
+        hot: float = 0.0,
+        cold: float = 0.0,
+        kick: int = 0,
+    ) -> None:
+        from placement.compiled.random import seeded
+
+        self.problem, self.hot, self.cold, self.kick = problem, hot, cold, kick
+        self.num_moves = 0
+        self.best, self.best_s, self.best_order = start.devices.copy(), math.inf, start.order
+        self._generator = seeded(seed)
+        self._random = np.random.default_rng(seed)
+        self._blocks = blocks
+        self._block_arrays = (
+            blocks.ptr,
+            blocks.units,
+            *blocks.of_units(problem.num_units),
+        )
+        self._watch_memory = can_overflow(problem)
+        self._unit_bytes = np.bincount(
+            problem.unit_of_kernel, problem.kernels.arrays.param_bytes, minlength=problem.num_units
+        )
+        # A first guess from the size; every look at the clock corrects it.
+        self._move_s = 1e-7 * max(100, len(start.order))
+        self._best_at_turn_s = math.inf
+        self._begin(start.devices, start.order)
+        self._scale_s = float(self._values[0])
+
+    def _begin(self, devices: Ints, order: Ints) -> None:
+        """Make a placement in an order the base."""
+        own = self._own = Evaluator(self.problem, order)
+        self._devices = devices.copy()
+        own.value_s(self._devices)
+        value_s = own.energy_s()
+        if value_s < self.best_s and (not self._watch_memory or own.fits()):
+            self.best_s, self.best_order = value_s, own.state.order
+            self.best = self._devices.copy()
+        held = np.bincount(self._devices, self._unit_bytes, minlength=self.problem.num_devices)
+        self._values = np.array([value_s, self.best_s])
+        self._state = (
+            self._devices,
+            self.best,
+            self._values,
+            np.array([AGAIN, 0, 0], dtype=np.int64),
+            np.zeros(len(order), dtype=np.int64),
+            self._generator,
+            own.flat.limit_bytes - held,
+            self._unit_bytes,
+            self.problem.costs.workspace_bytes,
+        )
+
+    def advance(self, num_moves: int, since: float, until: float) -> None:
+        """Make this many moves, from one share of the whole search to another."""
+        from placement.simulator.compiled.anneal import search
+
+        own, begun_s = self._own, time.perf_counter()
+        heat = (self._temperature_s(since), self._temperature_s(until))
+        search(
+            own.flat,
+            own.state,
+            self._state,
+            self._block_arrays,
+            num_moves,
+            heat,
+            own.throughput,
+            self._watch_memory,
+        )
+        self._move_s = (time.perf_counter() - begun_s) / max(1, num_moves)
+        self.num_moves += num_moves
+        if self._values[1] < self.best_s:
+            self.best_s, self.best_order = float(self._values[1]), own.state.order
+
+    def advance_by(
+        self,
+        num_moves: int,
+        since: float,
+        until: float,
+        deadline_s: float = math.inf,
+        stop: Callable[[], bool] = never,
+    ) -> None:
+        """The same, with a look at the clock now and then where there is a deadline."""
+        at_once = num_moves if math.isinf(deadline_s) else LOOK_EVERY_MOVES
+        for first in range(0, num_moves, max(1, at_once)):
+            if time.perf_counter() >= deadline_s or stop():
+                return
+            number = min(at_once, num_moves - first)
+            per_move = (until - since) / num_moves
+            self.advance(number, since + first * per_move, since + (first + number) * per_move)
+
+    def value_s(self) -> float:
+        """Seconds of the objective of the best placement, where `best_s` is what was minimised."""
+        if not self._own.throughput or math.isinf(self.best_s):
+            return self.best_s
+        return Evaluator(self.problem, self.best_order, self._own.flat).value_s(self.best)
+
+    def advance_until(
+        self, begun_s: float, limit_s: float, share: float, stop: Callable[[], bool] = never
+    ) -> None:
+        """Make moves until the clock has reached a share of the search's time, or until told."""
+        while (now := (time.perf_counter() - begun_s) / limit_s) < share and not stop():
+            seconds = min(LOOK_EVERY_S, (share - now) * limit_s)
+            num_moves = int(min(MOST_MOVES_AT_ONCE, max(1, seconds / max(1e-8, self._move_s))))
+            self.advance(num_moves, now, min(share, now + seconds / limit_s))
+
+    def _temperature_s(self, share: float) -> float:
+        if self.cold <= 0:
+            return 0.0
+        return float(self._scale_s * self.hot * (self.cold / self.hot) ** min(1.0, share))
+
+    def turn(self) -> None:
+        """Take another order of execution where it suits the base better; kick where stuck."""
+        if self.kick and self.best_s >= self._best_at_turn_s * (1 - 1e-9):
+            self._kicked()
+        self._best_at_turn_s = self.best_s
+        of_kernel = self._devices[self.problem.unit_of_kernel]
+        ranks = upward_ranks(self.problem, of_kernel)
+        keys = [[-r for r in ranks]]
+        if not self._own.throughput:
+            keys.append(self._own.state.start_s.tolist())
+        for key in keys:
+            order = np.array(by_priority(self.problem.kernels, key), dtype=np.int64)
+            found = Evaluator(self.problem, order, self._own.flat)
+            found.value_s(self._devices)
+            if found.energy_s() < self._values[0] * (1 - 1e-12):
+                self._begin(self._devices, order)
+
+    def _kicked(self) -> None:
+        """Go on from the best with a few random units or blocks on random devices."""
+        devices = self.best.copy()
+        for _ in range(self.kick):
+            units = np.array([self._random.integers(self.problem.num_units)])
+            if self._blocks.num:
+                units = self._blocks.members(int(self._random.integers(self._blocks.num)))
+            dest = int(self._random.integers(self.problem.num_devices))
+            devices[units[self.problem.allowed[units, dest]]] = dest
+        self._begin(devices, self.best_order)
+
+    @property
+    def placement(self) -> Placement:
+        """The best placement so far."""
+        return self.problem.placement_of(self.best, self.best_order.tolist())

@@ -1,0 +1,45 @@
+"""The shared course of the searches: start from cheap placements, improve each, take the best."""
+
+import time
+from collections.abc import Callable
+
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.placers.base import Report
+from placement.search.candidates import best_of, final_s, names_of, starts
+from placement.search.chain import Chain, start_of
+from placement.search.coarsening import blocks
+from placement.search.improvement import improve
+
+
+def searched(
+    problem: Problem,
+    report: Report,
+    *,
+    start: str,
+    seed: int,
+    max_iterations: int,
+    time_limit_s: float | None,
+    make_chain: Callable[..., Chain],
+) -> Placement:
+    """The best placement that one chain from each of the placers named in `start` finds.
+
+    `make_chain` is `Chain` with the settings of the search. The time limit covers the starts before
+    and the choice after the search, which takes as long for each as valuing one start does.
+    """
+    begun_s = time.perf_counter()
+    begun = starts(problem, names_of(start))
+    moved_together = blocks(problem)
+    chains = [
+        make_chain(problem, start_of(problem, placement), moved_together, seed=seed + 1000 * i)
+        for i, placement in enumerate(begun)
+    ]
+    left_s = None
+    if time_limit_s is not None:
+        before_s = time.perf_counter()
+        final_s(problem, begun[0])
+        now_s = time.perf_counter()
+        choice_s = (now_s - before_s) * (len(begun) + len(chains))
+        left_s = max(0.0, time_limit_s - (now_s - begun_s) - choice_s)
+    improve(problem, chains, report, max_iterations=max_iterations, time_limit_s=left_s)
+    return best_of(problem, [*begun, *(chain.placement for chain in chains)])

@@ -1,0 +1,101 @@
+"""Compiling ahead: a placer run once on a tiny problem of the same kind.
+
+What is compiled depends on the kinds of arrays, not on their sizes, so that afterwards the time of
+`place` is the method's own. `python -m placement.search.warming` does it for all placers.
+"""
+
+import dataclasses
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+from placement.core.costs import Costs
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Link, Machine, link_arrays
+from placement.core.problem import EXECUTIONS, OBJECTIVES, Problem, own_kernels
+from placement.placers.base import Placer
+from placement.schedule.segments import make_schedule
+from placement.simulator.simulate import simulate
+
+NUM_DIAMONDS = 10
+
+
+def warm_up(placer: Placer, problem: Problem) -> None:
+    """Have compiled what the placer needs for problems of this kind."""
+    tiny = _tiny(problem.objective, problem.execution, problem.memory_model)
+    names = {f.name for f in dataclasses.fields(placer)}
+    fewer = {"max_iterations": 2} if "max_iterations" in names else {}
+    try:
+        placement = dataclasses.replace(placer, time_limit_s=None, **fewer).place(tiny)
+    except ValueError:
+        # Its settings speak of the real problem's devices and ops.
+        placement = tiny.placement_of(np.zeros(tiny.num_units, dtype=np.int64))
+    scattered = tiny.placement_of(np.arange(tiny.num_units) % tiny.num_devices)
+    for any_placement in (placement, scattered):
+        simulate(tiny, make_schedule(tiny, any_placement))
+
+
+def _tiny(objective: str, execution: str, memory_model: str) -> Problem:
+    """Diamonds in a row on a host and two accelerators: enough to be coarsened."""
+    devices = (
+        Device("acc:0", kind="accelerator", runtime="given", memory_bytes=1000),
+        Device("acc:1", kind="accelerator", runtime="given", memory_bytes=1000),
+        Device("cpu:0", runtime="given"),
+    )
+    links = tuple(
+        Link(a.name, b.name, 0.1, 10.0) for a in devices for b in devices if a.name != b.name
+    )
+    machine = Machine("tiny", devices, links)
+    names = [f"{letter}{i}" for i in range(NUM_DIAMONDS) for letter in "abcd"]
+    ops = tuple(Op(name, "op", param_bytes=1) for name in names)
+    tensors = [Tensor("in", None, ("a0",), 1)] if execution != "call" else []
+    for i in range(NUM_DIAMONDS):
+        after = (f"a{i + 1}",) if i + 1 < NUM_DIAMONDS else ()
+        tensors += [
+            Tensor(f"ab{i}", f"a{i}", (f"b{i}", f"c{i}"), 1),
+            Tensor(f"bd{i}", f"b{i}", (f"d{i}",), 1),
+            Tensor(f"cd{i}", f"c{i}", (f"d{i}",), 1),
+        ]
+        if after or execution != "call":
+            tensors.append(Tensor(f"out{i}", f"d{i}", after, 1, is_output=not after))
+    graph = Graph("tiny", ops, tuple(tensors))
+    latency_s, s_per_byte = link_arrays(machine)
+    costs = Costs(np.ones((len(ops), 3)), np.zeros(3), latency_s, s_per_byte, "given")
+    return Problem(
+        graph,
+        machine,
+        costs,
+        graph,
+        own_kernels(graph),
+        objective=objective,
+        execution=execution,
+        memory_model=memory_model,
+    )
+
+
+def warm_up_all(name: str) -> str:
+    """Have compiled what one placer needs for all kinds of problem; its name again."""
+    from placement.placers import placer_class
+
+    kind = placer_class(name)
+    for execution in (e for e in EXECUTIONS if e in kind.executions):
+        for objective in (o for o in OBJECTIVES if o in kind.objectives):
+            model = "sum" if execution == "call" else "live"
+            warm_up(kind(), _tiny(objective, execution, model))
+    return name
+
+
+def main() -> None:
+    """Compile all placers, on all cores."""
+    from placement.placers import names
+
+    # What most of them share first, so that it is compiled once.
+    warm_up_all("heft")
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for name in pool.map(warm_up_all, names()):
+            print(f"compiled {name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The simulator: a problem and a schedule in, predicted times out."""

@@ -1,0 +1,1 @@
+"""The loops of the simulator and of the searches that drive it, compiled."""

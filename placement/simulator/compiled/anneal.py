@@ -1,0 +1,210 @@
+"""Simulated annealing and descent over placements, driven by the critical path (compiled)."""
+
+import math
+
+import numpy as np
+
+from placement.compiled.jit import inner, jit
+from placement.compiled.random import next_below, next_share
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.simulator.compiled.links import crosses
+from placement.simulator.compiled.loads import pipeline_s
+from placement.simulator.compiled.memory import find_peaks
+from placement.simulator.compiled.moves import checkpoint_before, relocate
+from placement.simulator.compiled.run import run
+from placement.simulator.flat import Flat
+from placement.simulator.run_state import Parts, RunState
+
+# The critical path is traced anew after this many accepted moves.
+TRACE_EVERY = 16
+POWER = 16.0
+
+
+@jit
+def trace_critical(flat: Flat, state: RunState, critical: Ints) -> int:
+    """Write the units of a critical path of the base run, last first; how many there are.
+
+    Backwards from the kernel that ends last, each time to the one whose tensor came latest, or else
+    to the one before it on the device.
+    """
+    device, order, position, first = state.device, state.order, state.position, state.first
+    producer, on_host, host = flat.producer, flat.on_host, flat.host
+    num_devices = flat.call_s.size
+    k, num = int(np.argmax(state.end_s + state.tail_s)), 0
+    while k >= 0 and num < critical.size:
+        if num == 0 or critical[num - 1] != flat.unit_of_kernel[k]:
+            critical[num] = flat.unit_of_kernel[k]
+            num += 1
+        d = device[k]
+        before = position[k] - 1
+        while before >= 0 and device[order[before]] != d:
+            before -= 1
+        latest_s = state.end_s[order[before]] if before >= 0 else 0.0
+        cause = order[before] if before >= 0 else -1
+        for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
+            t = flat.in_tensors[j]
+            at = t * num_devices + d
+            came = crosses(producer, device, on_host, host, t, d) and first[at] == position[k]
+            if came and producer[t] >= 0 and state.arrived_s[at] > latest_s:
+                latest_s, cause = state.arrived_s[at], producer[t]
+        k = cause
+    return num
+
+
+@jit
+def energy(
+    flat: Flat, state: RunState, since: int, save: bool, limit_s: float, throughput: bool
+) -> float:
+    """What a search minimises, infinite where it is above the limit."""
+    if throughput:
+        value_s = pipeline_s(flat, state, POWER)
+        return value_s if value_s <= limit_s else np.inf
+    return run(flat, state, since, save, limit_s)
+
+
+@inner
+def neighbour_device(flat: Flat, state: RunState, unit: int, generator: Ints) -> int:
+    """The device of a random maker or reader of one of the unit's kernels, or -1."""
+    num = flat.kernel_ptr[unit + 1] - flat.kernel_ptr[unit]
+    if num == 0:
+        return -1
+    k = flat.kernels_of_unit[flat.kernel_ptr[unit] + next_below(generator, num)]
+    num_in = flat.in_ptr[k + 1] - flat.in_ptr[k]
+    num_out = flat.out_ptr[k + 1] - flat.out_ptr[k]
+    if num_in + num_out == 0:
+        return -1
+    i = next_below(generator, num_in + num_out)
+    if i < num_in:
+        p = flat.producer[flat.in_tensors[flat.in_ptr[k] + i]]
+        return int(state.device[p]) if p >= 0 else -1
+    t = flat.out_tensors[flat.out_ptr[k] + i - num_in]
+    num_readers = flat.consumer_ptr[t + 1] - flat.consumer_ptr[t]
+    if num_readers == 0:
+        return -1
+    reader = flat.consumers[flat.consumer_ptr[t] + next_below(generator, num_readers)]
+    return int(state.device[reader])
+
+
+@inner
+def apply(
+    flat: Flat,
+    state: RunState,
+    devices: Ints,
+    units: Ints,
+    dest: int,
+    room_bytes: Floats,
+    unit_bytes: Floats,
+    sources: Ints,
+    touched: Ints,
+) -> int:
+    """Move those of the units that may go to `dest`; how many moved, or -1 if memory forbids it.
+
+    `sources` takes the device each came from, -1 for those that stayed.
+    """
+    needed, num = 0.0, 0
+    for i in range(units.size):
+        u = units[i]
+        moves = devices[u] != dest and flat.allowed[u, dest]
+        sources[i] = devices[u] if moves else -1
+        if moves:
+            needed += unit_bytes[u]
+            num += 1
+    if needed > room_bytes[dest]:
+        return -1
+    for i in range(units.size):
+        if sources[i] >= 0:
+            u = units[i]
+            relocate(flat, state, u, dest, touched)
+            devices[u] = dest
+            room_bytes[sources[i]] += unit_bytes[u]
+            room_bytes[dest] -= unit_bytes[u]
+    return num
+
+
+@inner
+def undo(
+    flat: Flat,
+    state: RunState,
+    devices: Ints,
+    units: Ints,
+    dest: int,
+    room_bytes: Floats,
+    unit_bytes: Floats,
+    sources: Ints,
+    touched: Ints,
+) -> None:
+    """Take back what `apply` did."""
+    for i in range(units.size - 1, -1, -1):
+        if sources[i] >= 0:
+            u = units[i]
+            relocate(flat, state, u, sources[i], touched)
+            devices[u] = sources[i]
+            room_bytes[sources[i]] -= unit_bytes[u]
+            room_bytes[dest] += unit_bytes[u]
+
+
+@jit
+def search(
+    flat: Flat,
+    state: RunState,
+    chain: Parts,
+    blocks: Parts,
+    num_moves: int,
+    heat: tuple[float, float],
+    throughput: bool,
+    watch_memory: bool,
+) -> None:
+    """Make a number of moves.
+
+    The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
+    not worsen the base are kept. `chain` is the search's own state; see placers/_chain.py. Half of
+    the moves start at the critical path; a third move a block.
+    """
+    devices, best, values, counts, critical, generator, room_bytes, unit_bytes, workspace = chain
+    block_ptr, block_units, blocks_of_ptr, blocks_of = blocks
+    num_devices, num_units = flat.call_s.size, devices.size
+    sources, one = np.empty(num_units, dtype=np.int64), np.empty(1, dtype=np.int64)
+    touched = np.empty(num_devices, dtype=np.int64)
+    for step in range(num_moves):
+        if not throughput and counts[0] >= TRACE_EVERY:
+            counts[1] = trace_critical(flat, state, critical)
+            counts[0] = 0
+        unit = next_below(generator, num_units)
+        if counts[1] > 0 and next_share(generator) < 0.5:
+            unit = critical[next_below(generator, counts[1])]
+        dest = next_below(generator, num_devices)
+        if next_share(generator) < 0.4:
+            near = neighbour_device(flat, state, unit, generator)
+            dest = near if near >= 0 else dest
+        units = one
+        one[0] = unit
+        num_blocks = blocks_of_ptr[unit + 1] - blocks_of_ptr[unit]
+        if num_blocks > 0 and next_share(generator) < 0.35:
+            b = blocks_of[blocks_of_ptr[unit] + next_below(generator, num_blocks)]
+            units = block_units[block_ptr[b] : block_ptr[b + 1]]
+        chance = next_share(generator)
+        touched[:] = state.order.size
+        if apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched) <= 0:
+            continue
+        temperature_s = 0.0
+        if heat[1] > 0.0:
+            temperature_s = heat[0] * (heat[1] / heat[0]) ** (step / num_moves)
+        limit_s = values[0] - temperature_s * math.log(chance)
+        since = int(0) if throughput else checkpoint_before(flat, state, touched)
+        value_s = energy(flat, state, since, bool(False), limit_s, throughput)
+        if value_s > limit_s:
+            undo(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
+            continue
+        values[0] = energy(flat, state, since, bool(True), np.inf, throughput)
+        counts[0] += 1
+        if values[0] < values[1] * (1 - 1e-12):
+            fits = True
+            if watch_memory:
+                peaks = find_peaks(flat, state, workspace)
+                for d in range(num_devices):
+                    fits = fits and peaks[d] <= flat.limit_bytes[d]
+            if fits:
+                values[1] = values[0]
+                best[:] = devices
+                counts[2] += 1

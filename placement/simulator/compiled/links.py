@@ -1,0 +1,161 @@
+"""Transfers of the simulator: who waits for which tensor, and when tensors arrive (compiled).
+
+A tensor crosses once per device that reads it; a link is a first-in first-out channel for each
+direction. Because a link's tensors all leave one device, and leave in the order in which that
+device runs, the order on the link is known when the sender ends.
+"""
+
+import numpy as np
+
+from placement.compiled.jit import inlined, inner, jit
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.simulator.flat import Flat
+from placement.simulator.run_state import UNUSED, Flags, Parts, RunState, Uses
+
+
+@jit
+def find_first_uses(flat: Flat, device: Ints, position: Ints, first: Uses) -> None:
+    """Position of each tensor's first reader on each device."""
+    num_devices = flat.call_s.size
+    first[:] = UNUSED
+    for t in range(flat.producer.size):
+        for c in range(flat.consumer_ptr[t], flat.consumer_ptr[t + 1]):
+            k = flat.consumers[c]
+            i = t * num_devices + device[k]
+            first[i] = min(first[i], position[k])
+
+
+@inner
+def find_first_use(flat: Flat, device: Ints, position: Ints, first: Uses, t: int, d: int) -> None:
+    """The same for one tensor and device, after a reader has moved."""
+    found = UNUSED
+    for c in range(flat.consumer_ptr[t], flat.consumer_ptr[t + 1]):
+        k = flat.consumers[c]
+        if device[k] == d:
+            found = min(found, position[k])
+    first[t * flat.call_s.size + d] = found
+
+
+@inner
+def ways_of(flat: Flat) -> Parts:
+    """The parts of a problem that `send` reads, taken out once before a loop."""
+    return (
+        flat.move_s,
+        flat.s_per_byte,
+        flat.tensor_bytes,
+        flat.is_output,
+        flat.on_host,
+        flat.host,
+        flat.one_at_a_time,
+    )
+
+
+@inner
+def details_of(state: RunState) -> Parts:
+    """The parts of a state that `send` writes if a timeline is wanted."""
+    return state.sent_s, state.behind, state.sent_s.size > 0
+
+
+@inlined
+def crosses(producer: Ints, device: Ints, on_host: Flags, host: int, t: int, d: int) -> bool:
+    """Whether tensor t is made elsewhere than on d; a model input waits in the host's memory."""
+    p = producer[t]
+    if p >= 0:
+        return bool(device[p] != d)
+    return bool(host >= 0 and not on_host[d])
+
+
+@inlined
+def send(
+    ways: Parts,
+    details: Parts,
+    first: Uses,
+    t: int,
+    d: int,
+    now_s: float,
+    arrived_s: Floats,
+    link_free_s: Floats,
+    link_last: Ints,
+) -> float:
+    """Send tensor t from d to all who read it elsewhere; the last arrival, or -1 if none is.
+
+    A model output that is made on a device with memory of its own goes back to the host.
+    """
+    move_s, s_per_byte, tensor_bytes, is_output, on_host, host, one_at_a_time = ways
+    sent_s, behind_of, detail = details
+    num_devices = on_host.size
+    returns_to = host if is_output[t] and not on_host[d] else -1
+    latest_s = -1.0
+    for e in range(num_devices):
+        i = t * num_devices + e
+        if e != d and (first[i] != UNUSED or e == returns_to):
+            link = d * num_devices + e
+            start_s = now_s
+            behind = -1
+            if one_at_a_time and link_free_s[link] > now_s:
+                start_s = link_free_s[link]
+                behind = link_last[link]
+            arrival_s = start_s + (move_s[d, e] + tensor_bytes[t] * s_per_byte[d, e])
+            link_free_s[link] = arrival_s
+            link_last[link] = i
+            arrived_s[i] = arrival_s
+            latest_s = max(latest_s, arrival_s)
+            if detail:
+                sent_s[i] = start_s
+                behind_of[i] = behind
+    return latest_s
+
+
+@inner
+def send_inputs(
+    producer: Ints,
+    ways: Parts,
+    details: Parts,
+    first: Uses,
+    arrived_s: Floats,
+    link_free_s: Floats,
+    link_last: Ints,
+) -> float:
+    """Send the model inputs at time 0 to the devices with memory of their own; the last arrival."""
+    move_s, s_per_byte, tensor_bytes, _, on_host, host, one_at_a_time = ways
+    sent_s, behind_of, detail = details
+    num_devices = on_host.size
+    latest_s = 0.0
+    if host < 0:
+        return latest_s
+    for t in range(producer.size):
+        if producer[t] >= 0:
+            continue
+        for e in range(num_devices):
+            i = t * num_devices + e
+            if on_host[e] or first[i] == UNUSED:
+                continue
+            link = host * num_devices + e
+            start_s = link_free_s[link] if one_at_a_time else 0.0
+            if detail:
+                sent_s[i] = start_s
+                behind_of[i] = link_last[link] if start_s > 0.0 else -1
+            arrived_s[i] = start_s + (move_s[host, e] + tensor_bytes[t] * s_per_byte[host, e])
+            link_free_s[link] = arrived_s[i]
+            link_last[link] = i
+            latest_s = max(latest_s, arrived_s[i])
+    return latest_s
+
+
+@jit
+def find_tails(flat: Flat, tail_s: Floats) -> None:
+    """Least seconds from each kernel's end to the end of the step: the longest path after it."""
+    num_devices = flat.call_s.size
+    for k in range(tail_s.size - 1, -1, -1):
+        longest_s = 0.0
+        for o in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
+            t = flat.out_tensors[o]
+            for c in range(flat.consumer_ptr[t], flat.consumer_ptr[t + 1]):
+                r = flat.consumers[c]
+                least_s = np.inf
+                for d in range(num_devices):
+                    if flat.allowed[flat.unit_of_kernel[r], d]:
+                        least_s = min(least_s, flat.compute_s[r, d])
+                longest_s = max(longest_s, least_s + tail_s[r])
+        tail_s[k] = longest_s

@@ -1,0 +1,116 @@
+"""Values of many placements of one problem in one order of execution, and of moves between them."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.problem import Problem
+from placement.simulator.flat import Flat, flatten
+from placement.simulator.run_state import RunState, run_state
+
+
+class Evaluator:
+    """The simulator for searches: units on devices in, seconds of the objective out.
+
+    Placements are cut at every crossing and not merged, so a value is never below that of the final
+    schedule. `value_s` makes its placement the base from which moves are tried.
+    """
+
+    def __init__(self, problem: Problem, order: Ints, flat: Flat | None = None) -> None:
+        from placement.simulator.compiled.links import find_tails
+
+        self.problem = problem
+        self.flat = flatten(problem) if flat is None else flat
+        self.throughput = problem.objective == "throughput"
+        self.state: RunState = run_state(self.flat, order)
+        self._devices = np.zeros(problem.num_units, dtype=np.int64)
+        find_tails(self.flat, self.state.tail_s)
+
+    def value_s(self, device_of_unit: Ints) -> float:
+        """Seconds of one placement, which becomes the base of moves."""
+        from placement.simulator.compiled.loads import find_loads
+        from placement.simulator.compiled.moves import begin
+
+        units = self._devices = np.array(device_of_unit, dtype=np.int64)
+        value_s = float(begin(self.flat, self.state, units))
+        if self.throughput:
+            loads_s, links_s = find_loads(self.flat, self.state)
+            return float(max(loads_s.max(), links_s.max()))
+        return value_s
+
+    def energy_s(self) -> float:
+        """What a search minimises at the base: the seconds of a step, or a power mean of all loads,
+        because the largest alone has no slope."""
+        from placement.simulator.compiled.anneal import energy
+
+        return float(energy(self.flat, self.state, 0, True, np.inf, self.throughput))
+
+    def after_move_s(self, units: Ints, dest: int, limit_s: float = np.inf) -> float:
+        """Seconds with these units moved; the base stays.
+
+        Units that may not run there stay where they are. Latency may answer infinite as soon as it
+        is sure to be above the limit.
+        """
+        from placement.simulator.compiled.moves import try_group
+
+        if not self.throughput:
+            return float(try_group(self.flat, self.state, units, dest, limit_s, False))
+        base = self._devices
+        devices = base.copy()
+        devices[units[self.flat.allowed[units, dest]]] = dest
+        value_s = self.value_s(devices)
+        self.value_s(base)
+        return value_s
+
+    def critical_units(self) -> Ints:
+        """Units of the base's critical path, the last first; none for throughput."""
+        from placement.simulator.compiled.anneal import trace_critical
+
+        found = np.zeros(self.state.order.size, dtype=np.int64)
+        if self.throughput:
+            return found[:0]
+        return found[: trace_critical(self.flat, self.state, found)]
+
+    def peak_bytes(self) -> Floats:
+        """Most bytes on each device (D,) under the base placement."""
+        from placement.simulator.compiled.memory import find_peaks
+
+        found: Floats = find_peaks(self.flat, self.state, self.problem.costs.workspace_bytes)
+        return found
+
+    def fits(self) -> bool:
+        """Whether the base placement stays within every device's memory."""
+        return bool((self.peak_bytes() <= self.flat.limit_bytes).all())
+
+
+def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
+    """Seconds of each placement (N, U) in one order, over all cores."""
+    from placement.simulator.compiled.moves import begin_each
+
+    flat, placements = flatten(problem), np.array(placements, dtype=np.int64)
+    num_threads = max(1, min(len(placements), os.cpu_count() or 1))
+    values = np.empty(len(placements))
+
+    def work(some: Ints, found_s: Floats) -> None:
+        own = Evaluator(problem, order, flat)
+        begin_each(flat, own.state, some, own.throughput, found_s)
+
+    parts = np.array_split(placements, num_threads), np.array_split(values, num_threads)
+    with ThreadPoolExecutor(num_threads) as pool:
+        list(pool.map(work, *parts))
+    return values
+
+
+def can_overflow(problem: Problem) -> bool:
+    """Whether any placement could exceed a device's memory: cheap, and mostly False."""
+    limits = [d.memory_bytes for d in problem.machine.devices if d.memory_bytes is not None]
+    arrays = problem.kernels.arrays
+    most = float(arrays.param_bytes.sum())
+    if problem.memory_model == "live":
+        most += float(arrays.tensor_bytes.sum()) + float(
+            problem.costs.workspace_bytes.max(initial=0)
+        )
+    return bool(limits) and most > min(limits)

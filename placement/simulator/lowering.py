@@ -1,0 +1,165 @@
+"""A schedule lowered to what the simulator knows: tasks on lanes and transfers on links."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One tensor on its way to one device; `segment` is its producer, -1 for a model input."""
+
+    tensor: int
+    src: int
+    dst: int
+    segment: int
+    duration_s: float
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Segments as tasks; indices are segment and transfer numbers.
+
+    `work_s[s]` is call overhead plus compute, `reads[s]` the transfers segment s waits for,
+    `local_reads[s]` the earlier segments of its own device whose values it reads, `sends[s]` the
+    transfers that start when s ends, `at_start` those of model inputs, `lanes[d]` the segments of
+    device d in running order.
+    """
+
+    device: tuple[int, ...]
+    work_s: tuple[float, ...]
+    lanes: tuple[tuple[int, ...], ...]
+    reads: tuple[tuple[int, ...], ...]
+    local_reads: tuple[tuple[int, ...], ...]
+    sends: tuple[tuple[int, ...], ...]
+    at_start: tuple[int, ...]
+    transfers: tuple[Transfer, ...]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Start and end of every segment and transfer, in seconds; `waited_for[i]` is the transfer
+    that held the link before transfer i, or -1."""
+
+    start_s: tuple[float, ...]
+    end_s: tuple[float, ...]
+    sent_s: tuple[float, ...]
+    arrived_s: tuple[float, ...]
+    waited_for: tuple[int, ...]
+    step_s: float
+
+
+def host_of(problem: Problem) -> int:
+    """The device whose memory is the host's: the first CPU, or -1 where there is none."""
+    return next((i for i, d in enumerate(problem.machine.devices) if d.on_host), -1)
+
+
+def kernels_in_order(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
+    """Kernels (indices) as the segments list them one behind the other, and each one's segment."""
+    index, segments = problem.kernels.index, schedule.segments
+    kernels = np.array([index[k] for s in segments for k in s.kernels], dtype=np.int64)
+    segment_of = np.full(len(index), -1, dtype=np.int64)
+    segment_of[kernels] = np.repeat(np.arange(len(segments)), [len(s.kernels) for s in segments])
+    return kernels, segment_of
+
+
+def tensors_that_leave(problem: Problem, schedule: Schedule) -> list[int]:
+    """Tensors (indices) that come from outside, are handed back, or are read in another segment."""
+    arrays = problem.kernels.arrays
+    _, segment_of = kernels_in_order(problem, schedule)
+    maker = np.repeat(arrays.producer, np.diff(arrays.consumer_ptr))
+    read = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
+    leaves = arrays.is_output | (arrays.producer < 0)
+    leaves[read[segment_of[arrays.consumers] != segment_of[maker]]] = True
+    found: list[int] = np.flatnonzero(leaves).tolist()
+    return found
+
+
+def lower(problem: Problem, schedule: Schedule) -> Tasks:
+    """Tasks of a schedule; a tensor is sent once to each device that reads it elsewhere.
+
+    Model inputs wait on the host and outputs return there: both cross a link only where the device
+    has memory of its own.
+    """
+    if problem.execution == "call":
+        return _lower_calls(problem, schedule)
+    costs, machine = problem.costs, problem.machine
+    index, segment_of = problem.kernels.index, schedule.segment_of
+    device = [machine.index[s.device] for s in schedule.segments]
+    work_s = [
+        float(costs.call_s[d] + sum(costs.compute_s[index[k], d] for k in s.kernels))
+        for s, d in zip(schedule.segments, device, strict=True)
+    ]
+    lanes: list[list[int]] = [[] for _ in machine.devices]
+    for s, d in enumerate(device):
+        lanes[d].append(s)
+    host = host_of(problem)
+    reads: list[list[int]] = [[] for _ in device]
+    local_reads: list[set[int]] = [set() for _ in device]
+    sends: list[list[int]] = [[] for _ in device]
+    at_start: list[int] = []
+    transfers: list[Transfer] = []
+    for t in tensors_that_leave(problem, schedule):
+        tensor = problem.kernels.tensors[t]
+        producer = -1 if tensor.producer is None else segment_of[tensor.producer]
+        src = host if producer < 0 else device[producer]
+        readers: dict[int, list[int]] = {}
+        for s in dict.fromkeys(segment_of[c] for c in tensor.consumers):
+            if s != producer:
+                readers.setdefault(device[s], []).append(s)
+        if tensor.is_output and src >= 0 and not machine.devices[src].on_host and host >= 0:
+            readers.setdefault(host, [])
+        for dst in sorted(readers):
+            if dst == src or (producer < 0 and (src < 0 or machine.devices[dst].on_host)):
+                for s in readers[dst]:
+                    if producer >= 0:
+                        local_reads[s].add(producer)
+                continue
+            number = len(transfers)
+            duration_s = costs.transfer_s(src, dst, tensor.num_bytes)
+            transfers.append(Transfer(t, src, dst, producer, duration_s))
+            (at_start if producer < 0 else sends[producer]).append(number)
+            for s in readers[dst]:
+                reads[s].append(number)
+    return Tasks(
+        device=tuple(device),
+        work_s=tuple(work_s),
+        lanes=tuple(map(tuple, lanes)),
+        reads=tuple(map(tuple, reads)),
+        local_reads=tuple(tuple(sorted(r)) for r in local_reads),
+        sends=tuple(map(tuple, sends)),
+        at_start=tuple(at_start),
+        transfers=tuple(transfers),
+    )
+
+
+def _lower_calls(problem: Problem, schedule: Schedule) -> Tasks:
+    """Tasks under the cost model of calls: each has its transfers inside, CPUs have any width."""
+    from placement.simulator.call_costs import call_durations_s
+
+    machine, segment_of = problem.machine, schedule.segment_of
+    device = [machine.index[s.device] for s in schedule.segments]
+    lanes: list[list[int]] = [[] for _ in machine.devices]
+    for s, d in enumerate(device):
+        if not machine.devices[d].on_host:
+            lanes[d].append(s)
+    reads: list[set[int]] = [set() for _ in device]
+    for tensor in problem.kernels.tensors:
+        if tensor.producer is not None:
+            made = segment_of[tensor.producer]
+            for reader in {segment_of[c] for c in tensor.consumers} - {made}:
+                reads[reader].add(made)
+    return Tasks(
+        device=tuple(device),
+        work_s=tuple(call_durations_s(problem, schedule).tolist()),
+        lanes=tuple(map(tuple, lanes)),
+        reads=tuple(() for _ in device),
+        local_reads=tuple(tuple(sorted(r)) for r in reads),
+        sends=tuple(() for _ in device),
+        at_start=(),
+        transfers=(),
+    )

@@ -1,0 +1,124 @@
+"""Memory over time: how many bytes each device holds at most during a step."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.simulator.lowering import Tasks, Times, kernels_in_order, tensors_that_leave
+
+# From when to when a device (index) holds so many bytes.
+Hold = tuple[int, float, float, int]
+
+
+def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:
+    """Largest number of bytes on each device: weights, workspace and live tensors.
+
+    A value that leaves its segment is held from the segment's start until its last reader on the
+    device and its last transfer have ended; a received copy from the start of its transfer; a model
+    input from time 0; a model output to the end. Values inside a segment are held by liveness in
+    running order. Under the memory model "sum" it is the sum of sizes.
+    """
+    held = held_over_time(problem, schedule, tasks, times)
+    return [max(num_bytes for _, num_bytes in steps) for steps in held]
+
+
+def held_over_time(
+    problem: Problem, schedule: Schedule, tasks: Tasks, times: Times
+) -> list[list[tuple[float, int]]]:
+    """The same by time: on each device the bytes held from each moment on, first 0, last the end.
+
+    What ends at a moment is given back before what begins there is taken.
+    """
+    weights = [0] * problem.num_devices
+    for d, num_bytes in zip(tasks.device, param_bytes(problem, schedule), strict=True):
+        weights[d] += num_bytes
+    changes: list[dict[float, int]] = [{0.0: 0} for _ in weights]
+    if problem.memory_model != "sum":
+        for d, start_s, end_s, num_bytes in _holds(problem, schedule, tasks, times):
+            for at_s, change in ((start_s, num_bytes), (max(start_s, end_s), -num_bytes)):
+                changes[d][at_s] = changes[d].get(at_s, 0) + change
+    return [_added_up(w, c, times.step_s) for w, c in zip(weights, changes, strict=True)]
+
+
+def _added_up(first: int, changes: dict[float, int], end_s: float) -> list[tuple[float, int]]:
+    held = first
+    steps: list[tuple[float, int]] = []
+    for at_s in sorted(changes):
+        held += changes[at_s]
+        if not steps or changes[at_s]:
+            steps.append((at_s, held))
+    if steps[-1][0] < end_s:
+        steps.append((end_s, held))
+    return steps
+
+
+def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> Iterator[Hold]:
+    """Everything but weights that a device holds for a while."""
+    inner = inner_peak_bytes(problem, schedule)
+    for s, d in enumerate(tasks.device):
+        yield d, times.start_s[s], times.end_s[s], inner[s]
+    moves_of: dict[int, list[int]] = {}
+    for i, move in enumerate(tasks.transfers):
+        moves_of.setdefault(move.tensor, []).append(i)
+    segment_of = schedule.segment_of
+    for t in tensors_that_leave(problem, schedule):
+        tensor = problem.kernels.tensors[t]
+        readers = {segment_of[c] for c in tensor.consumers}
+        last_read: dict[int, float] = {}
+        for s in readers:
+            d = tasks.device[s]
+            last_read[d] = max(last_read.get(d, 0.0), times.end_s[s])
+        moves = moves_of.get(t, [])
+        received = set()
+        for i in moves:
+            dst = tasks.transfers[i].dst
+            received.add(dst)
+            until = times.step_s if tensor.is_output else last_read.get(dst, times.arrived_s[i])
+            yield dst, times.sent_s[i], until, tensor.num_bytes
+        if tensor.producer is None:
+            for d, end_s in last_read.items():
+                if d not in received:
+                    yield d, 0.0, end_s, tensor.num_bytes
+            continue
+        s = segment_of[tensor.producer]
+        d = tasks.device[s]
+        until = max(
+            [times.end_s[s], last_read.get(d, 0.0), *(times.arrived_s[i] for i in moves)]
+            + ([times.step_s] if tensor.is_output else [])
+        )
+        yield d, times.start_s[s], until, tensor.num_bytes
+
+
+def param_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Weights of each segment's kernels."""
+    kernels, segment_of = kernels_in_order(problem, schedule)
+    weights = problem.kernels.arrays.param_bytes[kernels]
+    found = np.bincount(segment_of[kernels], weights, len(schedule.segments))
+    return [int(num_bytes) for num_bytes in found]
+
+
+def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
+    """Most bytes at one time of each segment's workspace and of the values that stay inside it.
+
+    A value is there from the kernel that makes it to its last reader, also one that nobody reads.
+    """
+    if not schedule.segments:
+        return []
+    arrays = problem.kernels.arrays
+    kernels, segment_of = kernels_in_order(problem, schedule)
+    place = np.empty_like(segment_of)
+    place[kernels] = np.arange(kernels.size)
+    last = place[arrays.producer]
+    read = np.repeat(np.arange(last.size), np.diff(arrays.consumer_ptr))
+    np.maximum.at(last, read, place[arrays.consumers])
+    inside = np.ones(last.size, dtype=np.bool_)
+    inside[tensors_that_leave(problem, schedule)] = False
+    sizes, made = arrays.tensor_bytes[inside], place[arrays.producer[inside]]
+    # All that a segment makes for itself is gone when the next one begins.
+    changes = np.bincount(made, sizes, kernels.size + 1)
+    changes -= np.bincount(last[inside] + 1, sizes, kernels.size + 1)
+    held = np.cumsum(changes)[:-1] + problem.costs.workspace_bytes[kernels]
+    starts = np.searchsorted(segment_of[kernels], np.arange(len(schedule.segments)))
+    return [int(num_bytes) for num_bytes in np.maximum.reduceat(held, starts)]

@@ -1,0 +1,72 @@
+"""The arrays that a simulation works on, allocated once and used for many placements."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.simulator.flat import Flat
+
+Uses = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+# Arrays and settings taken out of a larger tuple once, before an inner loop.
+Parts = tuple[Any, ...]
+# Largest position: of a tensor that no kernel of a device reads.
+UNUSED = np.iinfo(np.int32).max
+# Kernels between two checkpoints: restoring costs little, and few kernels run again in vain.
+STRIDE = 8
+
+
+class RunState(NamedTuple):
+    """Kernels (K), tensors times devices (T * D), devices (D).
+
+    `device`, `order` and its inverse `position` say what runs where and when; `first[t * D + d]` is
+    the position of the first reader of tensor t on device d, or UNUSED. `arrived_s` holds the base
+    run, `trial_s` what a trial changes. `sent_s` and `behind` (the transfer that held the link
+    before, or -1) are empty unless a timeline is wanted. `load_s` (D,) is the compute of each
+    device, `tail_s` (K,) the least time from a kernel's end to the step's end. `times_s` and
+    `places` keep the state of the base run before every STRIDE-th kernel, a row each; what the
+    columns are says `compiled/checkpoints.py`.
+    """
+
+    device: Ints
+    order: Ints
+    position: Ints
+    first: Uses
+    start_s: Floats
+    end_s: Floats
+    arrived_s: Floats
+    trial_s: Floats
+    sent_s: Floats
+    behind: Ints
+    load_s: Floats
+    tail_s: Floats
+    times_s: Floats
+    places: Ints
+
+
+def run_state(flat: Flat, order: Ints, *, detail: bool = False) -> RunState:
+    """Room for runs of a problem in one order; `detail` keeps when transfers started."""
+    num_kernels, num_devices = flat.compute_s.shape
+    num_pairs = flat.producer.size * num_devices
+    num_saved = num_kernels // STRIDE + 1
+    position = np.empty(num_kernels, dtype=np.int64)
+    position[order] = np.arange(num_kernels)
+    return RunState(
+        device=np.zeros(num_kernels, dtype=np.int64),
+        order=np.ascontiguousarray(order, dtype=np.int64),
+        position=position,
+        first=np.empty(num_pairs, dtype=np.int32),
+        start_s=np.zeros(num_kernels),
+        end_s=np.zeros(num_kernels),
+        arrived_s=np.zeros(num_pairs),
+        trial_s=np.zeros(0 if detail else num_pairs),
+        sent_s=np.zeros(num_pairs if detail else 0),
+        behind=np.full(num_pairs if detail else 0, -1, dtype=np.int64),
+        load_s=np.zeros(num_devices),
+        tail_s=np.zeros(num_kernels),
+        times_s=np.zeros((num_saved, 3 * num_devices + num_devices**2 + 3)),
+        places=np.zeros((num_saved, 3 * num_devices + num_devices**2 + 1), dtype=np.int64),
+    )

@@ -1,0 +1,1 @@
+"""Simulated annealing of splits, for throughput and for latency by calls."""

@@ -1,0 +1,222 @@
+"""Latency by subgraph calls: annealing of units over calls, from linearised starts.
+
+The objective is that of Tarnawski et al., NeurIPS 2020: an accelerator runs up to q calls, each
+starts when all its inputs are there and ends with all its outputs; CPU nodes run by themselves.
+Every step evaluates the whole sample; calls that would wait for each other are rejected.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.splits.annealing.search import Budget, Chain, Tell, Work, run_chains, silent
+from placement.splits.bounds.chain import latency_bound_s
+from placement.splits.exact.linear import latency_parts
+from placement.splits.model.contract import Units, contiguous_units
+from placement.splits.model.instance import Bools, SplitInstance, csr
+from placement.splits.model.timing import Timing, timing_of
+
+NUM_ORDERS = 12
+STEPS = 4000
+CYCLES = 4
+HOT, COLD = 3e-2, 1e-4
+TINY_S = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """A split by calls: slot of each class (C,), -1 on a CPU, and the seconds of one sample."""
+
+    slot_of_class: Ints
+    latency_s: float
+
+
+class CallSearch:
+    """An instance with q calls per accelerator, ready to evaluate slots of units."""
+
+    def __init__(self, instance: SplitInstance, calls_each: int) -> None:
+        self.instance = instance
+        self.calls_each = calls_each
+        self.timing = timing_of(instance)
+        self.num_slots = instance.num_accelerators * calls_each
+        self._rows = _unit_rows(self.timing)
+
+    @property
+    def units(self) -> Units:
+        return self.timing.units
+
+    def value_s(self, slot: Ints) -> float:
+        """Seconds of one sample, infinite for calls that wait for each other or lack memory."""
+        from placement.splits.annealing.sample_compiled import call_times, sample_s
+
+        units, timing = self.units, self.timing
+        call_s, held_bytes, _ = call_times(
+            slot,
+            units.acc_s,
+            units.size_bytes,
+            units.net_ptr,
+            units.net_units,
+            units.net_cost_s,
+            self.num_slots,
+        )
+        by_accelerator = held_bytes.reshape(-1, self.calls_each).sum(axis=1)
+        if (by_accelerator > self.instance.limit_bytes).any():
+            return np.inf
+        nodes_in = np.zeros(self.num_slots, dtype=np.int64)
+        in_call = slot[timing.unit_of] >= 0
+        np.add.at(nodes_in, slot[timing.unit_of[in_call]], 1)
+        size = timing.num_nodes + self.num_slots
+        return sample_s(
+            slot,
+            call_s,
+            nodes_in,
+            self.calls_each,
+            timing.cpu_s,
+            timing.unit_of,
+            timing.succ_ptr,
+            timing.succ,
+            timing.pred_ptr,
+            np.zeros((5, size), dtype=np.int64),
+            np.zeros(size),
+        )
+
+    def allowed(self) -> Bools:
+        """Whether a unit may be on an accelerator or, last column, on a CPU, (U, A + 1)."""
+        allowed, k = self.units.allowed(), self.instance.num_accelerators
+        on_cpu = np.asarray(allowed[:, k:].any(axis=1))
+        return np.concatenate([allowed[:, :k], on_cpu[:, None]], axis=1)
+
+    def work(self, chain: Chain, seed: int) -> Work:
+        """A chain's annealing: cycles of falling temperature, each from the best so far."""
+        from placement.splits.annealing.latency_compiled import anneal
+
+        units, timing, allowed = self.units, self.timing, self.allowed()
+        slot = chain.best.copy()
+        cycle = 0
+
+        def run(temperature_s: float, iterations: int, seed: int) -> float:
+            return anneal(
+                slot,
+                chain.best,
+                chain.best_s,
+                allowed,
+                self.calls_each,
+                self.instance.limit_bytes,
+                units.acc_s,
+                units.size_bytes,
+                units.net_ptr,
+                units.net_units,
+                units.net_cost_s,
+                timing.unit_ptr,
+                timing.unit_nets,
+                *self._rows,
+                timing.cpu_s,
+                timing.unit_of,
+                timing.succ_ptr,
+                timing.succ,
+                timing.pred_ptr,
+                timing.node_ptr,
+                temperature_s,
+                iterations,
+                seed,
+            )
+
+        def step(share: float, number: int) -> int:
+            nonlocal cycle
+            at = share * CYCLES
+            if int(at) > cycle:
+                cycle = int(at)
+                slot[:] = chain.best
+            hot = HOT * 0.5**cycle
+            temperature_s = max(chain.best_s, TINY_S) * hot * (COLD / hot) ** (at - int(at))
+            chain.best_s = run(temperature_s, STEPS, seed + number)
+            return STEPS
+
+        # Compiled before the clock starts.
+        run(1.0, 0, 0)
+        return step
+
+
+def best_calls(
+    instance: SplitInstance,
+    *,
+    calls_each: int,
+    budget: Budget,
+    num_chains: int = 2,
+    seed: int = 0,
+    warm: Ints | None = None,
+    tell: Tell = silent,
+) -> Calls | None:
+    """The best split found with at most `calls_each` calls per accelerator, None if none was.
+
+    `warm` gives slots of classes to start from, besides linearised starts and everything on CPUs.
+    Ends early where the value meets a proven bound.
+    """
+    search = CallSearch(instance, calls_each)
+    starts = list(_starts(search, warm, NUM_ORDERS, seed))
+    if not starts:
+        return None
+    starts.sort(key=lambda start: start.best_s)
+    picked = [starts[i % min(len(starts), 3)] for i in range(num_chains)]
+    chains = [Chain(start.best_s, start.best.copy()) for start in picked]
+    works = [search.work(c, 1_000_003 * (seed * num_chains + i)) for i, c in enumerate(chains)]
+    bound_s = latency_bound_s(instance, calls_each, starts[0].best_s)
+    best = run_chains(chains, works, budget, tell, bound_s)
+    value_s = search.value_s(best.best)
+    return Calls(best.best[search.units.unit_of_class], value_s)
+
+
+def best_start(instance: SplitInstance, *, num_orders: int, seed: int = 0) -> Calls | None:
+    """The best of the linearised splits and of everything on CPUs, with one call each."""
+    search = CallSearch(instance, 1)
+    starts = list(_starts(search, None, num_orders, seed))
+    if not starts:
+        return None
+    best = min(starts, key=lambda start: start.best_s)
+    return Calls(best.best[search.units.unit_of_class], best.best_s)
+
+
+def _starts(search: CallSearch, warm: Ints | None, num_orders: int, seed: int) -> Iterator[Chain]:
+    units, q = search.units, search.calls_each
+    everywhere = np.full(units.num_units, -1, dtype=np.int64)
+    candidates = [everywhere] if units.on_cpu.all() else []
+    if warm is not None:
+        candidates.append(_by_unit(units, warm))
+    for slot_of_class in linear_starts(search.instance, num_orders, seed):
+        slot = _by_unit(units, slot_of_class)
+        candidates.append(np.where(slot >= 0, slot * q, -1))
+    for slot in candidates:
+        value_s = search.value_s(slot)
+        if np.isfinite(value_s):
+            yield Chain(value_s, slot)
+
+
+def _by_unit(units: Units, of_class: Ints) -> Ints:
+    slot = np.zeros(units.num_units, dtype=np.int64)
+    slot[units.unit_of_class] = of_class
+    return slot
+
+
+def linear_starts(instance: SplitInstance, num_orders: int, seed: int) -> Iterator[Ints]:
+    """Slots of classes (one call per accelerator) from linear orders of the fused graph."""
+    fused = contiguous_units(replace(instance, backward=np.zeros_like(instance.backward)))
+    timing = timing_of(instance, fused)
+    for device_of_unit in latency_parts(timing, num_orders, seed):
+        device = device_of_unit[fused.unit_of_class]
+        yield np.where(device < instance.num_accelerators, device, -1)
+
+
+def _unit_rows(timing: Timing) -> tuple[Ints, Ints, Ints, Ints]:
+    """Units after and before each unit, by timed nodes, as two CSR pairs."""
+    num = timing.units.num_units
+    after: list[set[int]] = [set() for _ in range(num)]
+    before: list[set[int]] = [set() for _ in range(num)]
+    for n in range(timing.num_nodes):
+        u = int(timing.unit_of[n])
+        for v in timing.unit_of[timing.succ[timing.succ_ptr[n] : timing.succ_ptr[n + 1]]].tolist():
+            if u != v:
+                after[u].add(v)
+                before[v].add(u)
+    return *csr([sorted(a) for a in after]), *csr([sorted(b) for b in before])

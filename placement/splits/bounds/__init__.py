@@ -1,0 +1,1 @@
+"""Bounds on what any split of a workload can reach."""

@@ -1,0 +1,70 @@
+"""Compiled part of the latency bound over ideals: the cheapest chain of calls along a path."""
+
+import numpy as np
+
+from placement.compiled.jit import jit
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.splits.exact.ideals_compiled import contained, cut_s
+
+
+@jit
+def cheapest_chain(
+    rows: Ints,
+    num_inside: Ints,
+    path_inside: Ints,
+    acc_s: Floats,
+    path_cpu_s: Floats,
+    size_bytes: Floats,
+    no_acc: Ints,
+    no_cpu: Ints,
+    ptr: Ints,
+    nets: Ints,
+    counts: Ints,
+    crossing_s: Floats,
+    net_cost_s: Floats,
+    num_calls: int,
+    limit_bytes: float,
+    upper_s: float,
+) -> Floats:
+    """Least seconds along a path to reach each ideal with each number of calls, (M, calls + 1).
+
+    One node more is free off the path and costs its CPU time on it; any more nodes are a call,
+    which must hold a node of the path. All arrays are sums over the ideals, which come by rising
+    accelerator work, then size. Chains that reach `upper_s` are dropped.
+    """
+    num_ideals = len(rows)
+    least = np.full((num_ideals, num_calls + 1), np.inf)
+    least[0, 0] = 0.0
+    for i in range(num_ideals):
+        low, first = np.inf, num_calls + 1
+        for a in range(num_calls + 1):
+            if least[i, a] < np.inf:
+                first = min(first, a)
+                low = min(low, least[i, a])
+        if first > num_calls:
+            continue
+        for j in range(i + 1, num_ideals):
+            one = num_inside[j] == num_inside[i] + 1
+            work = acc_s[j] - acc_s[i]
+            call = first < num_calls and no_acc[j] == no_acc[i] and path_inside[j] > path_inside[i]
+            call = call and size_bytes[j] - size_bytes[i] <= limit_bytes and low + work < upper_s
+            if not (one or call) or not contained(rows, i, j):
+                continue
+            if one and no_cpu[j] == no_cpu[i]:
+                step = path_cpu_s[j] - path_cpu_s[i]
+                for a in range(first, num_calls + 1):
+                    least[j, a] = min(least[j, a], least[i, a] + step)
+            elif one and path_inside[j] == path_inside[i]:
+                for a in range(first, num_calls + 1):
+                    least[j, a] = min(least[j, a], least[i, a])
+            if call:
+                useful = False
+                for a in range(first, num_calls):
+                    useful = useful or least[i, a] + work < least[j, a + 1]
+                if useful:
+                    work += cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
+                    if low + work < upper_s:
+                        for a in range(first, num_calls):
+                            least[j, a + 1] = min(least[j, a + 1], least[i, a] + work)
+    return least

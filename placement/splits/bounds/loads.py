@@ -1,0 +1,100 @@
+"""Bounds on the largest load of any split, contiguous or not: offloading, counting, single units.
+
+With k alike accelerators and a threshold B, the CPUs take no more work than a fractional knapsack
+of their time lets them (Dantzig, "Discrete-variable extremum problems", 1957), and k B must hold
+what remains. Among the t largest units, those beyond k m - 1 that no CPU has time for put m units
+on one accelerator, which costs at least the m smallest of them. No split has a largest load below
+the least B that passes.
+"""
+
+import heapq
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.splits.model.contract import Units
+
+PRECISION = 1e-9
+
+
+def throughput_bound_s(units: Units, most_replicas: int = 1) -> float:
+    """Seconds that the largest load of no split can be below.
+
+    Where up to `most_replicas` accelerators may share a part, only the sums count.
+    """
+    instance = units.instance
+    acc = np.where(units.on_acc & (instance.num_accelerators > 0), units.acc_s, np.inf)
+    cpu = np.where(units.on_cpu & (instance.num_cpus > 0), units.cpu_s, np.inf)
+    acc_at_once = acc / most_replicas
+    fastest = np.minimum(acc_at_once, cpu)
+    low = float(fastest.max(initial=0.0))
+    if not np.isfinite(low):
+        return np.inf
+    high = max(low, float(np.minimum(acc, cpu).sum()))
+    if _fits(units, acc, cpu, low, most_replicas):
+        return low
+    while high - low > PRECISION * high:
+        middle = (low + high) / 2
+        fits = _fits(units, acc, cpu, middle, most_replicas)
+        low, high = (low, middle) if fits else (middle, high)
+    return low
+
+
+def offload_s(units: Units, budget_s: float) -> float:
+    """Most accelerator work that CPUs can take in `budget_s` seconds, units being divisible."""
+    both = units.on_acc & units.on_cpu
+    acc, cpu = units.acc_s[both], units.cpu_s[both]
+    return _knapsack(acc, cpu, budget_s)
+
+
+def _knapsack(value: Floats, weight: Floats, budget: float) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = np.argsort(np.where(value > 0, -value / weight, 0.0), kind="stable")
+    value, weight = value[order], weight[order]
+    filled = np.cumsum(weight)
+    whole = int(np.searchsorted(filled, budget, side="right"))
+    total = float(value[:whole].sum())
+    if whole < len(value) and value[whole] > 0:
+        left = budget - (float(filled[whole - 1]) if whole else 0.0)
+        total += float(value[whole]) * left / float(weight[whole])
+    return total
+
+
+def _fits(units: Units, acc: Floats, cpu: Floats, cap_s: float, most_replicas: int) -> bool:
+    """Whether neither argument rules out a split whose largest load is `cap_s`."""
+    instance = units.instance
+    k, cpus = instance.num_accelerators, instance.num_cpus
+    must = acc > cap_s * most_replicas
+    budget = cpus * cap_s - float(cpu[must].sum())
+    if budget < 0:
+        return False
+    may = ~must & (cpu <= cap_s)
+    rest = float(acc[~must].sum()) - _knapsack(acc[may], cpu[may], budget)
+    if rest > k * cap_s:
+        return False
+    return (
+        k == 0
+        or most_replicas > 1
+        or _counts_fit(acc[~must], np.where(may, cpu, np.inf)[~must], budget, k, cap_s)
+    )
+
+
+def _counts_fit(acc: Floats, cpu: Floats, budget: float, k: int, cap_s: float) -> bool:
+    """Whether, for every t, one accelerator can take its share of the t largest units."""
+    order = np.argsort(-acc, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(acc[order])])
+    offloaded: list[float] = []
+    kept = 0
+    for t, seconds in enumerate(cpu[order].tolist(), start=1):
+        kept += 1
+        if seconds <= budget or (offloaded and seconds < -offloaded[0]):
+            heapq.heappush(offloaded, -seconds)
+            budget -= seconds
+            kept -= 1
+            while budget < 0:
+                budget -= heapq.heappop(offloaded)
+                kept += 1
+        m = -(-kept // k)
+        if m > 0 and sums[t] - sums[t - m] > cap_s:
+            return False
+    return True

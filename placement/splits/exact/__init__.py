@@ -1,0 +1,1 @@
+"""Exact splits: dynamic programming over ideals and intervals, branch and bound, programs."""

@@ -1,0 +1,100 @@
+"""Branch and bound for latency with one call per accelerator: every split that could be better.
+
+Land and Doig, "An automatic method of solving discrete programming problems", Econometrica 1960.
+Units get an accelerator or the CPUs one by one, in topological order; what is undecided takes the
+shorter of its times. For small graphs this ends, and then the best split is proven.
+"""
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.splits.annealing.latency import CallSearch
+from placement.splits.model.instance import SplitInstance
+from placement.splits.model.timing import Timing
+
+# Sums of the same times in another order differ by this much at most.
+_ROUNDING = 1e-12
+
+
+class CallBranchSearch:
+    """A search that is continued for some nodes at a time.
+
+    It starts from a known split, slots of classes with -1 for a CPU, or from none at `best_s`
+    infinite; `complete` says that none is better.
+    """
+
+    def __init__(self, instance: SplitInstance, known: Ints | None = None) -> None:
+        from placement.splits.exact.branch_calls_compiled import Walk
+
+        self.search = CallSearch(instance, 1)
+        units = self.search.units
+        num = units.num_units
+        self._best = np.full(num, -1, dtype=np.int64)
+        self.best_s, self.complete = np.inf, False
+        if known is not None:
+            self._best[units.unit_of_class] = known
+            self.best_s = self.search.value_s(self._best)
+        self._order = _first_nodes(self.search.timing)
+        self._walk = Walk(
+            depth=np.zeros(1, dtype=np.int64),
+            choice=np.full(num, -1, dtype=np.int64),
+            slot=np.full(num, -1, dtype=np.int64),
+            decided=np.zeros(num, dtype=np.bool_),
+        )
+
+    def go_on(self, max_nodes: int) -> None:
+        """Search `max_nodes` nodes more, or to the end."""
+        from placement.splits.exact.branch_calls_compiled import branch_calls
+
+        units, timing = self.search.units, self.search.timing
+        self.best_s, self.complete = branch_calls(
+            self._walk,
+            self._order,
+            self.search.allowed(),
+            bool((units.pinned < 0).all()),
+            self.search.instance.limit_bytes,
+            units.acc_s,
+            units.size_bytes,
+            units.net_ptr,
+            units.net_units,
+            units.net_cost_s,
+            timing.cpu_s,
+            _least_s(timing),
+            timing.unit_of,
+            timing.succ_ptr,
+            timing.succ,
+            timing.pred_ptr,
+            self._best,
+            self.best_s,
+            max_nodes,
+        )
+
+    @property
+    def slot_of_class(self) -> Ints | None:
+        """The best split known, None if there is none."""
+        return self._best[self.search.units.unit_of_class] if np.isfinite(self.best_s) else None
+
+    @property
+    def bound_s(self) -> float:
+        return self.best_s * (1.0 - _ROUNDING) if self.complete else 0.0
+
+
+def _first_nodes(timing: Timing) -> Ints:
+    """Units by their first timed node; those without one come last."""
+    num = timing.units.num_units
+    first = np.full(num, timing.num_nodes, dtype=np.int64)
+    np.minimum.at(first, timing.unit_of, np.arange(timing.num_nodes))
+    order: Ints = np.argsort(first, kind="stable")
+    return order
+
+
+def _least_s(timing: Timing) -> Floats:
+    """Seconds that each timed node takes at least, as its share of a call or on a CPU, (N,)."""
+    units = timing.units
+    share = units.acc_s / np.maximum(np.diff(timing.node_ptr), 1)
+    in_call = np.where(units.on_acc, share, np.inf)[timing.unit_of]
+    least: Floats = np.minimum(
+        in_call, np.where(units.on_cpu[timing.unit_of], timing.cpu_s, np.inf)
+    )
+    return least

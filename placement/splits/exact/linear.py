@@ -1,0 +1,129 @@
+"""The linearised dynamic programme (DPL): optimal among the splits into intervals of one order.
+
+Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020.
+Linear in everything but the length of a part, so graphs of 10 000 operators take seconds.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.splits.bounds.loads import throughput_bound_s
+from placement.splits.exact.ideals import FIRST_SLACK, TINY, Chain
+from placement.splits.model.contract import Units
+from placement.splits.model.orders import linear_orders
+from placement.splits.model.parts import Part, call_devices, devices_of_parts
+from placement.splits.model.timing import Timing, nets_of_units
+
+
+def best_intervals(
+    units: Units, *, num_orders: int, seed: int = 0, most_replicas: int = 1
+) -> Chain | None:
+    """The best contiguous split into intervals of a few linear orders, None if there is none.
+
+    Up to `most_replicas` accelerators may share a part.
+    """
+    found: Chain | None = None
+    bound_s = throughput_bound_s(units, most_replicas)
+    for order in linear_orders(units, num_orders, seed):
+        upper_s = _most_s(units) if found is None else found.load_s
+        given = np.array(order, dtype=np.int64)
+        chain = _of_order(units, given, bound_s, upper_s, most_replicas)
+        if chain is not None and (found is None or chain.load_s < found.load_s):
+            found = chain
+    return found
+
+
+def _most_s(units: Units) -> float:
+    acc = float(units.acc_s[units.on_acc].sum()) + float(units.net_cost_s.sum())
+    return max(acc, float(units.cpu_s[units.on_cpu].sum())) * (1.0 + 1e-9)
+
+
+def _of_order(
+    units: Units, order: Ints, bound_s: float, upper_s: float, most_replicas: int
+) -> Chain | None:
+    """The best intervals of one order with loads up to `upper_s`, by a rising threshold."""
+    from placement.splits.exact.linear_compiled import throughput_intervals
+
+    instance = units.instance
+    unit_ptr, unit_nets = nets_of_units(units)
+    slack = FIRST_SLACK
+    while True:
+        cap_s = min(bound_s + slack * max(bound_s, TINY * upper_s), upper_s)
+        best, begin = throughput_intervals(
+            order,
+            units.acc_s,
+            units.cpu_s,
+            units.size_bytes,
+            units.on_acc,
+            units.on_cpu,
+            units.pinned,
+            unit_ptr,
+            unit_nets,
+            np.diff(units.net_ptr),
+            units.net_cost_s,
+            instance.num_accelerators,
+            instance.num_cpus,
+            instance.limit_bytes,
+            cap_s,
+            most_replicas,
+            instance.overlap,
+        )
+        if np.isfinite(best[-1]).any() or cap_s >= upper_s:
+            break
+        slack *= 2.0
+    if not np.isfinite(best[-1]).any():
+        return None
+    a, c = (int(x) for x in np.unravel_index(int(best[-1].argmin()), best[-1].shape))
+    load_s, end = float(best[-1, a, c]), len(order)
+    parts: list[Part] = []
+    while end > 0:
+        code = int(begin[end, a, c])
+        on_cpu = code < 0
+        more, start = (0, -1 - code) if on_cpu else divmod(code, len(order) + 1)
+        parts.append(Part(on_cpu, order[start:end], 1 + more))
+        a, c, end = a - (0 if on_cpu else 1 + more), c - on_cpu, start
+    return Chain(*devices_of_parts(units, parts[::-1]), load_s)
+
+
+def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[Ints]:
+    """Devices of units for one call per accelerator: intervals of a few linear orders.
+
+    The programme adds up the parts one after another; overlaps only make the sample faster.
+    """
+    from placement.splits.exact.linear_compiled import latency_intervals
+
+    units, instance = timing.units, timing.units.instance
+    for listed in linear_orders(units, num_orders, seed):
+        order = np.array(listed, dtype=np.int64)
+        best, begin = latency_intervals(
+            order,
+            units.acc_s,
+            units.size_bytes,
+            units.on_acc,
+            units.on_cpu,
+            units.pinned,
+            timing.unit_ptr,
+            timing.unit_nets,
+            np.diff(units.net_ptr),
+            units.net_cost_s,
+            timing.node_ptr,
+            timing.nodes,
+            timing.cpu_s,
+            timing.pred_ptr,
+            timing.pred,
+            instance.num_accelerators,
+            instance.limit_bytes,
+        )
+        if not np.isfinite(best[-1]).any():
+            continue
+        a, end = int(best[-1].argmin()), len(order)
+        parts: list[Part] = []
+        while end > 0:
+            start = int(begin[end, a])
+            on_cpu = start > len(order)
+            start -= (len(order) + 1) * on_cpu
+            parts.append(Part(on_cpu, order[start:end]))
+            a, end = a - (not on_cpu), start
+        yield call_devices(units, parts[::-1])

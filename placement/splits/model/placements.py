@@ -1,0 +1,80 @@
+"""From splits of an instance back to placements of its problem."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.splits.model.instance import SplitInstance, device_columns
+
+
+def placement_of(problem: Problem, device_of_class: Ints) -> Placement:
+    """The placement with each colour class (the problem's units) on a device of the instance."""
+    columns = np.array(device_columns(problem).all, dtype=np.int64)
+    devices = problem.allowed.argmax(axis=1)
+    devices[: len(device_of_class)] = columns[device_of_class]
+    return problem.placement_of(devices)
+
+
+def placement_of_calls(
+    problem: Problem, instance: SplitInstance, slot_of_class: Ints, calls_each: int
+) -> Placement:
+    """The placement whose accelerators run the calls of slots (-1: CPUs), in their order."""
+    k = instance.num_accelerators
+    cpu_of_class = k + instance.allowed[:, k:].argmax(axis=1) if instance.num_cpus else k
+    device_of_class = np.where(slot_of_class >= 0, slot_of_class // calls_each, cpu_of_class)
+    placement = placement_of(problem, device_of_class)
+    if calls_each == 1:
+        return placement
+    kernels = _kernels_by_call(problem, instance, slot_of_class, calls_each)
+    names = [problem.machine.devices[i].name for i in device_columns(problem).accelerators]
+    used = np.unique(slot_of_class[slot_of_class >= 0]) // calls_each
+    counts = np.bincount(used, minlength=k)
+    calls = {name: max(1, int(n)) for name, n in zip(names, counts, strict=True)}
+    order = problem.placement_of(np.zeros(problem.num_units, dtype=np.int64), kernels).order
+    return replace(placement, order=order, calls=calls)
+
+
+def _kernels_by_call(
+    problem: Problem, instance: SplitInstance, slot_of_class: Ints, calls_each: int
+) -> list[int]:
+    """All kernels in an order that runs each call in one go; CPU kernels as early as they can.
+
+    Between calls that may come next, another accelerator's goes first: two calls of one
+    accelerator in a row would be one.
+    """
+    num = instance.num_nodes
+    slot = slot_of_class[instance.class_of]
+    item = np.where(slot >= 0, num + slot, np.arange(num)).tolist()
+    after: dict[int, set[int]] = {i: set() for i in item}
+    for n, readers in enumerate(problem.kernels.successors):
+        after[item[n]].update(item[r] for r in readers if item[r] != item[n])
+    called = sorted(i for i in after if i >= num)
+    for first, second in pairwise(called):
+        if (first - num) // calls_each == (second - num) // calls_each:
+            after[first].add(second)
+    members: dict[int, list[int]] = {}
+    for n, i in enumerate(item):
+        members.setdefault(i, []).append(n)
+    waiting = dict.fromkeys(after, 0)
+    for targets in after.values():
+        for i in sorted(targets):
+            waiting[i] += 1
+    ready = [i for i in sorted(after) if not waiting[i]]
+    order: list[int] = []
+    last = -1
+    while ready:
+        nearest = min(ready, key=lambda i: (i >= num, (i - num) // calls_each == last, i))
+        ready.remove(nearest)
+        if nearest >= num:
+            last = (nearest - num) // calls_each
+        order += members[nearest]
+        for i in sorted(after[nearest]):
+            waiting[i] -= 1
+            if not waiting[i]:
+                ready.append(i)
+    assert len(order) == num, "calls wait for each other in a cycle"
+    return order

@@ -1,0 +1,160 @@
+"""One measuring job at a time on this computer: two would slow each other and both be wrong.
+
+The lock is the operating system's own on a file (through the filelock library, which speaks
+`flock` on Unix and its counterpart on Windows), so a killed process holds nothing. A note beside it
+tells the others who measures.
+"""
+
+import getpass
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from placement.core.home import home
+
+_POLL_S = 0.1
+_here = threading.local()
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who measures: a process and what it says it does."""
+
+    pid: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} ({self.what})"
+
+
+def say_nothing(message: str) -> None:
+    """The default `on_wait`."""
+
+
+@contextmanager
+def measuring(
+    what: str,
+    on_wait: Callable[[str], None] = say_nothing,
+    *,
+    folder: Path | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[None]:
+    """Hold the measuring lock, waiting for it first where another job has it.
+
+    `on_wait` is told who has it, at once and whenever that changes; an exception from it ends the
+    waiting. A thread that holds the lock may ask again and goes straight through, so that a run
+    which needs a profile can measure it.
+    """
+    if getattr(_here, "depth", 0):
+        yield
+        return
+    folder = _lock_folder() if folder is None else _taking_a_lock(folder)
+    if folder is None:
+        # A disk that takes no file at all must not keep anybody from measuring.
+        with _alone_here():
+            yield
+        return
+    lock = FileLock(folder / "measuring.lock", thread_local=False)
+    told = ""
+    while not _taken(lock):
+        message = f"Waiting for {holder_of(folder) or 'another process'} to end measuring."
+        if message != told:
+            on_wait(message)
+            told = message
+        sleep(_POLL_S)
+    note = _note(folder)
+    try:
+        # It only tells others who measures.
+        with suppress(OSError):
+            _write(note, Holder(os.getpid(), what))
+        with _alone_here():
+            yield
+    finally:
+        with suppress(OSError):
+            note.unlink(missing_ok=True)
+        lock.release()
+
+
+@contextmanager
+def _alone_here() -> Iterator[None]:
+    """Let this thread ask again and go straight through."""
+    _here.depth = 1
+    try:
+        yield
+    finally:
+        _here.depth = 0
+
+
+def _lock_folder() -> Path | None:
+    """Where the lock can be taken: at home, else in a temporary folder; None where nowhere."""
+    with suppress(OSError):
+        return _taking_a_lock(home())
+    with suppress(OSError):
+        user = os.getuid() if hasattr(os, "getuid") else getpass.getuser()
+        temporary = Path(tempfile.gettempdir()) / f"placement-studio-{user}"
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        # Everybody knows its name, so it may be somebody else's.
+        if not hasattr(os, "getuid") or temporary.lstat().st_uid == user:
+            return _taking_a_lock(temporary)
+    return None
+
+
+def _taking_a_lock(folder: Path) -> Path:
+    """The folder, once it has a file to lock; an OSError where it takes none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "measuring.lock").open("a").close()
+    return folder
+
+
+def holder(folder: Path | None = None) -> Holder | None:
+    """Who measures now, None when nobody does.
+
+    Asking by the lock takes it for a moment, in which a job that starts would hear that it must
+    wait; so that is done only where a living process is noted, which nearly always has it.
+    """
+    import psutil
+
+    folder = _lock_folder() if folder is None else folder
+    found = None if folder is None else holder_of(folder)
+    if folder is None or found is None or not psutil.pid_exists(found.pid):
+        return None
+    lock = FileLock(folder / "measuring.lock", thread_local=False)
+    if _taken(lock):
+        lock.release()
+        return None
+    return found
+
+
+def holder_of(folder: Path) -> Holder | None:
+    """Who left the note; None where there is none (yet) or it cannot be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        content = json.loads(_note(folder).read_text())
+        return Holder(int(content["pid"]), str(content["what"]))
+    return None
+
+
+def _taken(lock: FileLock) -> bool:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    return True
+
+
+def _note(folder: Path) -> Path:
+    return folder / "measuring.json"
+
+
+def _write(path: Path, who: Holder) -> None:
+    """Replace the note in one step, so that a reader never sees half of it."""
+    fresh = path.with_suffix(f".{who.pid}")
+    fresh.write_text(json.dumps(asdict(who)))
+    fresh.replace(path)

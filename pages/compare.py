@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import comparing, differing, frame, leaderboard
-from pages.ui.studio import studio
+from pages.ui.current import studio
 
 frame.around()
 now = studio()

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages.ui import frame, opening, workbench
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
-from pages.ui.studio import studio
 
 frame.around()
 now = studio()

@@ -1,7 +1,7 @@
 """Projects page: every project on this computer, the trash, and projects as single files."""
 
 from pages.ui import frame, gallery
-from pages.ui.studio import studio
+from pages.ui.current import studio
 
 frame.around()
 gallery.show(studio())

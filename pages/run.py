@@ -10,11 +10,12 @@ from pages.ui import (
     streamed,
     tasks,
     training,
-    units,
     words,
     yardstick,
 )
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 
 def measure(now: Studio) -> None:

@@ -1,7 +1,7 @@
 """What-if page: the placement on a machine with faster, slower or smaller parts."""
 
 from pages.ui import asking, frame, whatif
-from pages.ui.studio import studio
+from pages.ui.current import studio
 
 frame.around()
 now = studio()

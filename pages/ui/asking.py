@@ -15,12 +15,13 @@ from pages.ui import (
     methods,
     tasks,
     trials,
-    units,
     working,
 )
+from pages.ui.current import studio
 from pages.ui.shelf import Named, Shelf
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 from placement.constraints.fusion import mended
+from placement.core import formatting as units
 from placement.costs.what_if import Conditions, conditions_from_json
 
 HELP = (

@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, doubts, units, words
+from pages.ui import caveats, charts, words
+from placement.core import formatting as units
 
 UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
 
@@ -23,7 +24,7 @@ def show(result: Mapping[str, Any]) -> None:
         key="baselines",
         config=charts.CONFIG,
     )
-    st.markdown(UNCERTAIN if doubts.is_scattered(result["step_s"]) else verdict(result))
+    st.markdown(UNCERTAIN if caveats.is_scattered(result["step_s"]) else verdict(result))
     name_misfits(result)
 
 

@@ -301,10 +301,5 @@ def _bound(_problem: Problem, problem: int) -> float:
 
 
 @st.cache_data(show_spinner=False)
-def placers() -> list[dict[str, Any]]:
-    return pl.list_placers()
-
-
-@st.cache_data(show_spinner=False)
 def samples() -> list[dict[str, Any]]:
     return pl.samples()

@@ -6,10 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, choices, gantt, redraw, spans, timelines, units, words
+from pages.ui import cached, choices, gantt, redraw, spans, timelines, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
 from placement.advice.speedups import Lever
+from placement.core import formatting as units
 from placement.core.graph import Graph
 from placement.core.problem import Problem
 from placement.core.timeline import Span

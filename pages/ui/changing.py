@@ -2,9 +2,11 @@
 
 import streamlit as st
 
-from pages.ui import choices, gestures, redraw, studio, units, words
+from pages.ui import choices, gestures, redraw, words
+from pages.ui.current import studio
 from pages.ui.edits import History
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 # More are reached by going back to the oldest of these first.
 MOST_SHOWN = 60
@@ -61,7 +63,7 @@ def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:
 
 
 def _go_to(num_done: int) -> None:
-    now = studio.studio()
+    now = studio()
     if choices.renew_claim(now.project):
         told = gestures.travel(now, num_done)
         if told[1]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from pages.ui import units
+from placement.core import formatting as units
 
 # A mid grey and a blue that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"

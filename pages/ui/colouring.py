@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui import canvas, choices, qualities, standing, units, words
+from pages.ui import canvas, choices, qualities, standing, words
 from pages.ui.canvas.palette import colours, lone_colour
 from pages.ui.canvas.wording import shortened
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.costs.op_times import placed_seconds
 from placement.schedule.symmetry import renaming, with_names

@@ -13,14 +13,15 @@ from pages.ui import (
     redraw,
     spans,
     standing,
-    units,
     words,
 )
 from pages.ui.canvas import device_colour
+from pages.ui.current import studio
 from pages.ui.shelf import HAND
 from pages.ui.standing import Standing
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 from placement.api.pipeline import Simulated
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.simulator.throughput import loads_s

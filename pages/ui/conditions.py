@@ -7,10 +7,12 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui import choices, held, link_groups, link_sliders, slider, units
+from pages.ui import choices, held, link_groups, link_sliders, slider
+from pages.ui.current import studio
 from pages.ui.slider import key as _key
 from pages.ui.slider import times
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.machine import Device
 from placement.costs.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, studio, words
+from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, words
 from pages.ui.comparing import Side
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
@@ -74,7 +75,7 @@ def in_words(moves: Counter[tuple[str, str]]) -> str:
 @st.fragment(key="store")
 @plain_errors()
 def _store() -> None:
-    gestures.mount_view(studio.studio())
+    gestures.mount_view(studio())
 
 
 @st.fragment(key="canvas")
@@ -82,7 +83,7 @@ def _store() -> None:
 def _draw(here: Side, there: Side) -> None:
     if gestures.apply(looks_only=True):
         st.rerun()
-    now = studio.studio()
+    now = studio()
     view, placed = gestures.view_of(now), qualities.device_indices(now.problem, here.placement)
     devices = canvas.device_keys([d.name for d in now.machine.devices])
     canvas.draw_canvas(

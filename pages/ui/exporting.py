@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import canvas, choices, commands, runs, standing, words
+from pages.ui.current import snapshot, studio
 from pages.ui.kept import by_identity
 from pages.ui.messages import plain_errors
 from pages.ui.projects import Project
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 from placement.api import pipeline as pl
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -142,7 +143,7 @@ def content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
 
 def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
     """Made outside of a session, so from what is on disk."""
-    now = Studio(project, project.settings)
+    now = snapshot(project)
     current = now.shelf.current
     if current is None:
         raise ValueError("There is no placement to export; place the model first.")

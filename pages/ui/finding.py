@@ -8,8 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import charts, jobs, units, words
+from pages.ui import charts, jobs, words
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 PATIENCE_S = 4.0
 COMPILING = (

@@ -16,11 +16,12 @@ from pages.ui import (
     projects,
     saving,
     tasks,
-    units,
     words,
     yardstick,
 )
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 HEARTBEAT_S = 2.0
 MOST_OTHERS = 8

@@ -5,21 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import (
-    cached,
-    choices,
-    frame,
-    imported,
-    project_file,
-    projects,
-    saving,
-    trash,
-    units,
-    words,
-)
+from pages.ui import cached, choices, frame, imported, project_file, projects, saving, trash, words
 from pages.ui.atomic import NotWritten
+from pages.ui.current import snapshot
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 FIRST_ROWS = 20
 SAVED = (
@@ -208,7 +199,7 @@ def _empty() -> None:
 def _elsewhere(project: Project) -> str:
     """What to say of placements for another computer; nothing where the model does not open."""
     try:
-        return imported.unseen(project, Studio(project, project.settings).machine)
+        return imported.unseen(project, snapshot(project).machine)
     except ValueError:
         return ""
 

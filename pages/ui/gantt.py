@@ -6,9 +6,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from pages.ui import units
 from pages.ui.canvas.wording import shortened
 from pages.ui.spans import OpsOf, name_of, nothing
+from placement.core import formatting as units
 from placement.core.graph import Graph
 from placement.core.timeline import Span, Timeline
 from placement.simulator.idle import idle_s

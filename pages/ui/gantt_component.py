@@ -12,8 +12,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import choices, units
+from pages.ui import choices
 from pages.ui.gantt import Bar, Panel
+from placement.core import formatting as units
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets" / "timeline"
 OUTBOX = ASSETS.parent / "canvas" / "outbox.js"

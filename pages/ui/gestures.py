@@ -8,6 +8,7 @@ from typing import Any
 
 from pages.ui import callbacks, canvas, choices, edits, pins, redraw, saving, studio
 from pages.ui.canvas.wording import shortened
+from pages.ui.current import studio as studio_now
 from pages.ui.studio import Studio
 from placement.core.graph import Graph
 
@@ -44,7 +45,7 @@ def apply(*, looks_only: bool = False) -> set[str]:
 
 def _applied(op: dict[str, Any], looks_only: bool) -> tuple[str, str]:
     """What to say about an edit that has been made, or has to wait for the right to."""
-    now, told = studio.studio(), ("info", "")
+    now, told = studio_now(), ("info", "")
     if op["kind"] in LOOKS:
         LOOKS[op["kind"]](now, op)
     elif not looks_only:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui import cached, choices, units, words
+from pages.ui import cached, choices, words
 from pages.ui.studio import Studio
 from placement.advice.best_moves import Hint, covers_all
+from placement.core import formatting as units
 
 MOST_NAMES = 12
 

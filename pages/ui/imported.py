@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from pages.ui import fields, units
+from pages.ui import fields
 from pages.ui.atomic import read_json
 from pages.ui.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from pages.ui.fields import shown
@@ -17,6 +17,7 @@ from pages.ui.shelf import machine_key
 from placement import loaders
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
+from placement.core import formatting as units
 from placement.core.amounts import UNIT_S
 from placement.core.decoding import typed
 from placement.core.machine import Machine, machine_from_json

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
-from pages.ui import phases, units, words
+from pages.ui import phases, words
 from pages.ui.studio import Studio
 from pages.ui.why import Move, Why, why
+from placement.core import formatting as units
 
 MOST_ROWS = 8
 SLACK_HELP = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import units
+from placement.core import formatting as units
 from placement.core.graph import Graph
 
 

@@ -14,14 +14,15 @@ from pages.ui import (
     standing,
     tasks,
     trials,
-    units,
     words,
     working,
     yardstick,
 )
+from pages.ui.current import studio
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.amounts import in_unit
 
 # What columns are called, with their explanations; the unit of a time follows its name.

@@ -6,8 +6,9 @@ from html import escape
 
 import streamlit as st
 
-from pages.ui import colouring, units
+from pages.ui import colouring
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.simulator.throughput import loads_s
 
 # Room for seven devices.

@@ -4,9 +4,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import cached, callbacks, choices, saving, units, words
+from pages.ui import cached, callbacks, choices, saving, words
 from pages.ui.atomic import write_bytes
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.input_files import json_value
 from placement.core.machine import Machine, machine_from_json
 from profiling.devices.local import presets

@@ -13,12 +13,13 @@ from pages.ui import (
     jobs,
     saving,
     tasks,
-    units,
     words,
     working,
 )
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
 from placement.api import pipeline as pl
+from placement.core import formatting as units
 from placement.core.input_files import json_value
 from placement.core.profile import profile_from_json
 from profiling.measuring.store import ProfileStore, age_s, changes

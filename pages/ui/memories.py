@@ -7,9 +7,10 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.subplots import make_subplots
 
-from pages.ui import cached, charts, timelines, units, words
+from pages.ui import cached, charts, timelines, words
 from pages.ui.studio import Studio
 from pages.ui.timelines import Measured
+from placement.core import formatting as units
 from placement.simulator.memory_curves import MemoryCurve
 
 LIMIT_COLOUR = "#e5484d"

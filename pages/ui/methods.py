@@ -1,9 +1,10 @@
 """The methods that the menu offers for a problem."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
-from pages.ui import cached
+from placement.api.pipeline import list_placers
 from placement.core.problem import Problem
 
 DEFAULT = "auto"
@@ -41,5 +42,6 @@ def time_limit_s(method: Method) -> float | None:
     return SEARCH_S if method["all_cores"] or method["exact"] else None
 
 
+@cache
 def _all() -> list[dict[str, Any]]:
-    return [p for p in cached.placers() if p["name"] not in NOT_HERE]
+    return [p for p in list_placers() if p["name"] not in NOT_HERE]

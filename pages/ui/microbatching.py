@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import choices, gantt, gantt_component, units
+from pages.ui import choices, gantt, gantt_component
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.timeline import Timeline
 from placement.schedule.microbatches import (
     BACKWARD,

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui import choices, redraw, words
+from pages.ui.current import studio
 from pages.ui.shelf import HAND, Named, Shelf
-from pages.ui.studio import Studio, all_on, studio
+from pages.ui.studio import Studio, all_on
 
 START_HELP = (
     "A new placement to be made by hand. Pinned ops stay where they are, and so do ops that the"

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import cached, choices, commands, kinds, phases, saving, units, wanted, words
+from pages.ui import cached, choices, commands, kinds, phases, saving, wanted, words
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement import loaders
+from placement.core import formatting as units
 from placement.core.graph import Tensor
 from placement.core.model import SymbolicDim
 

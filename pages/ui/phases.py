@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import units
 from pages.ui.kept import by_identity
+from placement.core import formatting as units
 from placement.core.graph import PHASES, Graph
 
 FORWARD, BACKWARD, UPDATE = PHASES

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.ui import choices, pins, redraw, words
+from pages.ui.current import studio
 from pages.ui.edits import counted
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 
 HELP = (
     "A pinned op stays on its device: it cannot be moved by hand, and every method works around it."

@@ -15,11 +15,12 @@ from pages.ui import (
     jobs,
     methods,
     tasks,
-    units,
     words,
     working,
 )
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.placers import current_name
 
 GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages.ui import imported, imported_answers, imported_runs, jobs, projects, records, runs, units
+from pages.ui import imported, imported_answers, imported_runs, jobs, projects, records, runs
 from pages.ui.atomic import read_json, write_bytes, write_json, write_text
 from pages.ui.projects import Project
 from pages.ui.unzip import Archive, Kind
+from placement.core import formatting as units
 from placement.core.input_files import json_value
 from placement.core.machine import Machine
 

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.ui import (
     baselines,
+    caveats,
     charts,
     doubts,
     gantt,
@@ -14,11 +15,11 @@ from pages.ui import (
     jobs,
     runs,
     spans,
-    units,
     words,
 )
 from pages.ui.canvas import device_colour
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.graph import Graph
 from placement.core.timeline import Span, timeline_from_json
 from placement.simulator.critical_path import critical_path
@@ -52,7 +53,7 @@ def step_time(cell: Any, result: Mapping[str, Any]) -> None:
     """How long the steps of a run took, as one metric."""
     step = result["step_s"]
     cell.metric(
-        f"{doubts.verb(result)} step time",
+        f"{caveats.verb(result)} step time",
         units.seconds(step["median"]),
         f"p5 {units.seconds(step['p5'])}, p95 {units.seconds(step['p95'])}",
         delta_color="off",
@@ -78,7 +79,7 @@ def _numbers(result: Mapping[str, Any], predicted_s: float) -> None:
     cells[1].metric(
         "Predicted",
         units.seconds(predicted_s),
-        f"{error} against {doubts.verb(result).lower()}",
+        f"{error} against {caveats.verb(result).lower()}",
         delta_color="off",
         delta_arrow="off",
         help=OTHER_TIMES.format(then) if then != units.seconds(predicted_s) else None,
@@ -87,7 +88,7 @@ def _numbers(result: Mapping[str, Any], predicted_s: float) -> None:
     cells[3].metric("Segments", result["num_segments"], help=words.SEGMENT)
     if result["outputs_match"] is False:
         st.error(DIFFER)
-    scattered = doubts.scatter(step)
+    scattered = caveats.scatter(step)
     if scattered:
         st.warning(scattered)
 
@@ -137,13 +138,13 @@ def _timelines(
         ),
         gantt.panel(
             "measured",
-            f"{doubts.verb(result)}, the step of median length",
+            f"{caveats.verb(result)}, the step of median length",
             units.seconds(measured.step_s),
             measured,
             colours,
             path=critical_path(measured),
             against=predicted,
-            verb=doubts.verb(result),
+            verb=caveats.verb(result),
             of=of,
             graph=graph,
         ),

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages.ui import edits, studio, units
+from pages.ui import edits, studio
 from pages.ui.atomic import read_json, write_json
 from pages.ui.canvas.memo import remembered
 from pages.ui.studio import Studio
 from placement.constraints.regexes import Searched, search_names
 from placement.constraints.rules import Decided, Rule, decide, found_by_wildcards, parse, to_text
+from placement.core import formatting as units
 from placement.core.graph import Graph
 
 MAX_RULES = 100

@@ -2,11 +2,13 @@
 
 import streamlit as st
 
-from pages.ui import choices, messages, redraw, rules, units, words
+from pages.ui import choices, messages, redraw, rules, words
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
 from pages.ui.rules import Row
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 from placement.constraints.rules import NAME, REGEX, SCOPE, TYPE, Rule, blocks_of
+from placement.core import formatting as units
 
 KINDS = {
     TYPE: "Op type",

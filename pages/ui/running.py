@@ -15,13 +15,14 @@ from pages.ui import (
     jobs,
     runs,
     tasks,
-    units,
     words,
     working,
 )
 from pages.ui.atomic import read_json
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
 from placement.constraints.fusion import mended
+from placement.core import formatting as units
 from placement.core.placement import placement_from_json
 from profiling.execution.stream_flow import MOST_IN_FLIGHT
 

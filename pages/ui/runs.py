@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from pages.ui import cached, jobs, keeping, spans, tasks
+from pages.ui import jobs, keeping, spans, tasks
 from pages.ui.projects import Project
 from pages.ui.studio import Studio
 from placement.constraints.fusion import mended
@@ -68,7 +68,7 @@ def predicted_s(now: Studio, job: jobs.Job) -> float | None:
     goal = "throughput" if tasks.is_stream(result) else "latency"
     if not told or not is_of_this(now, job) or goal != now.settings.objective or is_imported(job):
         return None
-    return cached.simulated(now.problem, mended(now.problem, _ran(job.folder))).value
+    return now.cache.simulated(now.problem, mended(now.problem, _ran(job.folder))).value
 
 
 @lru_cache(maxsize=32)

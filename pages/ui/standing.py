@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials, units
+from pages.ui import caveats, jobs, runs, studio, tasks, trials
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.constraints.fusion import mended
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.symmetry import renaming, with_names
@@ -124,7 +125,7 @@ def _standing(
     bound_s: float,
     found: tuple[jobs.Job, ...],
 ) -> Standing:
-    simulated = cached.simulated(now.problem, placement)
+    simulated = now.cache.simulated(now.problem, placement)
     return Standing(
         name=item.name,
         made_by=item.made_by,
@@ -132,7 +133,7 @@ def _standing(
         bound_s=bound_s,
         search_s=item.facts.get("seconds"),
         measured=measured_of(item.name, placement, simulated.value, found),
-        broken=cached.violations(now.problem, placement),
+        broken=now.cache.violations(now.problem, placement),
         notes=_notes(now, item),
     )
 
@@ -173,7 +174,7 @@ def measured_of(
     result = job.result
     seconds = _measured_s(result)
     error = value_s / seconds - 1.0 if own and seconds else result.get("error")
-    scattered = not tasks.is_stream(result) and bool(doubts.scatter(result["step_s"]))
+    scattered = not tasks.is_stream(result) and bool(caveats.scatter(result["step_s"]))
     return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
 
 

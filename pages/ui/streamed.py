@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.ui import (
     baselines,
+    caveats,
     charts,
     doubts,
     gantt,
@@ -15,10 +16,10 @@ from pages.ui import (
     results,
     runs,
     spans,
-    units,
     words,
 )
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.graph import Graph
 from placement.core.timeline import timeline_from_json
 from placement.simulator.critical_path import critical_path
@@ -54,7 +55,7 @@ def _how_long(result: Mapping[str, Any]) -> str:
 def _numbers(result: Mapping[str, Any]) -> None:
     cells = st.columns(4)
     cells[0].metric(
-        f"{doubts.verb(result)} throughput",
+        f"{caveats.verb(result)} throughput",
         units.rate(result["samples_per_s"]),
         help=f"{words.THROUGHPUT} {words.SAMPLE}",
     )
@@ -89,7 +90,7 @@ def _against(result: Mapping[str, Any]) -> str:
     if not predicted or not measured:
         return ""
     off = units.percent(predicted / measured - 1.0, signed=True)
-    return f"{off} against {doubts.verb(result).lower()}"
+    return f"{off} against {caveats.verb(result).lower()}"
 
 
 def _compared(result: Mapping[str, Any]) -> str:
@@ -114,7 +115,7 @@ def _pace(result: Mapping[str, Any]) -> None:
             measured,
             predicted,
             names.index(result["bottleneck"]),
-            verb=doubts.verb(result),
+            verb=caveats.verb(result),
         ),
         key="busy-shares",
         config=charts.CONFIG,
@@ -151,7 +152,7 @@ def _predicted_share(result: Mapping[str, Any], name: str) -> float | None:
 def _between(result: Mapping[str, Any]) -> None:
     st.subheader("Time between outputs", help=words.BETWEEN)
     step, error = result["step_s"], result["error"]
-    verb = doubts.verb(result)
+    verb = caveats.verb(result)
     off = "" if error is None else f" ({units.percent(error, signed=True)} against {verb.lower()})"
     st.markdown(
         f"{verb}: {units.seconds(step['median'])} (median), mostly"

@@ -1,21 +1,21 @@
-"""Everything a page draws from, derived from the project on disk through the caches."""
+"""Everything a page draws from, derived from the project on disk through a cache."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
-from pages.ui import cached, choices, edits, saving, units
+from pages.ui import edits
 from pages.ui.atomic import NotWritten
 from pages.ui.kept import by_identity
 from pages.ui.projects import Project, Settings
 from pages.ui.shelf import HAND, Named, Shelf
-from placement.api import pipeline as pl
-from placement.api.pipeline import Simulated
+from placement.api.place import Placed
 from placement.constraints.fusion import mended
 from placement.constraints.pins import whole
+from placement.core import formatting as units
 from placement.core.amounts import in_unit
 from placement.core.machine import Machine
 from placement.core.model import Model
@@ -26,9 +26,44 @@ from placement.core.violations import violations
 from placement.placers import placer_class
 from placement.placers.base import Placer
 from placement.schedule.relocation import moved
+from placement.schedule.simulated import Simulated
 
 # For the first look at a model, the one that is liked best first; the last fits every problem.
 FIRST_PLACERS = ("heft", "greedy_fill", "linear_dp", "single")
+
+
+class Cache(Protocol):
+    """The verbs with their results kept: the same question gets the same object back."""
+
+    def model(self, source: str, dims: tuple[tuple[str, int], ...]) -> Model: ...
+    def machine(self, spec: str, lanes: int | None) -> Machine: ...
+    def machine_for(self, opened: Model, on: Machine) -> Machine: ...
+    def profile(self, opened: Model, on: Machine) -> Profile | None: ...
+    def can_measure(self, opened: Model, on: Machine) -> bool: ...
+    def problem(
+        self, opened: Model, on: Machine, measured: Profile | None, objective: str
+    ) -> Problem: ...
+    def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
+    def placed(self, posed: Problem, placer: str) -> Placed: ...
+    def simulated(self, posed: Problem, placement: Placement) -> Simulated: ...
+    def violations(self, posed: Problem, placement: Placement) -> tuple[str, ...]: ...
+    def bound(self, posed: Problem) -> float: ...
+    def bound_of(self, posed: Problem, placement: Placement) -> float: ...
+
+
+class Session(Protocol):
+    """Whoever looks at a project: whether it may write there, and how its changes are kept.
+
+    `unwritable` says why nobody can write, empty where somebody can. What is written inside
+    `change` is kept all together or not at all; `lost` says then what is not saved. `say` leaves a
+    message ("info", "success", "warning", "error") for the next drawing, `show_run` picks a run.
+    """
+
+    def may_write(self) -> bool: ...
+    def unwritable(self) -> str: ...
+    def change(self, lost: str) -> AbstractContextManager[None]: ...
+    def say(self, kind: str, text: str) -> None: ...
+    def show_run(self, job_id: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -37,34 +72,36 @@ class Studio:
 
     project: Project
     settings: Settings
+    cache: Cache
+    session: Session
 
     @cached_property
     def model(self) -> Model:
         dims = tuple(sorted((str(k), int(v)) for k, v in self.settings.dims.items()))
-        return cached.model(self.project.source, dims)
+        return self.cache.model(self.project.source, dims)
 
     @cached_property
     def machine(self) -> Machine:
         """The machine to place on; a file that carries its own machine keeps it."""
         if self.model.problem is not None:
             return self.model.problem.machine
-        named = cached.machine(self.project.machine_spec, self.settings.lanes)
-        return cached.machine_for(self.model, named)
+        named = self.cache.machine(self.project.machine_spec, self.settings.lanes)
+        return self.cache.machine_for(self.model, named)
 
     @cached_property
     def profile(self) -> Profile | None:
         if self.model.problem is not None:
             return None
-        return cached.profile(self.model, self.machine)
+        return self.cache.profile(self.model, self.machine)
 
     @cached_property
     def problem(self) -> Problem:
-        return cached.problem(self.model, self.machine, self.profile, self.settings.objective)
+        return self.cache.problem(self.model, self.machine, self.profile, self.settings.objective)
 
     @cached_property
     def can_measure(self) -> bool:
         """Whether the model can be executed and all devices are on this computer."""
-        return cached.can_measure(self.model, self.machine)
+        return self.cache.can_measure(self.model, self.machine)
 
     @cached_property
     def shelf(self) -> Shelf:
@@ -81,13 +118,13 @@ class Studio:
 
     def _fill_shelf(self) -> None:
         """Place the model for a first look, only to be looked at where that cannot be written."""
-        if not choices.may_write() and not choices.unwritable():
+        if not self.session.may_write() and not self.session.unwritable():
             raise ValueError("The window that owns this project is opening a model; reload soon.")
         first = first_placer(self.problem)
-        placed = cached.placed(self.problem, first)
+        placed = self.cache.placed(self.problem, first)
         given = placed.placement, facts_of(placed)
-        if choices.may_write():
-            with saving.change("The first placement is not saved."):
+        if self.session.may_write():
+            with self.session.change("The first placement is not saved."):
                 self.shelf.add(first, given[0], first, given[1])
         if self.shelf.is_empty:
             self.shelf.lend(first, *given)
@@ -101,7 +138,7 @@ class Studio:
         """
         stored = self.shelf.read(self.named.name)
         whole = _mended(self.problem, stored)
-        if whole is not stored and choices.may_write():
+        if whole is not stored and self.session.may_write():
             # Whatever reads the file mends it as well.
             with suppress(NotWritten):
                 self.shelf.replace(self.named.name, whole)
@@ -125,11 +162,11 @@ class Studio:
     @cached_property
     def pinned_problem(self) -> Problem:
         """The problem with its pins, for whoever decides; a prediction does not depend on them."""
-        return cached.pinned(self.problem, self.pins)
+        return self.cache.pinned(self.problem, self.pins)
 
     @cached_property
     def simulated(self) -> Simulated:
-        return cached.simulated(self.problem, self.placement)
+        return self.cache.simulated(self.problem, self.placement)
 
     @property
     def costs(self) -> str:
@@ -158,11 +195,6 @@ def _is_quick(kind: type[Placer], problem: Problem) -> bool:
     return fits and len(problem.kernels.ops) <= kind.quick_up_to
 
 
-def studio() -> Studio:
-    opened = choices.project()
-    return Studio(opened, opened.settings)
-
-
 def bound_of(now: Studio) -> float:
     """Seconds that nothing like the placement on the screen can beat; see `bounds_of`."""
     return bounds_of(now, (now.named,))[now.named.name]
@@ -178,7 +210,7 @@ def bounds_of(now: Studio, items: Sequence[Named]) -> dict[str, float]:
     for item in items:
         placement, bound_s = now.shelf.read(item.name), usual_s
         if is_unusual(placement):
-            bound_s = max(cached.bound_of(now.problem, placement), _proven(now, item.facts))
+            bound_s = max(now.cache.bound_of(now.problem, placement), _proven(now, item.facts))
         found[item.name] = bound_s
     return found
 
@@ -186,7 +218,7 @@ def bounds_of(now: Studio, items: Sequence[Named]) -> dict[str, float]:
 def common_bound_s(now: Studio) -> float:
     """The best bound of placements with the usual calls and without replicas, by whomever."""
     usual = [i for i in now.shelf.items if not is_unusual(now.shelf.read(i.name))]
-    return max([cached.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
+    return max([now.cache.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
 def by_hand_s(now: Studio) -> dict[str, float]:
@@ -197,9 +229,9 @@ def by_hand_s(now: Studio) -> dict[str, float]:
     names = [item.name for item in now.shelf.items if item.by_hand]
     found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
     return {
-        name: cached.simulated(now.problem, placement).value
+        name: now.cache.simulated(now.problem, placement).value
         for name, placement in found.items()
-        if not cached.violations(now.problem, placement)
+        if not now.cache.violations(now.problem, placement)
     }
 
 
@@ -220,7 +252,7 @@ def violations_of(now: Studio) -> tuple[str, ...]:
     return violations(now.problem, now.simulated.schedule, now.placement.calls)
 
 
-def facts_of(placed: pl.Placed) -> dict[str, Any]:
+def facts_of(placed: Placed) -> dict[str, Any]:
     """What is worth keeping of a placer's answer; values in their unit, as the command prints."""
     return {
         "value": in_unit(placed.value, placed.unit),

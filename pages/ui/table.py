@@ -5,25 +5,16 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import (
-    canvas,
-    choices,
-    colouring,
-    gestures,
-    qualities,
-    redraw,
-    rows,
-    studio,
-    units,
-    words,
-)
+from pages.ui import canvas, choices, colouring, gestures, qualities, redraw, rows, words
 from pages.ui.canvas import listing
 from pages.ui.canvas.listing import Heading
 from pages.ui.canvas.wording import shortened
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
 from pages.ui.rows import Columns, Page
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
+from placement.core import formatting as units
 from placement.costs.op_times import placed_seconds
 
 BOX = "table"
@@ -38,7 +29,7 @@ def show(view_of: Callable[[Studio], canvas.View]) -> None:
     if not opened.open:
         return
     _apply()
-    now = studio.studio()
+    now = studio()
     with opened:
         left, right, show = st.columns([0.5, 0.28, 0.22])
         text = left.text_input(
@@ -66,7 +57,7 @@ def show(view_of: Callable[[Studio], canvas.View]) -> None:
 
 
 def _look() -> None:
-    gestures.look_at(studio.studio(), choices.selection())
+    gestures.look_at(studio(), choices.selection())
     redraw.only("store", *redraw.SELECTED)
 
 
@@ -178,7 +169,7 @@ def _apply() -> set[str]:
     for event in listing.read_events("op-table", session=choices.nonce(), after=after):
         kinds.add(event["kind"])
         if event["kind"] == "pick":
-            _pick(studio.studio(), event)
+            _pick(studio(), event)
         elif event["kind"] == "sort":
             _sort(event["by"])
         else:

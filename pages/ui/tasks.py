@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from pages.ui import (
-    choices,
     commands,
     holding,
     jobs,
@@ -14,13 +13,12 @@ from pages.ui import (
     records,
     studio,
     trials,
-    units,
-    words,
 )
 from pages.ui.atomic import all_or_nothing, write_text
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
 from placement.core import files
+from placement.core import formatting as units
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 from placement.core.profile import profile_from_json
 from placement.costs.what_if import Conditions
@@ -223,7 +221,7 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
                 now.project, shelf, name, placed, placer, facts, beside=bool(selected)
             )
         now.project.change()
-        found = words.predicted(job.result)
+        found = trials.predicted(job.result)
         if job.result.get("cancelled"):
             return f"Stopped early; the best that {name} had found is kept: {found}."
         return f"Placed by {name}: {found}."
@@ -323,6 +321,6 @@ def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
     job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
     disturbing = disturbed(now.project.folder, verb)
     if disturbing:
-        choices.say("warning", disturbing)
-    choices.show_run("")
+        now.session.say("warning", disturbing)
+    now.session.show_run("")
     return job_id

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui import (
     cached,
+    caveats,
     choices,
     doubts,
     gantt,
@@ -17,14 +18,14 @@ from pages.ui import (
     running,
     runs,
     spans,
-    studio,
     tasks,
-    units,
     words,
 )
 from pages.ui.canvas import device_colour
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.timeline import Timeline, timeline_from_json
 from placement.simulator.critical_path import critical_path
 from placement.simulator.path_steps import waits
@@ -54,7 +55,7 @@ class Measured:
 
     @property
     def verb(self) -> str:
-        return doubts.verb(self.result)
+        return caveats.verb(self.result)
 
 
 def chosen(now: Studio) -> Measured | None:
@@ -69,7 +70,7 @@ def chosen(now: Studio) -> Measured | None:
 def show() -> None:
     """The numbers of prediction and run, and both timelines."""
     with plain_errors():
-        now = studio.studio()
+        now = studio()
         run = chosen(now)
         _numbers(now, run)
         if run is not None:
@@ -141,7 +142,7 @@ def ops_of(now: Studio, run: Measured) -> spans.OpsOf:
 
 
 def _on_pick() -> None:
-    now = studio.studio()
+    now = studio()
     if gantt_component.select_picked(KEY, panels(now, chosen(now))):
         choices.look_at_selection()
     redraw.only(*redraw.SELECTED)
@@ -172,7 +173,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     )
     if measured:
         error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
-        if doubts.not_of_screen(now, run.job):
+        if caveats.not_of_screen(now, run.job):
             cells[2].metric(
                 "Its prediction",
                 units.seconds(run.result["predicted_s"]),
@@ -217,11 +218,11 @@ def _pick_run(key: str, drawn: str) -> None:
 
 def _warn(now: Studio, run: Measured) -> None:
     """What to know before comparing the two."""
-    changed = doubts.not_of_screen(now, run.job)
+    changed = caveats.not_of_screen(now, run.job)
     if changed:
         st.warning(words.plain(changed), icon=":material/edit_note:")
-    if not run.streams and doubts.scatter(run.result["step_s"]):
-        st.warning(doubts.scatter(run.result["step_s"]))
+    if not run.streams and caveats.scatter(run.result["step_s"]):
+        st.warning(caveats.scatter(run.result["step_s"]))
     if runs.is_imported(run.job):
         st.info(doubts.IMPORTED, icon=":material/input:")
     if run.result.get("emulated"):

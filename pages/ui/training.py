@@ -14,13 +14,14 @@ from pages.ui import (
     tasks,
     training_charts,
     training_results,
-    units,
     words,
     working,
 )
 from pages.ui.charts import CONFIG
-from pages.ui.studio import Studio, studio
+from pages.ui.current import studio
+from pages.ui.studio import Studio
 from placement.api.train import is_training
+from placement.core import formatting as units
 
 MEASURE, TRAIN = "Measure steps", "Train"
 STEPS = 200

@@ -5,9 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import doubts, jobs, results, runs, training_charts, units, words
+from pages.ui import caveats, jobs, results, runs, training_charts, words
 from pages.ui.charts import CONFIG
 from pages.ui.studio import Studio
+from placement.core import formatting as units
 
 MOST_ROWS = 500
 BETWEEN = (
@@ -42,7 +43,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     if not runs.is_of_this(now, job):
         st.warning("This training run was of another model or machine than the one now open.")
     _numbers(result)
-    if doubts.is_scattered(result["step_s"]):
+    if caveats.is_scattered(result["step_s"]):
         st.warning(SCATTERED)
     _curves(result)
     _moves(result)

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pages.ui import jobs, keeping, units, words
+from pages.ui import jobs, keeping
 from pages.ui.projects import Project
 from pages.ui.shelf import Shelf
+from placement.core import formatting as units
 from placement.core.amounts import in_unit
 from placement.core.placement import placement_from_json
 
@@ -16,6 +17,13 @@ SAME = 1e-9
 TRAINING, LONGEST_START = "training", 60
 GOALS = {"latency": "shortest step", "throughput": "most samples"}
 _NOT_FACTS = ("event", "placement", "unchanged", "critical_path")
+BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
+
+
+def predicted(facts: Mapping[str, Any]) -> str:
+    """The value that a method reported, and by which times it is."""
+    value = units.stated(facts["value"], facts["unit"])
+    return f"predicted {value}{BY_TIMES.get(str(facts.get('costs')), '')}"
 
 
 def what_if_shelf(project: Path, shelf: str) -> Shelf:
@@ -60,13 +68,13 @@ def best_in_words(found: Sequence[Mapping[str, Any]], by_hand_s: Mapping[str, fl
     if own and (best["violations"] or by_hand[own] < best["value"] * (1 - SAME)):
         return (
             f"the best is {own}, made by hand, predicted {units.stated(by_hand[own], unit)}; the"
-            f" best method is {best['placer']}, {words.predicted(best)}"
+            f" best method is {best['placer']}, {predicted(best)}"
         )
     good = best["value"] * (1 + SAME)
     as_good = sum(not row["violations"] and row["value"] <= good for row in found)
     as_good += sum(value <= good for value in by_hand.values())
     also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
-    return f"the best is {best['placer']}{also}, {words.predicted(best)}"
+    return f"the best is {best['placer']}{also}, {predicted(best)}"
 
 
 def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:

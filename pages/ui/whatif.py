@@ -16,12 +16,13 @@ from pages.ui import (
     naming,
     redraw,
     standing,
-    units,
     words,
     yardstick,
 )
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.costs.what_if import Conditions

@@ -1,10 +1,6 @@
 """Words for people: explanations of the field's terms, and names made safe to show."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
-
-from pages.ui import units
 
 LANE = (
     "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
@@ -104,13 +100,6 @@ ORIGINS = {
     "analytic": "estimated by formula, not measured",
     "given": "given in the file",
 }
-BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
-
-
-def predicted(facts: Mapping[str, Any]) -> str:
-    """The value that a method reported, and by which times it is."""
-    value = units.stated(facts["value"], facts["unit"])
-    return f"predicted {value}{BY_TIMES.get(str(facts.get('costs')), '')}"
 
 
 def provider(name: str) -> str:

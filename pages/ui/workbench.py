@@ -26,12 +26,13 @@ from pages.ui import (
     ruling,
     studio,
     table,
-    units,
     words,
     yardstick,
 )
+from pages.ui.current import studio as studio_now
 from pages.ui.studio import Studio
 from pages.ui.why import critical_ops
+from placement.core import formatting as units
 
 MOST_COUNTS = 4
 SENT = (
@@ -59,13 +60,13 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
 @messages.plain_errors()
 def _numbers(wanted: bool) -> None:
     if wanted:
-        numbers_of(studio.studio())
+        numbers_of(studio_now())
 
 
 @st.fragment(key="store")
 @messages.plain_errors()
 def _store() -> None:
-    gestures.mount_view(studio.studio())
+    gestures.mount_view(studio_now())
 
 
 @st.fragment(key="canvas")
@@ -74,7 +75,7 @@ def _draw(height: int) -> None:
     # A callback that was cut short leaves its edits behind.
     if gestures.apply():
         st.rerun()
-    now = studio.studio()
+    now = studio_now()
     view, devices = gestures.view_of(now), colouring.devices(now)
     chosen = colouring.switch(now, view)
     index = now.machine.index
@@ -108,7 +109,7 @@ def _draw(height: int) -> None:
 @st.fragment(key="side")
 @messages.plain_errors()
 def _side(with_prediction: bool) -> None:
-    now = studio.studio()
+    now = studio_now()
     messages.show()
     naming.chooser(now)
     finding.show(now)
@@ -126,7 +127,7 @@ def _side(with_prediction: bool) -> None:
 @st.fragment(key="hints")
 @messages.plain_errors()
 def _hints() -> None:
-    hinting.show(studio.studio(), _clicked_move)
+    hinting.show(studio_now(), _clicked_move)
 
 
 def numbers_of(now: Studio) -> None:
@@ -224,7 +225,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
 
 
 def _clicked_move(ops: tuple[str, ...], device: str) -> None:
-    now = studio.studio()
+    now = studio_now()
     if choices.renew_claim(now.project):
         told = gestures.move(now, ops, device)
         if told[1]:
@@ -233,7 +234,7 @@ def _clicked_move(ops: tuple[str, ...], device: str) -> None:
 
 
 def _clicked_travel(kind: str) -> None:
-    now = studio.studio()
+    now = studio_now()
     if choices.renew_claim(now.project):
         num_done = len(now.history.done) + (1 if kind == "redo" else -1)
         told = gestures.travel(now, num_done)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui import choices, jobs, tasks, words
+from pages.ui.current import studio
 from pages.ui.messages import plain_errors
-from pages.ui.studio import Studio, studio
+from pages.ui.studio import Studio
 
 POLL_S = 0.5
 

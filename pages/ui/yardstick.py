@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.ui import cached, choices, units, words
-from pages.ui.studio import Studio, studio
+from pages.ui import cached, choices, words
+from pages.ui.current import studio
+from pages.ui.studio import Studio
 from placement.constraints.fusion import mended
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 

@@ -5,7 +5,8 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, colouring, studio
+from pages.ui import canvas, colouring
+from pages.ui.current import snapshot
 from tests.pages.test_pages import checked, opened, own_home
 from tests.workloads import diamond
 
@@ -19,7 +20,7 @@ def switch(app: AppTest):
 @pytest.mark.parametrize("by", colouring.BY)
 def test_every_choice_gives_a_tone_to_every_node(by):
     _, project = opened()
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     now.shelf.duplicate(now.named.name)
     view = canvas.build_view(now.model.graph, canvas.default_expanded(now.model.graph))
     others = [i.name for i in now.shelf.items if i.name != now.named.name]
@@ -47,7 +48,7 @@ def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with(
 
 def test_the_difference_is_to_the_placement_that_is_named():
     app, project = opened()
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     first = now.named.name
     now.shelf.duplicate(first)
     app.run()
@@ -60,7 +61,7 @@ def test_the_difference_is_to_the_placement_that_is_named():
 def test_a_workload_has_tones_in_its_own_unit(objective, tmp_path):
     (tmp_path / "small.json").write_text(json.dumps(diamond()))
     _, project = opened(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     view = canvas.build_view(now.model.graph, frozenset())
     shown = {by: colouring.tones_of(now, view, by, "") for by in colouring.BY}
     assert shown["time"].ends[1].endswith(" ms") and "from the file" in shown["time"].title

@@ -2,10 +2,11 @@
 
 import pytest
 
-from pages.ui import comparing, differing, standing, units
+from pages.ui import comparing, differing, standing
 from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from placement.api.pipeline import simulate
+from placement.core import formatting as units
 from placement.core.placement import Placement
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_standing import again, opened, own_home, placed

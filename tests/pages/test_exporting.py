@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas, colouring, commands, exporting, projects, studio
+from pages.ui.current import snapshot
 from placement.exporters import exporter, exporters
 from tests.pages.test_pages import APP, checked, finished_run, texts
 from tests.workloads import diamond, node, workload
@@ -45,7 +46,7 @@ def test_every_format_is_offered_with_its_command(squeezenet):
 
 def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
     _, project = squeezenet
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     moved = now.model.graph.ops[3].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[moved])
     stored = json.loads(exporting.content(project, "json", frozenset()))
@@ -64,7 +65,7 @@ def halves(tmp_path):
     path.write_text(json.dumps(workload(pair, [])))
     project = projects.create()
     project.change(model_kind="path", model=str(path))
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     everywhere = now.problem.placement_of([0])
     now.shelf.add("whole", everywhere, "single")
     first, second = everywhere.device_of
@@ -76,7 +77,7 @@ def halves(tmp_path):
 def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
     from placement.__main__ import main
 
-    now = studio.Studio(halves, halves.settings)
+    now = snapshot(halves)
     exported = exporting.content(halves, "json", frozenset())
     assert set(json.loads(exported)["device_of"].values()) == {"acc:0"}
     line = commands.export(halves, now.shelf.path("split"), "json", str(tmp_path / "out.json"))
@@ -85,9 +86,9 @@ def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
 
 
 def test_a_difference_is_to_the_placement_with_its_groups_whole(halves):
-    now = studio.Studio(halves, halves.settings)
+    now = snapshot(halves)
     now.shelf.choose("whole")
-    now = studio.Studio(halves, halves.settings)
+    now = snapshot(halves)
     graph = now.model.graph
     view = canvas.build_view(graph, canvas.default_expanded(graph))
     tones = colouring.tones_of(now, view, "difference", "split")
@@ -96,7 +97,7 @@ def test_a_difference_is_to_the_placement_with_its_groups_whole(halves):
 
 def test_pictures_show_the_blocks_that_are_open(squeezenet):
     _, project = squeezenet
-    graph = studio.Studio(project, project.settings).model.graph
+    graph = snapshot(project).model.graph
     closed = exporting.content(project, "graph-svg", frozenset())
     groups = frozenset(group.id for group in canvas.scope_tree(graph).groups[1:])
     opened = exporting.content(project, "graph-svg", groups)
@@ -110,7 +111,7 @@ def test_traces_hold_the_newest_run_of_this_placement_and_no_other(squeezenet):
     finished_run(project)
     both = json.loads(exporting.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in both["traceEvents"]} == {1, 2}
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     everywhere = dict.fromkeys(now.placement.device_of, now.machine.devices[0].name)
     now.shelf.add("mine", replace(now.placement, device_of=everywhere), "hand")
     edited = json.loads(exporting.content(project, "chrome-trace", frozenset()))
@@ -135,9 +136,9 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
 
 def test_file_names_are_safe(squeezenet):
     _, project = squeezenet
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     now.shelf.rename(now.named.name, "../a b/<script>模")
-    name = exporting.file_name(studio.Studio(project, project.settings), exporter("csv"))
+    name = exporting.file_name(snapshot(project), exporter("csv"))
     assert name == "onnx-squeezenet-.._a_b__script_-csv.csv"
 
 
@@ -145,7 +146,7 @@ def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
     from placement.__main__ import main
 
     _, project = squeezenet
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     for name in ("csv", "graph-svg", "chrome-trace"):
         out = tmp_path / name
         path = now.shelf.path(now.named.name)
@@ -183,7 +184,7 @@ def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monke
     app = checked(app.selectbox(key="export-format").set_value("networkx").run())
     before = len(asked)
     assert "Mind." in texts(checked(app.run())) and len(asked) == before == 1
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     now.shelf.add("mine", studio.all_on(now, now.machine.devices[0].name), "hand")
     checked(app.run())
     assert len(asked) == 2, "another placement"

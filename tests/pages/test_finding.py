@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import charts, finding, jobs, projects, studio, worker
+from pages.ui import charts, finding, jobs, projects, worker
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from placement.api import pipeline
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -98,7 +99,7 @@ def opened(project):
 
 def found_by_auto(project, *events):
     """Put a place job that has ended into the project, as its files would tell it."""
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     about = {"placer": "auto", "shelf": now.shelf.folder.name, "objective": "latency"}
     record = {"verb": "place", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
@@ -129,7 +130,7 @@ def test_the_account_and_the_curve_stay_with_the_placement():
     [chart] = charts_on(app)
     assert chart["data"][0]["y"] == pytest.approx([50.0, 30.0, 30.0])
     assert chart["data"][1]["y"] == pytest.approx([20.0, 28.0, 28.0])
-    facts = studio.Studio(project, project.settings).named.facts
+    facts = snapshot(project).named.facts
     assert (facts["account"], facts["job"]) == (ACCOUNT, job)
     next(s for s in app.selectbox if s.label == "Placement").set_value("heft").run()
     assert ACCOUNT not in captions(app) and not charts_on(app)
@@ -166,7 +167,7 @@ def test_a_method_that_told_one_value_gets_no_chart():
 def test_a_copied_project_without_the_job_shows_the_account_alone():
     project = projects.create()
     project.change(machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     facts = {"seconds": 5.0, "account": ACCOUNT, "job": "gone"}
     now.shelf.add("auto", pipeline.place(now.problem, "single").placement, "auto", facts)
     app = opened(project)
@@ -176,7 +177,7 @@ def test_a_copied_project_without_the_job_shows_the_account_alone():
 def test_an_account_of_times_that_have_changed_says_so():
     project = projects.create()
     project.change(machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     placed = pipeline.place(now.problem, "single").placement
     for name, problem in (("same", now.problem.fingerprint), ("older", "0123456789abcdef")):
         facts = {"seconds": 5.0, "account": ACCOUNT, "problem": problem}
@@ -189,7 +190,7 @@ def test_an_account_of_times_that_have_changed_says_so():
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
     project = projects.create()
     project.change(machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     record = {"verb": "compare", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
     write_json(folder / "job.json", {**record, "about": {"collected": True}})

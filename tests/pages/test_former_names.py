@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import jobs, projects, standing, studio, trials
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from placement.api import pipeline as pl
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
@@ -23,7 +24,7 @@ def old(tmp_path, monkeypatch):
     project = projects.create()
     form = {"placer": OLD}
     project.change(model_kind="path", model=str(path), objective="latency", form=form)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     found = pl.place(now.problem, NEW, settings={"max_iterations": 200})
     for name in (NEW, f"{NEW} 2", "best so far"):
         now.shelf.add(name, found.placement, NEW, studio.facts_of(found) | {"placer": NEW})
@@ -36,7 +37,7 @@ def old(tmp_path, monkeypatch):
 
 def again(project):
     project = projects.find(project.id)
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def test_placements_come_under_the_present_name(old):

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas, projects
-from pages.ui.studio import Studio
+from pages.ui.current import snapshot
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -44,7 +44,7 @@ class Session:
 
     @property
     def now(self):
-        return Studio(self.project, self.project.settings)
+        return snapshot(self.project)
 
     def kept(self, key, default):
         try:

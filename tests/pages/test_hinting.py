@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import cached, hinting, methods, projects, studio
+from pages.ui.current import snapshot
 from placement.advice.best_moves import Hint
 from placement.api import pipeline
 from placement.core.placement import Placement
@@ -26,7 +27,7 @@ def badly_placed(**settings):
     """A project whose placement deals the ops out in turn, so that single moves help."""
     project = projects.create()
     project.change(model="onnx-squeezenet", machine="null-2", **settings)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     placed = pipeline.place(now.problem, "round_robin")
     now.shelf.add("round_robin", placed.placement, "round_robin", studio.facts_of(placed))
     return project
@@ -47,7 +48,7 @@ def checked(app):
 
 
 def state(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def apply_buttons(app):

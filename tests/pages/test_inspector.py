@@ -5,7 +5,8 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import inspector, units
+from pages.ui import inspector
+from placement.core import formatting as units
 from placement.core.machine import Device, Link, Machine
 from tests.pages import problems
 

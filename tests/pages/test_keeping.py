@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import keeping, projects, studio
+from pages.ui import keeping, projects
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def run_of(project, placement):
 
 
 def test_what_was_run_stays_beside_what_the_method_finds_later(project):
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     shelf = now.shelf
     first, second, third = (
         on_one_device(now.placement, device) for device in ("null:0", "null:1", "null:0")

@@ -2,6 +2,7 @@
 
 from pages.ui import cached, projects, studio
 from pages.ui.atomic import write_text
+from pages.ui.current import snapshot
 from pages.ui.kept import MOST_FILES, by_identity, parsed, written
 
 
@@ -74,7 +75,7 @@ def test_a_first_look_at_a_model_simulates_its_placement_once(tmp_path, monkeypa
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
     project = projects.create()
     project.change(model="onnx-squeezenet", machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     placed = cached.placed(now.problem, "heft")
     now.shelf.add("heft", placed.placement, "heft", studio.facts_of(placed))
     assert now.simulated.timeline is placed.timeline

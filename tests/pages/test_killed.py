@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from pages.ui import jobs, studio, tasks
+from pages.ui import jobs, tasks
 from pages.ui.atomic import read_json
+from pages.ui.current import snapshot
 
 ROOT = Path(__file__).parents[2]
 NUM_KILLS = 50
@@ -31,7 +32,7 @@ project.change(machine="null-2", model="onnx-squeezenet")
 
 
 def now():
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 ops, devices = list(now().model.graph.index), [d.name for d in now().machine.devices]
@@ -212,7 +213,7 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
 
     first = start("run", [], sys.executable, "-S", "-c", RESULT)
     assert ended(project, first).status == "done"
-    seen = studio.Studio(project, project.settings)
+    seen = snapshot(project)
     before = (seen.placement.device_of, seen.shelf.items)
     for number in range(NUM_KILLS):
         if number % 25 == 24:
@@ -231,7 +232,7 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
     assert list(jobs.listed(project.folder)) == started[::-1]
     assert jobs.read(project.folder, first).result["step_s"] == {"median": 0.5}
     assert len(tasks.collect(seen)) == len(started)
-    seen = studio.Studio(project, project.settings)
+    seen = snapshot(project)
     assert (seen.placement.device_of, seen.shelf.items) == before
     again = start("run", [], sys.executable, "-S", "-c", RESULT)
     assert ended(project, again).status == "done"

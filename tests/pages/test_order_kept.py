@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pages.ui import edits, project_file, projects, studio
+from pages.ui.current import snapshot
 from pages.ui.edits import Edit, History, State
 from placement.api import pipeline
 from placement.core.placement import placement_from_json
@@ -48,7 +49,7 @@ def project_of(kind, folder, objective):
 
 
 def again(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def put(project, placement, made_by):

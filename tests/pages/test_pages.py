@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, doubts, jobs, keeping, messages, owner, projects, studio, tasks
+from pages.ui import canvas, caveats, jobs, keeping, messages, owner, projects, studio, tasks
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
+from placement.api.pipeline import list_placers
 
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("model", "devices", "place", "run", "compare", "what_if")
@@ -47,7 +49,7 @@ def texts(app):
 
 def finished_run(project, **changes):
     """Put a run that has ended into the project, as its files would tell it."""
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     timeline = now.simulated.timeline.to_json()
     result = {
         "event": "result",
@@ -125,7 +127,7 @@ def test_a_fresh_visit_shows_the_default_sample_placed_and_says_it_is_an_estimat
     assert "onnx-inception-v2 (371 ops)" in shown
     assert "estimated by formula, not measured" in shown
     project = projects.find(open_id(app))
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert now.named.name == "heft"
     if len(now.machine.devices) > 1:
         assert len(now.placement.ops_per_device()) > 1
@@ -158,7 +160,7 @@ def test_a_placement_by_every_method_is_shown(placer):
     from placement.api import pipeline
 
     app, project = opened("place")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     placed = pipeline.place(now.problem, placer)
     now.shelf.add(placer, placed.placement, placer, studio.facts_of(placed))
     checked(app.run())
@@ -176,9 +178,8 @@ def test_the_settings_form_follows_the_method():
 
 
 def test_a_setting_is_in_the_command():
-    from pages.ui import cached
 
-    method = next(p for p in cached.placers() if p["settings"])
+    method = next(p for p in list_placers() if p["settings"])
     app, project = opened("place")
     next(s for s in app.selectbox if s.label == "Method").set_value(method["name"]).run()
     name, about = next(iter(method["settings"].items()))
@@ -224,7 +225,7 @@ def test_the_devices_page_shows_the_machine_of_each_project():
 
 def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
     app, project = opened("place")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     before = dict(now.placement.device_of)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != before[name])
@@ -234,17 +235,17 @@ def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
     assert next(s for s in app.selectbox if s.label == "Placement").value == "manual"
     assert any(e.label == "Changes by hand" for e in app.expander)
     checked(next(b for b in app.button if b.label == "Undo").click().run())
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert dict(now.placement.device_of) == before
     checked(next(b for b in app.button if b.label == "Redo").click().run())
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert now.placement.device_of[name] == target
     assert now.shelf.read("heft").device_of[name] == before[name]
 
 
 def test_placements_are_chosen_renamed_copied_and_deleted():
     app, project = opened("place")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     checked(next(b for b in app.button if b.label == "Duplicate").click().run())
     assert [i.name for i in now.shelf.items] == ["heft", "heft copy"]
     checked(next(t for t in app.text_input if t.label == "New name").set_value("mine").run())
@@ -336,12 +337,12 @@ def test_more_lanes_than_cores_are_refused():
     assert "Cannot split the CPU into 64 lanes" in app.error[0].value
     assert project.settings.lanes is None
     field = next(n for n in app.number_input if n.label == "Lanes of the CPU")
-    assert field.value == len(studio.Studio(project, project.settings).machine.devices)
+    assert field.value == len(snapshot(project).machine.devices)
 
 
 def test_a_later_session_finds_the_blocks_open_that_were(monkeypatch):
     app, project = opened(model="onnx-squeezenet")
-    graph = studio.Studio(project, project.settings).model.graph
+    graph = snapshot(project).model.graph
     group = sorted(canvas.default_expanded(graph) | {"of another model"})[0]
     app.session_state["expanded_of"], app.session_state["expanded"] = graph.fingerprint, [group]
     checked(app.run())
@@ -412,7 +413,7 @@ def test_steps_that_scatter_make_the_page_doubt_them():
     finished_run(project, step_s={"median": 0.074, "p5": 0.048, "p95": 0.312})
     shown = texts(checked(app.run()))
     assert "took between 48 ms and 312 ms" in shown and "run again when it is quiet" in shown
-    assert doubts.scatter({"median": 0.03, "p5": 0.029, "p95": 0.033}) == ""
+    assert caveats.scatter({"median": 0.03, "p5": 0.029, "p95": 0.033}) == ""
 
 
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():
@@ -425,14 +426,14 @@ def test_a_finished_run_tells_the_blocks_of_its_critical_path():
 
 def test_a_run_of_a_placement_edited_since_says_so():
     app, project = opened("run")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     studio.edit(now, (now.model.graph.ops[0].name,), now.machine.devices[-1].name)
     finished_run(project)
     assert "edited after this run" not in texts(checked(app.run()))
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     studio.edit(now, (now.model.graph.ops[-1].name,), now.machine.devices[-1].name)
     studio.edit(
-        studio.Studio(project, project.settings),
+        snapshot(project),
         (now.model.graph.ops[1].name,),
         now.machine.devices[0].name,
     )
@@ -598,7 +599,7 @@ def test_machine_and_profile_files_are_taken_over_once_each():
     checked(uploader(app, "Machine file (JSON)").set_value(machine).run())
     assert project.settings.machine == "mine.json"
     assert menu(app, "Machine").value == "mine.json"
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     profile = json.dumps(profile_for(now.model, now.machine).to_json()).encode()
     given = ("times.json", profile, "application/json")
     checked(uploader(app, "Profile file (JSON)").set_value(given).run())
@@ -623,7 +624,7 @@ def test_bad_machine_and_profile_files_are_one_sentence_each(content, said):
 def test_a_value_that_the_browser_sends_late_changes_nothing():
     """After an edit the old chooser may report its name once more; the edit stays on the screen."""
     app, project = opened("place")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     old = next(s for s in app.selectbox if s.label == "Placement")
     first = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[first])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pages.ui import cached, gestures, pins, studio
+from pages.ui.current import snapshot
 from pages.ui.edits import Edit, History
 from placement.constraints import pins as pinning
 from placement.core.placement import Placement
@@ -12,7 +13,7 @@ from tests.pages.problems import diamond
 
 
 def now(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def ops_on(project, device, number):

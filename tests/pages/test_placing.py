@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import holding, loads, pins, projects, studio, tasks
+from pages.ui import holding, loads, pins, projects, tasks
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from pages.ui.loads import Load
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -25,7 +26,7 @@ def project(tmp_path, monkeypatch):
 
 
 def now(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def ops_of(project):

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from pages.ui import qualities, rows, units
+from pages.ui import qualities, rows
+from placement.core import formatting as units
 from placement.costs.op_times import placed_seconds
 from tests.pages.problems import diamond, everywhere
 

@@ -7,6 +7,7 @@ import pytest
 
 from pages.ui import jobs, leaderboard, projects, runs, standing, studio, tasks, trials
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from pages.ui.shelf import HAND
 from placement.api import pipeline as pl
 from placement.bounds.lower_bound import lower_bound
@@ -27,7 +28,7 @@ def opened(**settings):
 
 
 def again(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def placed(now, placer, **facts):

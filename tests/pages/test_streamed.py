@@ -16,11 +16,11 @@ from pages.ui import (
     projects,
     running,
     streamed,
-    studio,
     tasks,
-    units,
 )
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
+from placement.core import formatting as units
 from tests.pages.test_pages import APP, checked, metric, own_home, texts
 
 __all__ = ["own_home"]
@@ -91,7 +91,7 @@ def pipelined(now):
 
 def finished(project, told=pipelined, **changes):
     """Put a run that has ended into the project, as its files would tell it."""
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
@@ -110,7 +110,7 @@ def finished(project, told=pipelined, **changes):
 
 def test_a_throughput_placement_can_be_run_and_asks_for_samples():
     app, project = opened()
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert running.why_not(now) == ""
     assert "per sample" in texts(app) and "No run yet" in texts(app)
     counts = {n.label: n.value for n in app.number_input}
@@ -149,7 +149,7 @@ def test_the_goal_alone_never_stands_in_the_way_of_a_run():
         for goal in ("latency", "throughput"):
             project = projects.create()
             project.change(model=SMALL, machine=machine, objective=goal)
-            reasons.add(running.why_not(studio.Studio(project, project.settings)))
+            reasons.add(running.why_not(snapshot(project)))
         assert len(reasons) == 1
         assert (machine == "pcie-4gpu") == any("not on this computer" in r for r in reasons)
 
@@ -253,7 +253,7 @@ def test_older_runs_of_both_kinds_are_labelled_by_what_they_measured():
 
 def test_the_end_of_each_kind_of_run_is_told():
     _, project = opened()
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     told = tasks._taken_over(now, finished(project))
     assert told == "Run finished: 276 samples/s, cpu:1 sets the pace."
     told = tasks._taken_over(now, finished(project, stepwise))
@@ -332,7 +332,7 @@ def test_running_a_pipeline_from_the_page_on_a_virtual_clock():
     assert job.about["objective"] == "throughput"
     assert job.progress[1] == "Sample 5 of 5"
     shown = texts(checked(app.run()))
-    predicted = 1.0 / studio.Studio(project, project.settings).simulated.value
+    predicted = 1.0 / snapshot(project).simulated.value
     assert metric(app, "Emulated throughput").value == units.rate(predicted)
     assert metric(app, "Outputs").value == "not checked"
     assert "sets the pace" in shown and "Run finished" in shown

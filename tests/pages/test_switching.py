@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from pages.ui import choices, patience, projects, studio, switching, wanted
+from pages.ui.current import snapshot
 from tests.pages.test_pages import checked, open_id, opened, own_home, texts, uploader
 
 __all__ = ["own_home"]
@@ -18,11 +19,11 @@ def open_sample(app, name):
 
 def edit_by_hand(project):
     """Move the first op elsewhere; the devices of the placement that this makes."""
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
     studio.edit(now, (name,), target)
-    return dict(studio.Studio(project, project.settings).placement.device_of)
+    return dict(snapshot(project).placement.device_of)
 
 
 def test_another_model_gets_a_project_and_the_first_is_returned_to():
@@ -38,7 +39,7 @@ def test_another_model_gets_a_project_and_the_first_is_returned_to():
 
     open_sample(app, "onnx-squeezenet")
     assert open_id(app) == first.id and "Back in the project 'mine'" in texts(app)
-    now = studio.Studio(first, first.settings)
+    now = snapshot(first)
     assert now.named.by_hand and dict(now.placement.device_of) == made
     open_sample(app, "onnx-alexnet")
     assert open_id(app) == second.id

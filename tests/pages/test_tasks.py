@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui import jobs, pins, projects, studio, tasks, trials, worker
+from pages.ui import jobs, pins, projects, tasks, trials, worker
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from placement.costs.what_if import Conditions
 
 
@@ -23,7 +24,7 @@ def project(tmp_path, monkeypatch):
 
 
 def now(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def finished(project, verb="place", **result):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pages.ui import chain, choices, gantt, gantt_component, memories, spans, studio, timelines
+from pages.ui.current import snapshot
 from placement.advice.speedups import Lever
 from placement.api.pipeline import simulate
 from placement.core.timeline import Span
@@ -19,7 +20,7 @@ __all__ = ["own_home"]
 
 def test_without_a_run_the_prediction_stands_alone():
     app, project = opened("timeline")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert [p.key for p in timelines.panels(now, timelines.chosen(now))] == ["predicted"]
     shown = texts(app)
     assert metric(app, "Predicted step time").value
@@ -40,7 +41,7 @@ def test_replicas_share_the_load_of_who_sets_the_pace(tmp_path):
     path = tmp_path / "two.json"
     path.write_text(json.dumps(workload([node(1, 50, 12), node(2, 50, 7)], [], maxFPGAs=3)))
     app, project = opened("timeline", model_kind="path", model=str(path), objective="throughput")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     shared = replace(now.problem.placement_of([0, 1]), replicas={"acc:0": 2})
     now.shelf.add("shared", shared, "replicate", {})
     shown = texts(checked(app.run()))
@@ -55,7 +56,7 @@ def test_a_run_stands_beside_the_prediction_with_its_error():
     assert metric(app, "Measured step time").value == "30 ms"
     assert metric(app, "Prediction error").value == "-10%"
     assert "Predicted against measured" in texts(app)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     predicted, measured = timelines.panels(now, timelines.chosen(now))
     assert [b.ops for b in measured.bars] == [b.ops for b in predicted.bars]
     assert "edited after this run" not in texts(app)
@@ -63,11 +64,11 @@ def test_a_run_stands_beside_the_prediction_with_its_error():
 
 def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
     app, project = opened("timeline")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     now.shelf.add("mine", now.placement, "hand", {})
     finished_run(project)
     assert "edited after this run" not in texts(checked(app.run()))
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     op = now.model.graph.ops[0].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[op])
     studio.edit(now, (op,), other)
@@ -78,7 +79,7 @@ def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
 def test_a_run_of_another_placement_is_told_apart():
     app, project = opened("timeline")
     finished_run(project)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     name = now.shelf.add("other", now.placement, "hand", {})
     assert f"of the placement heft; on the screen is {name}." in texts(checked(app.run()))
 

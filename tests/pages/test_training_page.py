@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, projects, runs, studio, tasks, training, training_charts
+from pages.ui import jobs, projects, runs, tasks, training, training_charts
 from pages.ui.atomic import write_json
+from pages.ui.current import snapshot
 from tests.pages.test_pages import APP, checked, own_home, texts
 
 __all__ = ["own_home"]
@@ -64,7 +65,7 @@ def trained(**changes):
 
 def finished(project, **changes):
     """Put a training run that has ended into the project, as its files would tell it."""
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pages.ui.choices.may_write", lambda: True)
         assert now.named.name
@@ -144,7 +145,7 @@ def test_the_end_of_training_is_told(monkeypatch):
     monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
     project = project_with()
     finished(project)
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     told = "Training finished: 100 steps of 30 ms, loss 6.9 to 4.2, 1 move."
     assert tasks.collect(now) == [told]
 
@@ -152,7 +153,7 @@ def test_the_end_of_training_is_told(monkeypatch):
 def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch):
     monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
     project = project_with()
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     began = now.placement
     first = now.model.graph.ops[0].name
     other = next(d.name for d in now.machine.devices if d.name != began.device_of[first])
@@ -160,7 +161,7 @@ def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch)
     finished(project, final_placement=ended.to_json())
     name = f"{now.named.name} after training"
     assert f"among the placements: {name}." in tasks.collect(now)[0]
-    later = studio.Studio(project, project.settings)
+    later = snapshot(project)
     assert dict(later.shelf.read(name).device_of) == dict(ended.device_of)
     assert later.named.name == now.named.name and later.shelf.read(now.named.name) == began
     finished(project, final_placement=began.to_json(), moves=[])

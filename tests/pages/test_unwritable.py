@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import choices, jobs, messages, projects, saving, studio, tasks, trash
+from pages.ui.current import snapshot
 from profiling.measuring.store import ProfileStore
 from tests.disks import files_up_to, filled, small_disk, without_rights
 from tests.pages.test_pages import (
@@ -113,7 +114,7 @@ def test_every_page_shows_what_there_is_and_says_why_nothing_can_be_saved(home, 
 @pytest.mark.parametrize("closed", [nearly_full, limited])
 def test_an_edit_that_is_not_saved_is_taken_back_and_the_next_one_is_saved(home, closed):
     app, project = opened("place", machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
     app.session_state["selection"] = [name]
@@ -127,7 +128,7 @@ def test_an_edit_that_is_not_saved_is_taken_back_and_the_next_one_is_saved(home,
         assert "cannot be written" in texts(checked(app.run())), "it stays until a change is saved"
     shown = texts(press(app, target))
     assert "All changes saved" in shown and "cannot be written" not in shown
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     assert now.placement.device_of[name] == target and now.named.name == "manual"
 
 
@@ -149,7 +150,7 @@ CHANGES = {
 def worked_on(home):
     """A project with an edit to undo, a rule to apply and a run."""
     app, project = opened("place", machine="null-2")
-    now = studio.Studio(project, project.settings)
+    now = snapshot(project)
     devices = [d.name for d in now.machine.devices]
     name = now.model.graph.ops[0].name
     studio.edit(now, (name,), next(d for d in devices if d != now.placement.device_of[name]))
@@ -232,7 +233,7 @@ def test_a_first_look_that_cannot_be_written_is_still_drawn(home):
         assert "onnx-inception-v2 (371 ops)" in shown
     checked(app.run())
     assert "cannot be written" not in texts(checked(app.run()))
-    assert studio.Studio(project, project.settings).shelf.items[0].file
+    assert snapshot(project).shelf.items[0].file
 
 
 def test_a_result_that_is_not_kept_is_told_once_and_taken_over_later(home, project, monkeypatch):
@@ -261,7 +262,7 @@ def project(home, monkeypatch):
 
 
 def now(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def test_files_that_are_not_taken_over_are_told_of(home):

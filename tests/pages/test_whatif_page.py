@@ -5,18 +5,10 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import (
-    asking,
-    conditions,
-    link_groups,
-    projects,
-    standing,
-    studio,
-    trials,
-    units,
-    whatif,
-)
+from pages.ui import asking, conditions, link_groups, projects, standing, studio, trials, whatif
+from pages.ui.current import snapshot
 from placement.api import pipeline as pl
+from placement.core import formatting as units
 from placement.core.machine import Device, Link, Machine
 from placement.costs.what_if import UNCHANGED, Conditions
 from tests.pages.test_pages import APP, checked, metric, texts
@@ -44,7 +36,7 @@ def button(app, label):
 
 
 def now_of(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():

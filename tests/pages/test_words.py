@@ -5,7 +5,8 @@ import shlex
 
 import pytest
 
-from pages.ui import commands, projects, units, words
+from pages.ui import commands, projects, words
+from placement.core import formatting as units
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,12 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, runs, standing, studio, units, words
+from pages.ui import asking, runs, standing, studio, trials
+from pages.ui.current import snapshot
+from pages.ui.current import studio as studio_now
 from pages.ui.trials import what_if_shelf
 from placement.api import pipeline as pl
+from placement.core import formatting as units
 from profiling.measuring.store import ProfileStore
 from tests.pages.test_pages import (
     checked,
@@ -28,7 +31,7 @@ def own_home(tmp_path, monkeypatch):
 
 
 def again(project):
-    return studio.Studio(project, project.settings)
+    return snapshot(project)
 
 
 def measured(project, factor=1.0):
@@ -80,9 +83,9 @@ def test_a_placement_made_by_measured_times_does_not_hide_what_was_an_estimate()
 
 def test_messages_of_methods_name_the_times_they_are_by():
     told = {"value": 0.0361, "unit": "s", "costs": "measured"}
-    assert words.predicted(told) == "predicted 36.1 ms by measured times"
-    assert words.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
-    assert words.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
+    assert trials.predicted(told) == "predicted 36.1 ms by measured times"
+    assert trials.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
+    assert trials.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
 
 
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
@@ -105,14 +108,14 @@ def test_messages_stay_as_long_as_what_they_are_about():
     def part(key):
         import streamlit as st
 
-        from pages.ui import choices, messages, studio
+        from pages.ui import choices, messages
 
         st.query_params["project"] = key
         if st.session_state.pop("fresh", True):
             choices.say("info", "Placed by heft.")
             choices.say("error", "The result could not be kept.")
-            messages.take(studio.studio())
-        messages.still_true(studio.studio())
+            messages.take(studio_now())
+        messages.still_true(studio_now())
 
     script = AppTest.from_function(part, kwargs={"key": project.id}, default_timeout=120)
     script.session_state["fresh"] = True

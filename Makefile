@@ -22,7 +22,7 @@ make_venv = \
 		rm -rf $(1) && $(PYTHON) -m venv $(1); \
 	}
 
-FAST = $(wildcard placement/*_compiled.py placement/*/*_compiled.py placement/*/*/*_compiled.py placement/*/compiled/*.py)
+FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/*_compiled.py placement/*/*/*_compiled.py)
 
 .PHONY: run setup test fuzz check tests-browser-and-pages tests-others webgpu browser pictures clean
 

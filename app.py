@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from pages.ui.same_origin import SameOrigin
+from pages.ui.shell.same_origin import SameOrigin
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
 FIRST = "model"
@@ -41,8 +41,10 @@ def place_in_menu(page: Path) -> tuple[int, str]:
 
 def draw() -> None:
     # The server needs none of it, and its caches want a session.
-    from pages.ui import canvas, frame, gestures
-    from pages.ui.messages import plain_errors
+    from pages.ui import canvas
+    from pages.ui.canvas import gestures
+    from pages.ui.shell import frame
+    from pages.ui.shell.messages import plain_errors
 
     st.set_page_config(
         page_title="Placement Studio",

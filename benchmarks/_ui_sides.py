@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from pages.ui.atomic import write_json
-from pages.ui.projects import Settings
+from studio.project.files import write_json
+from studio.project.store import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 PEERS = ROOT / ".venv-peers"

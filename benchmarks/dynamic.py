@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
+import placement as pl
 from benchmarks import _live
 from placement.advice.replacing import alone, unslowed, updated
-from placement.api import pipeline
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.segments import make_schedule
@@ -67,11 +67,11 @@ class Bench:
     """One model on two lanes, placed by HEFT."""
 
     def __init__(self, name: str, dims: dict[str, int], steps: int) -> None:
-        self.model = pipeline.load(name, dims)
-        machine = pipeline.machine_for(self.model, pipeline.machine("two-lanes"))
-        measured = pipeline.profile(self.model, machine, refresh=True)
-        self.problem = pipeline.make_problem(self.model, machine, measured)
-        self.begun = pipeline.place(self.problem, "heft").placement
+        self.model = pl.load(name, dims)
+        machine = pl.machine_for(self.model, pl.machine("two-lanes"))
+        measured = pl.profile(self.model, machine, refresh=True)
+        self.problem = pl.make_problem(self.model, machine, measured)
+        self.begun = pl.place(self.problem, "heft").placement
         self.steps, self.busy_until = steps, BUSY_FROM + 2 * (steps - BUSY_FROM) // 3
         core_ids = self.problem.machine.devices[0].core_ids
         if not core_ids:
@@ -87,7 +87,7 @@ class Bench:
                     self.load.stop()
 
         try:
-            return pipeline.train(
+            return pl.train(
                 self.model,
                 self.problem,
                 self.begun,
@@ -104,7 +104,7 @@ class Bench:
         placements: dict[str, Placement] = {"as at the start": self.begun}
         placements |= {f"{name} alone": placement for name, placement in alone(slowed)}
         for name in PLACERS:
-            placements[name] = pipeline.place(slowed, name).placement
+            placements[name] = pl.place(slowed, name).placement
         if followed.moves:
             placements["what adjusting chose"] = followed.moves[0].placement
         schedules = {n: make_schedule(slowed, p) for n, p in placements.items()}

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from placement.api.pipeline import place
+from placement import place
 from placement.core.amounts import in_unit
 from placement.core.problem import Problem
 from placement.loaders import load

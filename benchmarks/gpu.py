@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from placement.api import pipeline, place
+import placement as pl
+from placement.api import place
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -48,17 +49,17 @@ def main() -> None:
 
 def _kinds(network: str) -> tuple[str, ...]:
     """A network's inference and training step, where the zoo has it."""
-    listed = {sample["name"] for sample in pipeline.samples()}
+    listed = {sample["name"] for sample in pl.samples()}
     return tuple(name for name in (network, f"{network}:training") if name in listed)
 
 
 def rows_of(name: str, steps: int) -> Iterator[dict[str, Any]]:
-    model = pipeline.load(name)
-    machine = pipeline.machine_for(model, pipeline.machine("local:1"))
+    model = pl.load(name)
+    machine = pl.machine_for(model, pl.machine("local:1"))
     first = next(d for d in machine.devices if not d.on_host)
     machine = _only(machine, (machine.devices[0], first))
-    profile = pipeline.profile(model, machine)
-    problem = pipeline.make_problem(model, machine, profile)
+    profile = pl.profile(model, machine)
+    problem = pl.make_problem(model, machine, profile)
     for device in machine.devices:
         placed = place.place(problem, "single", settings={"device": device.name})
         yield _row(name, f"{device.name} only", model, problem, placed.placement, steps)
@@ -82,7 +83,7 @@ def _capped(
     limit = int(SHARE * whole.timeline.peak_bytes[gpu.name])
     host, smaller = problem.machine.devices[0], replace(gpu, memory_bytes=limit)
     machine = replace(problem.machine, devices=(host, smaller))
-    problem = pipeline.make_problem(model, machine, profile)
+    problem = pl.make_problem(model, machine, profile)
     try:
         place.place(problem, "single", settings={"device": gpu.name})
         raise AssertionError("the accelerator was expected to be too small")

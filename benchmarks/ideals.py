@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._figures import Figure, table
-from placement.api.pipeline import place
+from placement import place
 from placement.core.problem import Problem
 from placement.loaders import load
 from placement.splits.exact.ideals import all_ideals

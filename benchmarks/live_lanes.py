@@ -12,8 +12,8 @@ import json
 import statistics
 from typing import Any
 
+import placement as pl
 from benchmarks import _live
-from placement.api import pipeline
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
@@ -21,10 +21,10 @@ from profiling.measuring.timing import ratio_interval
 
 def row(name: str, rounds: int) -> dict[str, Any]:
     """Medians in milliseconds, and the ratio HEFT / best lane with its 95 % limits."""
-    model = pipeline.load(name)
-    machine = pipeline.machine("two-lanes")
-    problem = pipeline.make_problem(model, machine, pipeline.profile(model, machine))
-    placed = pipeline.place(problem, "heft")
+    model = pl.load(name)
+    machine = pl.machine("two-lanes")
+    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    placed = pl.place(problem, "heft")
     compiled = compiled_for(problem, model)
     lanes = {d.name: d for d in problem.machine.devices}
     with (
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    names = options.models or [s["name"] for s in pipeline.samples() if "onnx" in s["name"]]
+    names = options.models or [s["name"] for s in pl.samples() if "onnx" in s["name"]]
     with measuring("live_lanes"):
         rows = [row(name, options.rounds) for name in names]
     if options.json:

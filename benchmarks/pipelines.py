@@ -13,8 +13,8 @@ import json
 import statistics
 from typing import Any
 
+import placement as pl
 from benchmarks import _live
-from placement.api import pipeline
 from placement.api.place import Placed
 from placement.core.problem import Problem
 from profiling.execution.execute import compiled_for
@@ -25,11 +25,11 @@ from profiling.measuring.timing import ratio_interval
 
 def row(name: str, placer: str, rounds: int, samples: int, time_limit_s: float) -> dict[str, Any]:
     """Samples per second of both sides, and their ratio with its 95 % limits."""
-    model = pipeline.load(name)
-    machine = pipeline.machine("two-lanes")
-    profile = pipeline.profile(model, machine)
-    problem = pipeline.make_problem(model, machine, profile, objective="throughput")
-    placed = pipeline.place(problem, placer, time_limit_s=time_limit_s)
+    model = pl.load(name)
+    machine = pl.machine("two-lanes")
+    profile = pl.profile(model, machine)
+    problem = pl.make_problem(model, machine, profile, objective="throughput")
+    placed = pl.place(problem, placer, time_limit_s=time_limit_s)
     lanes = {d.name: d for d in problem.machine.devices}
     streams: list[Stream] = []
     lanes_s: dict[str, list[float]] = {name: [] for name in lanes}
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=10.0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    names = options.models or [s["name"] for s in pipeline.samples() if "onnx" in s["name"]]
+    names = options.models or [s["name"] for s in pl.samples() if "onnx" in s["name"]]
     with measuring("pipelines"):
         rows = [
             row(name, options.placer, options.rounds, options.samples, options.time_limit)

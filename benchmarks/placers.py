@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 
+import placement as pl
 from benchmarks import _summary
 from benchmarks._summary import AUTO, Row
-from placement.api import pipeline
 from placement.core.amounts import in_unit
 from placement.core.model import Model
 from placement.core.problem import Problem
@@ -55,7 +55,7 @@ def cases() -> Iterator[Case]:
     for objective in ("throughput", "latency"):
         for path in sorted((WORKLOADS / objective).glob("*.json")):
             yield Case(f"{objective}/{path.stem}", partial(_workload, path, objective))
-    for sample in (row["name"] for row in pipeline.samples()):
+    for sample in (row["name"] for row in pl.samples()):
         for preset in sorted(path.stem for path in PRESETS.glob("*.json")):
             for objective in ("latency", "throughput")[: 1 + (sample in PIPELINED)]:
                 name = f"{sample}/{preset}/{objective}"
@@ -64,17 +64,17 @@ def cases() -> Iterator[Case]:
 
 @cache
 def _opened(source: str) -> Model:
-    return pipeline.load(source)
+    return pl.load(source)
 
 
 def _workload(path: Path, objective: str) -> Problem:
     model = _opened(str(path))
     assert model.problem is not None
-    return pipeline.make_problem(model, model.problem.machine, objective=objective)
+    return pl.make_problem(model, model.problem.machine, objective=objective)
 
 
 def _on_preset(sample: str, preset: str, objective: str) -> Problem:
-    return pipeline.make_problem(_opened(sample), pipeline.machine(preset), objective=objective)
+    return pl.make_problem(_opened(sample), pl.machine(preset), objective=objective)
 
 
 def kind_of(name: str) -> str:
@@ -94,7 +94,7 @@ def row(case: str, name: str, problem: Problem, time_limit_s: float) -> Row:
     """The placer's answer on a case; a refusal or a broken rule is an error."""
     limit_s = time_limit_s if placer_class(name).all_cores else None
     try:
-        placed = pipeline.place(problem, name, time_limit_s=limit_s)
+        placed = pl.place(problem, name, time_limit_s=limit_s)
     except ValueError as error:
         return Row(case, name, kind_of(name), math.inf, 0.0, 0.0, str(error))
     value, bound = (in_unit(x, placed.unit) for x in (placed.value, placed.lower_bound))

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+import placement as pl
 from benchmarks import _live
-from placement.api import pipeline
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.schedule.segments import make_schedule
@@ -35,10 +35,10 @@ def random_schedule(problem: Problem, seed: int) -> Schedule:
 
 
 def rows(name: str, rounds: int) -> list[dict[str, Any]]:
-    model = pipeline.load(name)
-    machine = pipeline.machine("two-lanes")
-    problem = pipeline.make_problem(model, machine, pipeline.profile(model, machine, refresh=True))
-    schedules = {n: pipeline.place(problem, n).schedule for n in ("single", "heft")}
+    model = pl.load(name)
+    machine = pl.machine("two-lanes")
+    problem = pl.make_problem(model, machine, pl.profile(model, machine, refresh=True))
+    schedules = {n: pl.place(problem, n).schedule for n in ("single", "heft")}
     schedules |= {f"random {i}": random_schedule(problem, i) for i in range(NUM_RANDOM)}
     with _live.opened(problem, compiled_for(problem, model), schedules) as steps:
         times_s = _live.turn_by_turn(steps, rounds)

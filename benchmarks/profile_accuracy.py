@@ -12,8 +12,8 @@ import json
 import statistics
 from typing import Any
 
+import placement as pl
 from benchmarks import _live
-from placement.api import pipeline
 from profiling.execution.execute import compiled_for
 from profiling.measuring import kernels
 from profiling.measuring.lock import measuring
@@ -24,14 +24,14 @@ ROUNDS = 20
 
 def row(name: str, num_profiles: int) -> dict[str, Any]:
     """Milliseconds on the first of two one-core lanes."""
-    model, machine = pipeline.load(name), pipeline.machine("two-lanes")
+    model, machine = pl.load(name), pl.machine("two-lanes")
     lane = machine.devices[0]
     sums_s, live_s, plain_s = [], [], []
     for _ in range(num_profiles):
         profile = kernels.profile(model, machine)
         sums_s.append(sum(times[0] or 0.0 for times in profile.compute_s))
-        problem = pipeline.make_problem(model, machine, profile)
-        whole = pipeline.place(problem, "single", settings={"device": lane.name}).schedule
+        problem = pl.make_problem(model, machine, profile)
+        whole = pl.place(problem, "single", settings={"device": lane.name}).schedule
         compiled = compiled_for(problem, model)
         with (
             _live.opened(problem, compiled, {"live": whole}) as live,

@@ -37,20 +37,20 @@ WARMUP = 2
 
 def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
+    import placement as pl
     from benchmarks._torch_eager import EagerStep
-    from placement.api import pipeline
     from profiling.execution.execute import compiled_for
     from profiling.measuring.timing import ratio_interval
 
     dims = DIMS[name]
-    model = pipeline.load(name + TRAINING, dims)
-    machine = pipeline.machine_for(model, pipeline.machine("two-lanes"))
-    problem = pipeline.make_problem(model, machine, pipeline.profile(model, machine))
-    placed = {placer: pipeline.place(problem, placer) for placer in placers}
+    model = pl.load(name + TRAINING, dims)
+    machine = pl.machine_for(model, pl.machine("two-lanes"))
+    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    placed = {placer: pl.place(problem, placer) for placer in placers}
     compiled = compiled_for(problem, model)
     lanes = {device.name: device for device in problem.machine.devices}
     first = problem.machine.devices[0]
-    one = pipeline.place(problem, "single")
+    one = pl.place(problem, "single")
     with ExitStack() as stack:
         plain = stack.enter_context(_live.running("plain", EagerStep(name, dims, first), first))
         schedules = {placer: found.schedule for placer, found in placed.items()}

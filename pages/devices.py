@@ -2,13 +2,15 @@
 
 import streamlit as st
 
-from pages.ui import commands, frame, machines, measuring
-from pages.ui.current import studio
+from pages.ui.devices import machine_choice, measurement
+from pages.ui.session.current import studio
+from pages.ui.shell import frame
+from studio.jobs import command_line
 
 frame.around()
 now = studio()
-machines.chooser(now)
-machines.tables(now)
+machine_choice.chooser(now)
+machine_choice.tables(now)
 with st.expander("The same on the command line"):
-    st.code(commands.text(commands.machine(now.project)), language="bash", wrap_lines=True)
-measuring.show(now)
+    st.code(command_line.text(command_line.machine(now.project)), language="bash", wrap_lines=True)
+measurement.show(now)

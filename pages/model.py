@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from pages.ui import frame, opening, workbench
-from pages.ui.current import studio
-from pages.ui.messages import plain_errors
+from pages.ui.panels import editor
+from pages.ui.session.current import studio
+from pages.ui.shell import frame, open_model
+from pages.ui.shell.messages import plain_errors
 
 frame.around()
 now = studio()
 with st.sidebar:
-    opening.show(now)
+    open_model.show(now)
 with plain_errors():
-    opening.summary(now)
-    workbench.show(numbers=False)
-    opening.command_line()
+    open_model.summary(now)
+    editor.show(numbers=False)
+    open_model.command_line()

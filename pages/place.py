@@ -1,9 +1,10 @@
 """Place page: let a method decide, then move ops by hand and watch the prediction."""
 
-from pages.ui import frame, placing, workbench
-from pages.ui.current import studio
+from pages.ui.panels import editor, place_form
+from pages.ui.session.current import studio
+from pages.ui.shell import frame
 
 frame.around()
-placing.show(studio())
-workbench.show()
-placing.command()
+place_form.show(studio())
+editor.show()
+place_form.command()

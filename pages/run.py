@@ -2,42 +2,35 @@
 
 import streamlit as st
 
-from pages.ui import (
-    frame,
-    naming,
-    results,
-    running,
-    streamed,
-    tasks,
-    training,
-    words,
-    yardstick,
-)
-from pages.ui.current import studio
-from pages.ui.studio import Studio
+from pages.ui.panels import placement_menu, run_form, yardstick
+from pages.ui.run import results, stream_results, train_form
+from pages.ui.session.current import studio
+from pages.ui.shell import frame, glossary
 from placement.core import formatting as units
+from studio.jobs import kinds
+from studio.snapshot import Studio
 
 
 def measure(now: Studio) -> None:
     """Repeat one step and compare it with what was predicted."""
-    running.controls(now)
-    shown = running.chosen_run(now)
-    if shown is None and not running.is_live(now):
+    run_form.controls(now)
+    shown = run_form.chosen_run(now)
+    if shown is None and not run_form.is_live(now):
         per = "sample" if now.settings.objective == "throughput" else "step"
-        can_run = not running.why_not(now)
+        can_run = not run_form.why_not(now)
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         st.info(
-            f"No run yet. The placement {words.plain(now.named.name)} is predicted to take"
+            f"No run yet. The placement {glossary.plain(now.named.name)} is predicted to take"
             f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"
             + ("; press Run to measure it." if can_run else "."),
             icon=":material/play_circle:" if can_run else ":material/info:",
         )
     elif shown is not None:
-        streams = shown.result is not None and tasks.is_stream(shown.result)
-        (streamed if streams else results).show(now, shown)
+        streams = shown.result is not None and kinds.is_stream(shown.result)
+        (stream_results if streams else results).show(now, shown)
 
 
 frame.around()
 opened = studio()
-naming.chooser(opened)
-(training.show if training.is_wanted(opened) else measure)(opened)
+placement_menu.chooser(opened)
+(train_form.show if train_form.is_wanted(opened) else measure)(opened)

@@ -1,40 +1,67 @@
 """Placement Studio: place a neural network's operators on devices, predict and measure.
 
-`import placement as pl; pl.load(...), pl.place(...), pl.run(...)`: the verbs of `placement.api`,
-resolved on first use so that importing this package loads nothing.
+`import placement as pl; pl.load(...), pl.place(...), pl.run(...)`: the verbs, each imported from
+its module on first use, so that importing this package loads nothing.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_VERBS = {
-    "compare": "compare",
-    "export": "pipeline",
-    "from_torch": "pipeline",
-    "hints": "place",
-    "inspect": "pipeline",
-    "list_exporters": "pipeline",
-    "list_placers": "pipeline",
-    "load": "pipeline",
-    "machine": "pipeline",
-    "machine_for": "pipeline",
-    "make_problem": "pipeline",
-    "place": "place",
-    "profile": "pipeline",
-    "run": "run",
-    "samples": "pipeline",
-    "simulate": "pipeline",
-    "stored_profile": "pipeline",
-    "stream": "run",
-    "train": "train",
+if TYPE_CHECKING:
+    from placement.api.compare import compare as compare
+    from placement.api.export import export as export
+    from placement.api.export import export_notes as export_notes
+    from placement.api.export import list_exporters as list_exporters
+    from placement.api.machines import can_measure as can_measure
+    from placement.api.machines import machine as machine
+    from placement.api.machines import machine_for as machine_for
+    from placement.api.models import from_torch as from_torch
+    from placement.api.models import inspect as inspect
+    from placement.api.models import load as load
+    from placement.api.models import samples as samples
+    from placement.api.place import hints as hints
+    from placement.api.place import list_placers as list_placers
+    from placement.api.place import place as place
+    from placement.api.problems import make_problem as make_problem
+    from placement.api.problems import profile as profile
+    from placement.api.problems import stored_profile as stored_profile
+    from placement.api.run import run as run
+    from placement.api.run import stream as stream
+    from placement.api.train import train as train
+    from placement.costs.what_if import what_if as what_if
+    from placement.schedule.simulated import simulate as simulate
+
+_MODULES = {
+    "can_measure": "api.machines",
+    "compare": "api.compare",
+    "export": "api.export",
+    "export_notes": "api.export",
+    "from_torch": "api.models",
+    "hints": "api.place",
+    "inspect": "api.models",
+    "list_exporters": "api.export",
+    "list_placers": "api.place",
+    "load": "api.models",
+    "machine": "api.machines",
+    "machine_for": "api.machines",
+    "make_problem": "api.problems",
+    "place": "api.place",
+    "profile": "api.problems",
+    "run": "api.run",
+    "samples": "api.models",
+    "simulate": "schedule.simulated",
+    "stored_profile": "api.problems",
+    "stream": "api.run",
+    "train": "api.train",
+    "what_if": "costs.what_if",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _VERBS:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.api.{_VERBS[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_VERBS]
+    return [*globals(), *_MODULES]

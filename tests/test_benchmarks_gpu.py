@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+import placement as pl
 from benchmarks import gpu
-from placement.api import pipeline
 from placement.api import place as placing
 from profiling.backends import torch as backend
 from profiling.backends._torch import links as _torch_links
@@ -32,9 +32,9 @@ def test_every_row_runs_where_it_was_asked_to(monkeypatch):
     monkeypatch.setattr(links, "SIZES", (1024, 65536))
     monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
     monkeypatch.setattr(gpu, "CAPPED", "alexnet")
-    load = pipeline.load
-    monkeypatch.setattr(pipeline, "load", lambda name: load(name, {"size": 67}))
-    monkeypatch.setattr(pipeline, "profile", kernels.profile)
+    load = pl.load
+    monkeypatch.setattr(pl, "load", lambda name: load(name, {"size": 67}))
+    monkeypatch.setattr(pl, "profile", kernels.profile)
     place, quick = placing.place, {"auto": "heft"}
 
     def placed(problem, placer, **more):

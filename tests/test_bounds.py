@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.api.pipeline import simulate
+from placement import simulate
 from placement.bounds.ceft import ceft
 from placement.bounds.lower_bound import (
     ceft_through_units_s,

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui import jobs
-from placement.api import pipeline
-from placement.core.files import NotWritten, write_text
+import placement as pl
 from placement.core.profile import profile_from_json
+from placement.files.output import NotWritten, write_text
 from profiling.measuring.lock import measuring
 from profiling.measuring.store import ProfileStore
+from studio.jobs import jobs
 from tests.disks import files_up_to, without_rights
 from tests.profiling.test_store import small
 
@@ -131,10 +131,10 @@ def test_what_cannot_be_kept_is_measured_all_the_same(tmp_path, monkeypatch, cap
     home.mkdir()
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(home))
     monkeypatch.setattr("profiling.measuring.kernels.profile", lambda *about: small())
-    monkeypatch.setattr(pipeline, "require_present", lambda model, machine: None)
-    model, told = pipeline.load("onnx-squeezenet"), []
+    monkeypatch.setattr("placement.api.problems.require_present", lambda model, machine: None)
+    model, told = pl.load("onnx-squeezenet"), []
     with without_rights(home):
-        measured = pipeline.profile(model, small().machine, emit=told.append)
+        measured = pl.profile(model, small().machine, emit=told.append)
     assert measured == small()
     (event,) = (e for e in told if e["event"] == "not_kept")
     assert "you have no right to" in event["message"] and str(home) in caplog.text

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement import simulate
 from placement.advice import best_moves
 from placement.advice.best_moves import LEAST_SHARE, covers_all, hints
-from placement.api.pipeline import simulate
 from placement.core.violations import violations
 from placement.schedule.order import by_priority, kernel_order
 from placement.schedule.relocation import moved

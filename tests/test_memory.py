@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from placement.api.pipeline import machine, make_problem
+from placement import machine, make_problem
 from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
 from placement.schedule.segments import make_schedule

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from placement.api import pipeline
+import placement as pl
 from placement.schedule.microbatches import (
     BACKWARD,
     FORWARD,
@@ -111,7 +111,7 @@ def test_a_stage_takes_no_negative_or_endless_time():
 def test_phases_of_a_workload_add_up_to_its_loads():
     problem = shared_problem("throughput", "layer_bert24_training")
     problem = replace(problem, objective="throughput")
-    placed = pipeline.place(problem, "ideals_dp")
+    placed = pl.place(problem, "ideals_dp")
     stages = stages_of(problem, placed.schedule)
     loads = loads_s(problem, placed.schedule)
     for stage in stages:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from placement.core.files import drafted, write_text
+from placement.files.output import drafted, write_text
 from placement.remote.outputs import drafts
 from profiling.sandbox import landlock
 from tests.command import answer, refused

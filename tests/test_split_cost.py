@@ -10,8 +10,8 @@ import pytest
 
 from placement.constraints.contiguity import contiguity
 from placement.core.schedule import Schedule
-from placement.core.split_json import split_from_json
 from placement.core.violations import violations
+from placement.formats.split_json import split_from_json
 from placement.loaders.workload import problem_from_workload
 from placement.schedule.calls import make_call_schedule
 from placement.schedule.segments import make_schedule

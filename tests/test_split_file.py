@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from placement.api.pipeline import place
-from placement.core.split_json import split_from_json, split_to_json
+from placement import place
+from placement.formats.split_json import split_from_json, split_to_json
 from placement.loaders.workload import problem_from_workload
 from tests.instances import random_devices, random_problem
 from tests.workloads import diamond, random_workload_problem, shared_file

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.api import pipeline
+import placement as pl
 from placement.core.costs import Costs
 from placement.core.machine import Device, Machine
 from placement.core.problem import Problem
@@ -97,7 +97,7 @@ def test_nothing_differs_where_equal_devices_exchange_their_names(groups, fast, 
     there = with_names(here, {names[a]: names[b] for a, b in enumerate(to)})
     assert num_changed(problem, here, there) == 0
     assert aligned(problem, here, there).device_of == here.device_of
-    values = [pipeline.simulate(problem, p).value for p in (here, there)]
+    values = [pl.simulate(problem, p).value for p in (here, there)]
     assert values[0] == pytest.approx(values[1], rel=1e-9), "they are worth the same"
 
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from placement.api.pipeline import place, simulate
+from placement import place, simulate
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine

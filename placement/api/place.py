@@ -185,3 +185,11 @@ def _alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextM
     from profiling.measuring.lock import measuring
 
     return measuring(f"placing {problem.graph.name}", waiting(emit))
+
+
+def list_placers() -> list[dict[str, Any]]:
+    """Every placer with its summary, paper and settings."""
+    from placement.placers import names, placer_class
+    from placement.placers.base import describe
+
+    return [describe(name, placer_class(name)) for name in names()]

@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import Any, BinaryIO
 
-from placement.api import pipeline
+from placement.api import models
 from placement.core.model import Model
 from placement.remote.signals import Stop
 from placement.remote.wire import CANCELLED, EVENT, HEAD, REFUSAL, RESULT, Opened, Request, encoded
@@ -46,7 +46,7 @@ def _performed(request: Request, out: BinaryIO) -> Any:
         stop.asked = True
 
     signal.signal(signal.SIGTERM, terminated)
-    model = pipeline.load(request.source, dict(request.dims))
+    model = models.load(request.source, dict(request.dims))
     if request.verb == "load":
         return _opened(model)
     executable = model.executable

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from placement.core.events import Emit, silent
-from placement.core.files import NotWritten
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
+from placement.files.output import NotWritten
 
 MOST_ROWS = 8
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.api import pipeline
+import placement as pl
 from placement.cli.printing import listener
 from placement.core.decoding import typed
-from placement.core.input_files import read_value
+from placement.costs.what_if import Conditions
+from placement.files.input import read_value
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
@@ -65,12 +66,12 @@ def _names(content: Any) -> list[str]:
     return typed(content, list[str], remedy="use a list of op names")
 
 
-def read_conditions(options: Namespace) -> pipeline.Conditions:
+def read_conditions(options: Namespace) -> Conditions:
     speed = {
         d: read_number(f, "--speed") for d, f in (split_pair(s, *_SPEED) for s in options.speed)
     }
     limits = (split_pair(m, *_MEMORY) for m in options.memory)
-    return pipeline.Conditions(
+    return Conditions(
         speed,
         options.bandwidth,
         options.latency,
@@ -115,7 +116,7 @@ def read_model(options: Namespace) -> "Model":
         if not value.isdigit() or int(value) < 1:
             raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
         dims[name] = int(value)
-    return pipeline.load(options.input, dims)
+    return pl.load(options.input, dims)
 
 
 def read_problem(
@@ -134,21 +135,19 @@ def read_problem(
         given["--machine"] = options.machine != "local"
         for name in (name for name, value in given.items() if value):
             raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
-        return model, pipeline.make_problem(
-            model, model.problem.machine, objective=options.objective
-        )
-    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
+        return model, pl.make_problem(model, model.problem.machine, objective=options.objective)
+    target = pl.machine_for(model, pl.machine(options.machine, options.lanes))
     costs = None
     if options.profile:
         costs = read_value(Path(options.profile), "profile", profile_from_json)
-    elif not options.analytic and pipeline.can_measure(model, target):
+    elif not options.analytic and pl.can_measure(model, target):
         if not measure:
-            costs = pipeline.stored_profile(model, target)
-            return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+            costs = pl.stored_profile(model, target)
+            return model, pl.make_problem(model, target, costs, objective=options.objective)
         dedicate(target)
         timeout_s = getattr(options, "timeout", None)
-        costs = pipeline.profile(model, target, emit=listener(options), timeout_s=timeout_s)
-    return model, pipeline.make_problem(model, target, costs, objective=options.objective)
+        costs = pl.profile(model, target, emit=listener(options), timeout_s=timeout_s)
+    return model, pl.make_problem(model, target, costs, objective=options.objective)
 
 
 def dedicate(machine: "Machine") -> None:
@@ -179,7 +178,7 @@ def chosen(options: Namespace, problem: "Problem") -> "Placement":
         if options.set or options.time_limit is not None:
             raise ValueError("--set and --time-limit are for --placer; leave them out.")
         return read_whole(options, problem)
-    return pipeline.place(
+    return pl.place(
         problem,
         options.placer,
         settings=read_settings(options),

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from placement.cli.options import fail
-from placement.core.home import home
+from placement.files.home import home
 from placement.remote.outputs import drafts
 from profiling.sandbox import confinement
 

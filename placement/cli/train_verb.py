@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.api import pipeline
+import placement as pl
 from placement.api.train import has_diverged, require_training
 from placement.cli.printing import lines_of, listener, print_answer
 from placement.cli.reading import chosen, read_inputs, read_model, read_problem
@@ -28,7 +28,7 @@ def train(options: Namespace) -> int:
     placement = chosen(options, problem)
     stop = Stop()
     with partly(stop, listener(options)) as emit:
-        predicted, trained = pipeline.train(
+        predicted, trained = pl.train(
             model,
             problem,
             placement,

@@ -7,7 +7,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.api import answers, pipeline
+import placement as pl
+from placement.api import answers
+from placement.api.place import Placed
 from placement.cli.printing import lines_of, listener, print_answer, table_of
 from placement.cli.reading import (
     chosen,
@@ -23,12 +25,11 @@ from placement.cli.reading import (
     read_whole,
 )
 from placement.cli.train_verb import train as train
-from placement.core.files import plain_refusals, require_room, write_text
 from placement.core.formatting import counted
+from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
 if TYPE_CHECKING:
-    from placement.core.graph import Graph
     from placement.core.problem import Problem
 
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
@@ -42,21 +43,21 @@ def write_out(path: str, text: str) -> None:
 
 
 def samples(options: Namespace) -> int:
-    rows = pipeline.samples()
+    rows = pl.samples()
     return print_answer(
         options, rows, (f"{r['name']:24} {r['num_ops']:5} ops  {r['source']}" for r in rows)
     )
 
 
 def inspect(options: Namespace) -> int:
-    answer = pipeline.inspect(read_model(options))
+    answer = pl.inspect(read_model(options))
     return print_answer(options, answer, lines_of(answer))
 
 
 def machine(options: Namespace) -> int:
     from placement.core.machine import machine_to_text
 
-    found = pipeline.machine(options.machine, options.lanes)
+    found = pl.machine(options.machine, options.lanes)
     if options.out:
         write_out(options.out, machine_to_text(found))
     answer = answers.of_machine(found)
@@ -68,7 +69,7 @@ def machine(options: Namespace) -> int:
 
 
 def placers(options: Namespace) -> int:
-    rows = pipeline.list_placers()
+    rows = pl.list_placers()
     return print_answer(options, rows, _placer_lines(rows))
 
 
@@ -84,10 +85,10 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
 def profile(options: Namespace) -> int:
     require_room(options.out)
     model = read_model(options)
-    target = pipeline.machine_for(model, pipeline.machine(options.machine, options.lanes))
+    target = pl.machine_for(model, pl.machine(options.machine, options.lanes))
     dedicate(target)
     start_s = time.perf_counter()
-    measured = pipeline.profile(model, target, emit=listener(options), refresh=options.refresh)
+    measured = pl.profile(model, target, emit=listener(options), refresh=options.refresh)
     if options.out:
         write_out(options.out, json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
@@ -96,7 +97,7 @@ def profile(options: Namespace) -> int:
 
 def place(options: Namespace) -> int:
     from placement.core.placement import placement_to_text
-    from placement.core.split_json import node_names, split_to_json
+    from placement.formats.split_json import node_names, split_to_json
 
     require_room(options.out, options.split)
     _, problem = read_problem(options)
@@ -118,11 +119,11 @@ def place(options: Namespace) -> int:
     return _status(stopped, placed.violations)
 
 
-def _placed(options: Namespace, problem: "Problem") -> tuple[pipeline.Placed, bool]:
+def _placed(options: Namespace, problem: "Problem") -> tuple[Placed, bool]:
     """What the placer of the options finds, and whether it was stopped before it was done."""
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
-        placed = pipeline.place(
+        placed = pl.place(
             problem,
             options.placer,
             settings=read_settings(options),
@@ -160,7 +161,7 @@ def run(options: Namespace) -> int:
     stop = Stop()
     if problem.objective == "throughput":
         with partly(stop, listener(options)) as emit:
-            predicted, streamed = pipeline.stream(
+            predicted, streamed = pl.stream(
                 model,
                 problem,
                 placement,
@@ -172,7 +173,7 @@ def run(options: Namespace) -> int:
             )
         answer = answers.of_stream(problem, predicted, streamed, placement)
     else:
-        predicted, measured = pipeline.run(
+        predicted, measured = pl.run(
             model, problem, placement, steps=options.steps, emit=listener(options), **common
         )
         answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
@@ -195,7 +196,7 @@ def compare(options: Namespace) -> int:
     names = [n.strip() for n in options.placers.split(",") if n.strip()]
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
-        rows = pipeline.compare(
+        rows = pl.compare(
             model,
             hold(options, problem),
             names,
@@ -214,7 +215,7 @@ def compare(options: Namespace) -> int:
 def what_if(options: Namespace) -> int:
     _, problem = read_problem(options)
     conditions = read_conditions(options)
-    changed, stopped = pipeline.what_if(problem, conditions), False
+    changed, stopped = pl.what_if(problem, conditions), False
     if options.placer:
         placed, stopped = _placed(options, hold(options, changed))
         placement, answer = placed.placement, answers.of_placed(placed)
@@ -233,7 +234,7 @@ def what_if(options: Namespace) -> int:
 
 
 def exporters(options: Namespace) -> int:
-    rows = pipeline.list_exporters()
+    rows = pl.list_exporters()
     lines = (f"{r['name']:16} {r['suffix']:9} {r['title']}: {r['summary']}" for r in rows)
     return print_answer(options, rows, lines)
 
@@ -242,7 +243,7 @@ def export(options: Namespace) -> int:
     model, problem = read_problem(options, measure=False)
     placement = read_whole(options, problem)
     placement.require_graph(model.graph)
-    note = pipeline.export(
+    note = pl.export(
         model,
         problem,
         placement,
@@ -250,14 +251,6 @@ def export(options: Namespace) -> int:
         options.out,
         label=Path(options.placement).stem,
         measured=read_timeline(options.run) if options.run else None,
-        view=lambda: _view(model.graph),
     )
     answer = {"format": options.format, "path": options.out, "note": note}
     return print_answer(options, answer, (f"wrote {options.out}", *([note] if note else [])))
-
-
-def _view(graph: "Graph") -> Any:
-    """The picture that the studio shows at first sight of a graph."""
-    from pages.ui import canvas
-
-    return canvas.build_view(graph, canvas.default_expanded(graph))

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from placement.drawing.paint import Edge, Node, View
 from placement.drawing.svg import number
+from placement.drawing.views import View, ViewEdge, ViewNode
 
 CORNER = 8.0
 QUEUE_WIDTH = 2.4
@@ -12,7 +12,7 @@ SWING = 46.0
 Point = tuple[float, float]
 
 
-def points_of(view: View, edge: Edge) -> list[Point]:
+def points_of(view: View, edge: ViewEdge) -> list[Point]:
     """From the foot of the first node over the waypoints to the head of the second."""
     a, b = view.nodes[edge.start], view.nodes[edge.end]
     return [(a.x, a.y + a.height / 2), *(edge.way or ()), (b.x, b.y - b.height / 2)]
@@ -46,7 +46,7 @@ def arrow_of(points: Sequence[Point], width: float) -> str:
     return f"M{_at((x, y))}L{_at((x - size / 1.6, back))}L{_at((x + size / 1.6, back))}Z"
 
 
-def queue_way(before: Node, after: Node) -> tuple[str, str]:
+def queue_way(before: ViewNode, after: ViewNode) -> tuple[str, str]:
     """The way from a node to one that waited in a queue behind it, and the head of its arrow.
 
     From foot to head where the later one is drawn lower, as edges go; else from side to side.

@@ -1,68 +1,15 @@
-"""What the formats with a picture ask of a view of the graph, and what they paint on it.
-
-The studio's canvas makes views (nodes with places, edges with waypoints, frames of open blocks);
-whoever exports hands one in, so that the file shows what is on the screen.
-"""
+"""What the formats with a picture paint on a view of the graph: devices and their colours."""
 
 import json
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from placement.core.machine import Machine
+from placement.drawing.views import View
 
 PALETTE = Path(__file__).resolve().parents[2] / "assets" / "canvas" / "palette.json"
 Mix = tuple[tuple[int, int], ...]
-
-
-class Node(Protocol):
-    """A visible op or closed block; `x`, `y` are its centre, `group` is -1 for an op."""
-
-    id: str
-    label: str
-    subtitle: str
-    title: str
-    x: float
-    y: float
-    width: float
-    height: float
-    group: int
-    num_ops: int
-
-
-class Edge(Protocol):
-    """Data between two nodes by index; without `way` it is drawn on demand only."""
-
-    start: int
-    end: int
-    num_bytes: int
-    title: str
-    way: tuple[tuple[float, float], ...] | None
-
-
-class Box(Protocol):
-    """The frame of an open block; `left`, `top` is its corner."""
-
-    label: str
-    title: str
-    left: float
-    top: float
-    width: float
-    height: float
-
-
-class View(Protocol):
-    """A picture of a graph without devices; `node_of_op[i]` shows op i."""
-
-    @property
-    def nodes(self) -> Sequence[Node]: ...
-    @property
-    def edges(self) -> Sequence[Edge]: ...
-    @property
-    def boxes(self) -> Sequence[Box]: ...
-    @property
-    def node_of_op(self) -> Sequence[int]: ...
 
 
 def mixes(view: View, device_of_op: Sequence[int]) -> list[Mix]:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from placement.core.files import plain_refusals
 from placement.exporters.base import Export
+from placement.files.output import plain_refusals
 
 __all__ = ["Export", "Exporter", "exporter", "exporters", "note", "write"]
 

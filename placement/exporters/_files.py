@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from placement.core.files import beside, drafted
+from placement.files.output import beside, drafted
 
 # The same content gives the same archive, whenever it is made.
 _MADE = (1980, 1, 1, 0, 0, 0)

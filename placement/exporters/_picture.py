@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.drawing.edge_paths import Point, arrow_of, path_of, points_of, queue_way
-from placement.drawing.paint import Mix, View, colours, mixes
+from placement.drawing.paint import Mix, colours, mixes
+from placement.drawing.views import View
 from placement.exporters.base import Export
 from placement.simulator.path_steps import PathSteps, path_steps
 

@@ -9,7 +9,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Timeline
-from placement.drawing.paint import View
+from placement.drawing.views import View
 from placement.schedule.simulated import Simulated, simulate
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from placement.core.files import write_text
 from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 MOST_KERNELS = 100
 

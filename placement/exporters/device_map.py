@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.core.files import write_text
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 if TYPE_CHECKING:
     from placement.exporters._torch.module_map import ModuleMap

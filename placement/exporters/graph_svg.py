@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core import formatting
-from placement.core.files import write_text
 from placement.drawing import svg
 from placement.drawing.edge_paths import QUEUE_WIDTH
-from placement.drawing.paint import Box, Mix, Node, no_view
+from placement.drawing.paint import Mix, no_view
+from placement.drawing.views import ViewBox, ViewNode
 from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 HEAD = 76.0
 LEAST_WIDTH = 640.0
@@ -95,7 +96,7 @@ def _graph(shown: Picture) -> Iterator[str]:
         yield _node(node, shown.mixes[i], shown.colours, i in shown.critical)
 
 
-def _frame(box: Box) -> str:
+def _frame(box: ViewBox) -> str:
     outline = svg.element(
         "rect",
         x=box.left,
@@ -140,7 +141,7 @@ def _dots(d: str) -> str:
     )
 
 
-def _node(node: Node, mix: Mix, colours: tuple[str, ...], critical: bool) -> str:
+def _node(node: ViewNode, mix: Mix, colours: tuple[str, ...], critical: bool) -> str:
     x, y = node.x - node.width / 2, node.y - node.height / 2
     radius = 9 if node.group >= 0 else 6
     one = colours[mix[0][0]] if len(mix) == 1 else None

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.core import formatting
-from placement.core.files import write_text
 from placement.drawing import svg
 from placement.drawing.paint import no_view
 from placement.exporters._picture import Picture, picture
 from placement.exporters.base import Export
 from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
+from placement.files.output import write_text
 
 if TYPE_CHECKING:
     from pyvis.network import Network

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.core.files import write_text
 from placement.core.graph import Graph
 from placement.core.placement import Placement
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 if TYPE_CHECKING:
     import networkx as nx

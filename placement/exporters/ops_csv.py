@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.files import write_text
 from placement.costs.op_times import op_seconds
 from placement.exporters._rows import Cell, csv_text
 from placement.exporters._sources import kernel_of_op, output_bytes
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 HEADER = (
     "op",

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.files import write_bytes
 from placement.exporters._trace.protobuf import Fixed64, Value, message
 from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
 from placement.exporters.base import Export
+from placement.files.output import write_bytes
 
 PACKET = 1
 TIMESTAMP, SEQUENCE, TRACK_EVENT, FLAGS, TRACK_DESCRIPTOR = 8, 10, 11, 13, 60

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.files import write_text
 from placement.core.placement import placement_to_text
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.files import write_text
 from placement.exporters._rows import csv_text
 from placement.exporters.base import Export
+from placement.files.output import write_text
 
 HEADER = ("timeline", "kind", "where", "name", "start_s", "end_s", "bytes", "segment")
 

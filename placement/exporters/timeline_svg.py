@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core import formatting
-from placement.core.files import write_text
 from placement.core.timeline import Span, Timeline
 from placement.drawing import svg
 from placement.drawing.paint import colours
 from placement.exporters._picture import account, headline
 from placement.exporters._trace.tracks import KIND_WORDS
 from placement.exporters.base import Export
+from placement.files.output import write_text
 from placement.simulator.critical_path import critical_path
 
 WIDTH, LABELS, RIGHT = 1280.0, 190.0, 24.0

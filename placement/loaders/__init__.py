@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from placement.core.input_files import regular_file
 from placement.core.model import Model, Sample, SymbolicDim
+from placement.files.input import regular_file
 
 
 class Loader(Protocol):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from placement.core.amounts import MOST
 from placement.core.decoding import shown, typed
 from placement.core.graph import Graph, Op, Tensor
-from placement.core.input_files import read_json, read_value, refuse_dims
 from placement.core.model import Model
+from placement.files.input import read_json, read_value, refuse_dims
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.input_files import read_value, refuse_dims
 from placement.core.model import Model
 from placement.core.problem_json import FORMAT, problem_from_json
+from placement.files.input import read_value, refuse_dims
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.input_files import refuse_dims
 from placement.core.model import Model
+from placement.files.input import refuse_dims
 from placement.formats.torch.pt2.archive import Archive, Refused, bad, opened
 
 PICKLES = (".pt", ".pth", ".pkl", ".ckpt")

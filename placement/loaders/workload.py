@@ -22,10 +22,10 @@ from placement.core.amounts import MOST, UNIT_S, is_amount
 from placement.core.costs import Costs, Floats
 from placement.core.decoding import shown
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.input_files import read_json, read_value, refuse_dims
 from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
+from placement.files.input import read_json, read_value, refuse_dims
 
 UNIT = "ms"
 BYTES_PER_S = 1e9

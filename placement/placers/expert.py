@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from placement.core.input_files import read_value
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.split_json import split_from_json
+from placement.files.input import read_value
+from placement.formats.split_json import split_from_json
 from placement.placers.base import Placer, Report, quiet, setting
 
 

@@ -122,7 +122,7 @@ def _answer(
 @contextmanager
 def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
     """A confined process that has got a request; it does not outlive the context."""
-    from placement.core.home import home
+    from placement.files.home import home
     from profiling.sandbox import confinement
 
     # Where it cannot be made, whoever needs it says so.

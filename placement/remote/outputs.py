@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from placement.core.files import DRAFTS, is_no_file, plain_refusals
+from placement.files.output import DRAFTS, is_no_file, plain_refusals
 
 
 @dataclass(frozen=True)

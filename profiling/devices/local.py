@@ -9,8 +9,8 @@ estimates only), and so are the links until `profiling.measuring.links` has meas
 from dataclasses import replace
 from pathlib import Path
 
-from placement.core.input_files import read_value
 from placement.core.machine import Device, Link, Machine, machine_from_json
+from placement.files.input import read_value
 from profiling.devices.accelerators import why_none
 from profiling.devices.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
 from profiling.devices.providers import NOMINAL, providers

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from placement.core.home import home
+from placement.files.home import home
 
 _POLL_S = 0.1
 _here = threading.local()

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from placement.core.files import NotWritten
-from placement.core.home import home
 from placement.core.machine import Machine
 from placement.core.profile import Profile, profile_from_json
+from placement.files.home import home
+from placement.files.output import NotWritten
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS profiles (

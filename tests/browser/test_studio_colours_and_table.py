@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from pages.ui.canvas.palette import colours
+from placement.drawing.colours.palette import colours
 from tests.browser.studio import choose, drawn, until
 
 PIXEL = """(canvas, [x, y]) => {

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.conditions import SPEEDS
+from pages.ui.what_if.conditions import SPEEDS
 from tests.browser.studio import PATIENCE_MS, choose, drawn, metric, until, upload
 from tests.workloads import node, workload
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+import placement as pl
 from pages.ui import canvas
-from placement.api import pipeline
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Machine
 from placement.core.model import Model
@@ -52,7 +52,7 @@ def hostile_model() -> Model:
 def export_of(model: Model, placement: Placement | None = None, **more: object) -> Export:
     """A placed model with its picture, all blocks open."""
     graph = model.graph
-    problem = pipeline.make_problem(model, machine())
+    problem = pl.make_problem(model, machine())
     everything = frozenset(g.id for g in canvas.scope_tree(graph).groups[1:])
     view = canvas.build_view(graph, everything)
     return Export(model, problem, placement or dealt(graph, 1), **{"view": lambda: view, **more})

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+import placement as pl
 from placement.__main__ import main
 from placement.exporters import exporters
 from placement.loaders import load
@@ -128,15 +129,14 @@ def test_a_graph_without_a_model_is_exported_but_for_its_model(answer, refused, 
 
 def test_a_stored_profile_is_used_and_nothing_is_measured(answer, placed, tmp_path, monkeypatch):
     """Without one an export is of estimates; it never starts a measurement."""
-    from placement.api import pipeline
 
     def refuse(*arguments, **options):
         raise AssertionError("an export measured")
 
-    monkeypatch.setattr(pipeline, "profile", refuse)
+    monkeypatch.setattr(pl, "profile", refuse)
     out = tmp_path / "trace.json"
     model = ("onnx-squeezenet", "--machine", "two-lanes")
-    monkeypatch.setattr(pipeline, "stored_profile", lambda model, machine: None)
+    monkeypatch.setattr(pl, "stored_profile", lambda model, machine: None)
     path = tmp_path / "cpu.json"
     names = list(json.loads(placed.read_text())["device_of"])
     path.write_text(json.dumps({"device_of": dict.fromkeys(names, "cpu:0")}))

@@ -26,9 +26,9 @@ def squeezenet():
 
 def on_machine(export, machine, names):
     """The same model on another machine, ops dealt to these devices."""
-    from placement.api import pipeline
+    import placement as pl
 
-    problem = pipeline.make_problem(export.model, machine)
+    problem = pl.make_problem(export.model, machine)
     placement = dealt(export.model.graph, 2, names)
     return dataclasses.replace(export, problem=problem, placement=placement)
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pages.ui.canvas import build_view
-from placement.api.pipeline import place
+from placement import place
 from placement.core.model import Model
 from placement.core.problem_json import problem_from_json
 from placement.drawing import svg

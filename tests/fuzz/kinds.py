@@ -13,16 +13,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from placement.api import pipeline
+import placement as pl
 from placement.cli import reading
 from placement.constraints.pins import held
-from placement.core.input_files import read_value
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.problem_json import problem_to_json
 from placement.core.profile import Profile, profile_from_json
+from placement.files.input import read_value
 from placement.loaders import load
 from tests.fuzz import mutation
 from tests.instances import canonical_file, random_problem
@@ -94,19 +94,19 @@ def _two_lanes() -> Machine:
 
 
 def _inspect(model: Model) -> object:
-    return pipeline.inspect(model)
+    return pl.inspect(model)
 
 
 def _place(model: Model) -> object:
     """Inspect and place a model; one without costs of its own on two equal devices."""
-    pipeline.inspect(model)
-    problem = pipeline.make_problem(model, model.problem.machine if model.problem else _two_lanes())
+    pl.inspect(model)
+    problem = pl.make_problem(model, model.problem.machine if model.problem else _two_lanes())
     return _placed(problem)
 
 
 def _placed(problem: Problem) -> object:
     placer = "greedy_fill" if problem.execution == "call" else "heft"
-    return pipeline.simulate(problem, pipeline.place(problem, placer).placement)
+    return pl.simulate(problem, pl.place(problem, placer).placement)
 
 
 # --- graphs with costs
@@ -157,11 +157,11 @@ def _profile() -> Profile:
 
 def _use_profile(profile: Profile) -> object:
     problem = diamond()
-    return _placed(pipeline.make_problem(Model(problem.graph), MACHINE, profile))
+    return _placed(pl.make_problem(Model(problem.graph), MACHINE, profile))
 
 
 def _use_machine(machine: Any) -> object:
-    return _placed(pipeline.make_problem(Model(diamond().graph), machine))
+    return _placed(pl.make_problem(Model(diamond().graph), machine))
 
 
 def _split() -> Placement:
@@ -174,7 +174,7 @@ def _placement_seeds() -> list[bytes]:
 
 
 def _run_result(**changes: Any) -> dict[str, Any]:
-    predicted = pipeline.simulate(diamond(), _split())
+    predicted = pl.simulate(diamond(), _split())
     timeline = predicted.timeline.to_json()
     return {
         "event": "result",
@@ -199,7 +199,7 @@ def _use_run(timeline: Any) -> object:
     problem = diamond()
     model, folder = Model(problem.graph), Path.cwd()
     for form in ("chrome-trace", "perfetto-trace", "timeline-csv"):
-        pipeline.export(model, problem, _split(), form, folder / f"{form}.out", measured=timeline)
+        pl.export(model, problem, _split(), form, folder / f"{form}.out", measured=timeline)
     return None
 
 
@@ -228,10 +228,10 @@ def _input_seeds() -> list[bytes]:
 
 
 def _project_seeds() -> list[bytes]:
-    from pages.ui.edits import Edit, History
-    from pages.ui.project_file import FORMAT, NOTE, VERSION
-    from pages.ui.shelf import machine_key
     from placement.costs.what_if import Conditions
+    from studio.project.edits import Edit, History
+    from studio.project.placements import machine_key
+    from studio.transfer.archive import FORMAT, NOTE, VERSION
 
     shelf = f"{diamond().graph.fingerprint}-{machine_key(MACHINE)}"
     item = {"name": "heft", "file": "heft.json", "made_by": "heft", "facts": {"value": 1.5}}
@@ -282,7 +282,7 @@ def _project_seeds() -> list[bytes]:
 def _read_project(path: Path) -> Any:
     import shutil
 
-    from pages.ui.project_file import unpack
+    from studio.transfer.archive import unpack
 
     project = unpack(path.read_bytes(), lambda source, dims: load(source, dict(dims)))
     try:
@@ -322,7 +322,7 @@ KINDS = {
             *(p.read_bytes() for p in sorted(MACHINES.iterdir())),
         ],
         mutation.by_json,
-        lambda path: pipeline.machine(str(path)),
+        lambda path: pl.machine(str(path)),
         _use_machine,
         is_named=False,
     ),
@@ -331,7 +331,7 @@ KINDS = {
         _placement_seeds,
         mutation.by_json,
         lambda path: reading.read_placement(str(path)),
-        lambda placement: pipeline.simulate(diamond(), placement),
+        lambda placement: pl.simulate(diamond(), placement),
     ),
     "profile": Kind(
         ".json",

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui import project_file
-from placement.api import pipeline
+import placement as pl
 from placement.cli import reading
-from placement.core.input_files import read_value
 from placement.core.machine import MAX_DEVICES
 from placement.core.profile import profile_from_json
 from placement.core.timeline import timeline_from_json
 from placement.costs.what_if import conditions_from_json
+from placement.files.input import read_value
 from placement.loaders import load
+from studio.transfer import archive as project_file
 from tests.command import refused
 from tests.fuzz.kinds import seeds_of
 from tests.instances import canonical_file
@@ -48,8 +48,8 @@ def test_profiles_that_broke_the_studio(name):
 @pytest.fixture(scope="module")
 def placed(tmp_path_factory):
     path = tmp_path_factory.mktemp("placed") / "placement.json"
-    problem = pipeline.make_problem(load(MODEL), pipeline.machine("two-lanes"))
-    path.write_text(json.dumps(pipeline.place(problem, "single").placement.to_json()))
+    problem = pl.make_problem(load(MODEL), pl.machine("two-lanes"))
+    path.write_text(json.dumps(pl.place(problem, "single").placement.to_json()))
     return path
 
 
@@ -68,7 +68,7 @@ READERS = {
     "problem": lambda path: load(str(path)),
     "workload": lambda path: load(str(path)),
     "networkx": lambda path: load(str(path)),
-    "machine": lambda path: pipeline.machine(str(path)),
+    "machine": lambda path: pl.machine(str(path)),
     "placement": lambda path: reading.read_placement(str(path)),
     "profile": lambda path: read_value(path, "profile", profile_from_json),
     "run": lambda path: reading.read_timeline(str(path)),
@@ -237,7 +237,7 @@ def test_a_machine_has_so_many_devices_at_most(tmp_path):
         said = sentence(kind, written(tmp_path / "many.json", content))
         assert "20000 devices" in said and str(MAX_DEVICES) in said and "link" in said
     whole = load(str(written(tmp_path / "most.json", many_devices(MAX_DEVICES)))).problem
-    assert pipeline.place(whole, "heft").value == 1.0
+    assert pl.place(whole, "heft").value == 1.0
 
 
 def test_long_lists_of_names_are_cut(tmp_path):

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from placement.api.pipeline import make_problem, place
+from placement import make_problem, place
 from placement.loaders import load, loader_for
 from placement.loaders.workload import problem_from_workload
 from tests.workloads import (

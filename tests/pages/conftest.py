@@ -2,14 +2,14 @@
 
 import pytest
 
-from pages.ui import projects
+from studio.project import store
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A project that the test may change, on a machine of two devices, in a home of its own."""
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    made = store.create()
     made.change(machine="null-2")
     return made

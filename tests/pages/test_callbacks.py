@@ -10,7 +10,7 @@ def script():
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-    from pages.ui import saving
+    from pages.ui.session import saving
 
     assert saving
 
@@ -51,7 +51,7 @@ def uploading():
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-    from pages.ui import callbacks
+    from pages.ui.session import callbacks
 
     if not st.session_state.get("seen"):
         st.session_state.seen = True
@@ -77,7 +77,7 @@ def slow_page():
     import streamlit as st
     from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
-    from pages.ui import saving
+    from pages.ui.session import saving
 
     assert saving
     drawn = st.session_state.setdefault("drawn", [])
@@ -90,7 +90,7 @@ def slow_page():
 
 @pytest.mark.parametrize("owner", [SafeSessionState, ScriptRunner])
 def test_streamlit_is_changed_once(owner):
-    from pages.ui import callbacks, saving
+    from pages.ui.session import callbacks, saving
 
     assert saving, "it has changed Streamlit before"
     before = dict(vars(owner))

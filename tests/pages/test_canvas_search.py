@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.ui import canvas
-from pages.ui.canvas.related import related
-from pages.ui.canvas.searching import search
 from placement.constraints import regexes
+from placement.drawing.related import related
+from placement.drawing.searching import search
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pages.ui import canvas
-from pages.ui.canvas.drafts import MAX_MEMBERS
-from pages.ui.canvas.drafts import _run_label as stack_label
-from pages.ui.canvas.viewmodel import OPTIONS, store_payload
+from pages.ui.canvas.network import OPTIONS, store_payload
 from placement.core.graph import Graph
+from placement.drawing.layout.drafts import MAX_MEMBERS
+from placement.drawing.layout.drafts import _run_label as stack_label
 from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, stacked, wide
 
 ROOT = Path(__file__).parents[2]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui import charts
+from pages.ui.panels import charts
 
 
 @pytest.mark.parametrize("predicted_s", [None, 0.004])

@@ -5,8 +5,10 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, colouring
-from pages.ui.current import snapshot
+from pages.ui import canvas
+from pages.ui.canvas import colour_switch
+from pages.ui.session.current import snapshot
+from placement.drawing.colours import toning
 from tests.pages.test_pages import checked, opened, own_home
 from tests.workloads import diamond
 
@@ -17,19 +19,19 @@ def switch(app: AppTest):
     return next(box for box in app.selectbox if box.label == "Colour by")
 
 
-@pytest.mark.parametrize("by", colouring.BY)
+@pytest.mark.parametrize("by", colour_switch.BY)
 def test_every_choice_gives_a_tone_to_every_node(by):
     _, project = opened()
     now = snapshot(project)
     now.shelf.duplicate(now.named.name)
     view = canvas.build_view(now.model.graph, canvas.default_expanded(now.model.graph))
     others = [i.name for i in now.shelf.items if i.name != now.named.name]
-    tones = colouring.tones_of(now, view, by, others[0])
+    tones = colour_switch.tones_of(now, view, by, others[0])
     if by == "device":
         assert tones is None
         return
     assert tones.title and len(tones.codes) == len(view.nodes)
-    assert set(tones.codes) <= set(canvas.toning.CODE[: len(tones.keys)]) | {"*", "."}
+    assert set(tones.codes) <= set(toning.CODE[: len(tones.keys)]) | {"*", "."}
     assert tones.is_scale == (by in ("time", "time-log", "memory"))
     if by == "difference":
         assert set(tones.codes) == {"0"}, "a copy differs nowhere"
@@ -63,7 +65,7 @@ def test_a_workload_has_tones_in_its_own_unit(objective, tmp_path):
     _, project = opened(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
     now = snapshot(project)
     view = canvas.build_view(now.model.graph, frozenset())
-    shown = {by: colouring.tones_of(now, view, by, "") for by in colouring.BY}
+    shown = {by: colour_switch.tones_of(now, view, by, "") for by in colour_switch.BY}
     assert shown["time"].ends[1].endswith(" ms") and "from the file" in shown["time"].title
     assert "There is no other placement" in shown["difference"].title
     assert all(t is None or len(t.codes) == len(view.nodes) for t in shown.values())

@@ -7,12 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pages.ui import canvas, qualities
-from pages.ui.canvas import scales
-from pages.ui.canvas.palette import colours, device_pattern
-from pages.ui.canvas.toning import NUM_BANDS, shared_out
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui import canvas
 from placement.costs.op_times import placed_seconds
+from placement.drawing import op_values
+from placement.drawing.colours import scales
+from placement.drawing.colours.palette import colours, device_pattern
+from placement.drawing.colours.toning import NUM_BANDS, shared_out
 from tests.pages.graphs import blocks, hostile
 from tests.pages.problems import diamond, everywhere
 
@@ -136,35 +137,35 @@ def test_bytes_are_weights_and_what_is_written():
         op.param_bytes + sum(t.num_bytes for t in graph.tensors if t.producer == op.name)
         for op in graph.ops
     ]
-    assert list(qualities.num_bytes(problem)) == expected
+    assert list(op_values.num_bytes(problem)) == expected
     stated = dataclasses.replace(problem, memory_model="sum")
-    assert list(qualities.num_bytes(stated)) == [op.param_bytes for op in graph.ops]
+    assert list(op_values.num_bytes(stated)) == [op.param_bytes for op in graph.ops]
 
 
 def test_kinds_are_the_commonest_first_and_the_rest_together():
-    classes, common = qualities.kinds(["A", "B", "B", "C", "C", "D"], 2)
+    classes, common = op_values.kinds(["A", "B", "B", "C", "C", "D"], 2)
     assert common == ["B", "C"] and list(classes) == [2, 0, 0, 1, 1, 2]
-    assert qualities.kinds([], 3)[1] == []
+    assert op_values.kinds([], 3)[1] == []
 
 
 def test_slack_classes_name_the_critical_path_and_the_slack_beside_it():
     problem = diamond()
     placement = everywhere(problem, b="cpu:1")
     predicted = pl.simulate(problem, placement)
-    classes = qualities.slack_classes(problem, predicted)
+    classes = op_values.slack_classes(problem, predicted)
     critical = {s.segment for s in predicted.critical_path if s.kind == "compute"}
     on_path = {k for segment in critical for k in predicted.schedule.segments[segment].kernels}
     for i, name in enumerate(_names(problem)):
-        assert (classes[i] == qualities.ON_PATH) == (name[0] in on_path), name
-    assert qualities.ON_PATH in classes and len(set(classes)) > 1
+        assert (classes[i] == op_values.ON_PATH) == (name[0] in on_path), name
+    assert op_values.ON_PATH in classes and len(set(classes)) > 1
 
 
 def test_differences_name_moves_the_commonest_first():
     here, there = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 1, 0, 0, 1])
-    classes, moves = qualities.differences(here, there, 2)
+    classes, moves = op_values.differences(here, there, 2)
     assert moves == [(0, 1), (1, 0)]
     assert list(classes) == [0, 1, 1, 2, 3, 3]
-    assert list(qualities.differences(here, here, 2)[0]) == [0] * 6
+    assert list(op_values.differences(here, here, 2)[0]) == [0] * 6
 
 
 def test_hatches_and_colours_are_distinct_and_follow_the_devices():
@@ -235,7 +236,7 @@ def test_the_scale_grows_lighter_step_by_step_for_all_eyes(eyes):
 
 def test_hostile_types_are_short_and_printable():
     graph = hostile()
-    _, common = qualities.kinds([op.kind for op in graph.ops], 9)
+    _, common = op_values.kinds([op.kind for op in graph.ops], 9)
     assert len(common) == 2
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 
-from pages.ui import comparing, differing, standing
-from pages.ui.shelf import HAND
-from pages.ui.standing import Measured, Standing
-from placement.api.pipeline import simulate
+from pages.ui.compare import differences
+from pages.ui.panels import side_by_side
+from placement import simulate
 from placement.core import formatting as units
 from placement.core.placement import Placement
+from studio import standings
+from studio.project.placements import HAND
+from studio.standings import Measured, Standing
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_standing import again, opened, own_home, placed
 
@@ -29,7 +31,7 @@ def row(**changes):
 
 
 def sides_of(now, *names):
-    return [comparing.side_of(now, r) for r in standing.standings(now) if r.name in names]
+    return [side_by_side.side_of(now, r) for r in standings.standings(now) if r.name in names]
 
 
 def test_the_table_says_what_is_predicted_of_each_side():
@@ -37,7 +39,7 @@ def test_the_table_says_what_is_predicted_of_each_side():
     for placer in ("heft", "single"):
         placed(now, placer)
     sides = sides_of(again(now.project), "heft", "single")
-    rows = dict(comparing.rows_of(now, sides))
+    rows = dict(side_by_side.rows_of(now, sides))
     best, other = rows["Predicted step"]
     assert sides[0].name == "heft" and best.endswith("the best of these")
     more = sides[1].row.value_s / sides[0].row.value_s - 1
@@ -53,9 +55,9 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     now = opened(objective="throughput")
     placed(now, "round_robin")
     [side] = sides_of(now, "round_robin")
-    busy = comparing.busy_of(now.problem, side.simulated, side.placement)
+    busy = side_by_side.busy_of(now.problem, side.simulated, side.placement)
     assert max(busy.values()) == pytest.approx(side.row.value_s)
-    assert "Predicted rate" in dict(comparing.rows_of(now, [side]))
+    assert "Predicted rate" in dict(side_by_side.rows_of(now, [side]))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +69,8 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     ],
 )
 def test_what_was_measured_is_told_with_its_doubts(measured, said):
-    assert comparing.measured_in_words(row(measured=measured)) == said
-    by_hand = comparing.measured_in_words(row(measured=measured, made_by=HAND))
+    assert side_by_side.measured_in_words(row(measured=measured)) == said
+    by_hand = side_by_side.measured_in_words(row(measured=measured, made_by=HAND))
     assert by_hand == said.replace("placed again", "edited")
 
 
@@ -77,7 +79,7 @@ def two_sides():
     problem = diamond()
     placements = (everywhere(problem), everywhere(problem, b="cpu:1"))
     return [
-        comparing.Side(row(name=name), placement, simulate(problem, placement))
+        side_by_side.Side(row(name=name), placement, simulate(problem, placement))
         for name, placement in zip(("one", "two"), placements, strict=True)
     ]
 
@@ -87,7 +89,7 @@ def test_every_span_of_every_side_is_a_bar_that_stands_for_its_ops():
     placed(now, "round_robin")
     [side] = sides_of(now, "round_robin")
     parts = [(name, now.problem, side.simulated) for name in ("one", "<b>two</b>")]
-    drawn = comparing.panels(now, parts)
+    drawn = side_by_side.panels(now, parts)
     assert [panel.title for panel in drawn] == ["one", "<b>two</b>"]
     assert len({panel.key for panel in drawn}) == 2
     spans = side.simulated.timeline.spans
@@ -100,10 +102,10 @@ def test_every_span_of_every_side_is_a_bar_that_stands_for_its_ops():
 
 def test_moves_are_counted_by_where_ops_were_and_where_they_go():
     here, there = two_sides()
-    moves = differing.moves_of(here.placement, there.placement)
+    moves = differences.moves_of(here.placement, there.placement)
     assert moves == {("cpu:0", "cpu:1"): 2}
-    assert differing.in_words(moves) == "2 from cpu:0 to cpu:1"
+    assert differences.in_words(moves) == "2 from cpu:0 to cpu:1"
     back = Placement("", "", {**here.placement.device_of, "a_conv": "cpu:1"})
-    assert differing.in_words(differing.moves_of(there.placement, back)) == (
+    assert differences.in_words(differences.moves_of(there.placement, back)) == (
         "2 from cpu:1 to cpu:0, 1 from cpu:0 to cpu:1"
     )

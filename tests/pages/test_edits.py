@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.ui import edits
-from pages.ui.edits import Edit, History, State
 from placement.constraints.fusion import join_units
+from studio.project import edits
+from studio.project.edits import Edit, History, State
 from tests.pages.problems import PAIRS, diamond, everywhere
 
 PROBLEM = diamond()

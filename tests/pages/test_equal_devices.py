@@ -6,23 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import (
-    canvas,
-    colouring,
-    comparing,
-    differing,
-    leaderboard,
-    projects,
-    standing,
-    studio,
-    tasks,
-    trials,
-)
-from pages.ui.canvas.palette import lone_colour
-from pages.ui.shelf import HAND
-from placement.api import pipeline
+import placement as pl
+from pages.ui import canvas
+from pages.ui.canvas import colour_switch
+from pages.ui.compare import board, differences
+from pages.ui.panels import side_by_side
 from placement.core.placement import placement_from_json
+from placement.drawing.colours.palette import lone_colour
 from placement.schedule.symmetry import with_names
+from studio import snapshot, standings
+from studio.jobs import kinds, outcomes
+from studio.project import store
+from studio.project.placements import HAND
 from tests.pages.test_standing import again, comparison, own_home, placed, rows_of
 from tests.towers import save_towers
 
@@ -34,7 +29,7 @@ GPUS = ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
 def now(tmp_path):
     """The four towers on four equal GPUs, dealt out in turn."""
     save_towers(tmp_path / "towers.onnx")
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(tmp_path / "towers.onnx"), machine="pcie-4gpu")
     opened = again(project)
     placed(opened, "round_robin")
@@ -52,15 +47,17 @@ def exchanged(now, placement, seed=0):
 
 def two_sides(now, other):
     now.shelf.add("mine", other, HAND, show=False)
-    rows = {row.name: row for row in standing.standings(again(now.project))}
-    return [comparing.side_of(again(now.project), rows[name]) for name in ("round_robin", "mine")]
+    rows = {row.name: row for row in standings.standings(again(now.project))}
+    return [
+        side_by_side.side_of(again(now.project), rows[name]) for name in ("round_robin", "mine")
+    ]
 
 
 def test_exchanged_names_are_no_difference(now):
     sides = two_sides(now, exchanged(now, now.placement))
     assert sides[0].placement.device_of != sides[1].placement.device_of
-    new = differing.renaming(now.problem, *(side.placement for side in sides))
-    said = differing.sameness(now, *sides, new).replace("\\", "")
+    new = differences.renaming(now.problem, *(side.placement for side in sides))
+    said = differences.sameness(now, *sides, new).replace("\\", "")
     assert said.startswith("round_robin and mine are the same up to the names of equal devices.")
     assert " Equal devices are matched first: cuda:" in said and " of mine counts as cuda:" in said
     assert sides[1].row.notes[-1].startswith("the same as ")
@@ -71,12 +68,12 @@ def test_beside_exchanged_names_only_true_moves_are_counted_and_coloured(now):
     other = exchanged(now, now.placement)
     device_of = {**other.device_of, op: "cpu:0"}
     sides = two_sides(now, replace(other, device_of=device_of))
-    new = differing.renaming(now.problem, *(side.placement for side in sides))
+    new = differences.renaming(now.problem, *(side.placement for side in sides))
     after = with_names(sides[1].placement, new)
-    moves = differing.moves_of(sides[0].placement, after)
+    moves = differences.moves_of(sides[0].placement, after)
     assert moves == {(now.placement.device_of[op], "cpu:0"): 1}
     view = canvas.build_view(now.model.graph, canvas.default_expanded(now.model.graph))
-    tones = colouring.difference(now, view, now.placement, sides[1].placement, "mine")
+    tones = colour_switch.difference(now, view, now.placement, sides[1].placement, "mine")
     assert [key.label for key in tones.keys] == [
         "same device",
         f"{now.placement.device_of[op]} → cpu:0",
@@ -87,7 +84,7 @@ def test_beside_exchanged_names_only_true_moves_are_counted_and_coloured(now):
 def test_an_order_of_its_own_is_told_where_no_op_changes_its_device(now):
     backwards = replace(now.placement, order=tuple(op.name for op in now.model.graph.ops))
     sides = two_sides(now, backwards)
-    said = differing.sameness(now, *sides, {})
+    said = differences.sameness(now, *sides, {})
     assert "put every op on the same device, but run the ops in another order." in said
 
 
@@ -106,33 +103,33 @@ def test_placing_again_with_equal_devices_exchanged_changes_nothing(now):
         about={"shelf": now.shelf.folder.name, "placer": "round_robin"},
         events=({"event": "result", **result},),
     )
-    tasks._taken_over(now, job)
+    kinds._taken_over(now, job)
     assert again(now.project).shelf.read("round_robin") == before
 
 
 def test_what_a_person_made_takes_part_in_the_verdict(now):
-    best = pipeline.place(now.problem, "single").placement
+    best = pl.place(now.problem, "single").placement
     now.shelf.add("mine", best, HAND, show=False)
     rows = rows_of(now, "round_robin", "m_topo")
     later = again(now.project)
     job = comparison(later, rows)
-    own_s = tasks.by_hand_s(later, job)
-    mine_s = pipeline.simulate(later.problem, best).value
+    own_s = kinds.by_hand_s(later, job)
+    mine_s = pl.simulate(later.problem, best).value
     assert own_s == {"mine": mine_s} and mine_s < min(row["value"] for row in rows)
-    told = trials.rows_taken_over(later.project, job, own_s)
+    told = outcomes.rows_taken_over(later.project, job, own_s)
     assert told.startswith(
         "Compared 2 methods and 1 placement made by hand: the best is mine, made by hand, predicted"
     )
-    said = leaderboard.verdict(standing.standings(again(later.project)), "s").replace("\\", "")
+    said = board.verdict(standings.standings(again(later.project)), "s").replace("\\", "")
     assert said.startswith("Best of 3: **mine**, made by hand, predicted ")
 
 
 def test_a_slower_one_made_by_hand_is_told_beside_the_best(now):
     now.shelf.add("mine", now.placement, HAND, show=False)
     placed(now, "single")
-    rows = standing.standings(again(now.project))
+    rows = standings.standings(again(now.project))
     by_name = {row.name: row for row in rows}
-    said = leaderboard.verdict(rows, "s").replace("\\", "")
+    said = board.verdict(rows, "s").replace("\\", "")
     longer = by_name["mine"].value_s / by_name["single"].value_s - 1
     assert said.startswith("Best of 3: **single**, predicted ")
     assert f"**mine**, made by hand, takes {longer:.1%}" in said
@@ -141,10 +138,10 @@ def test_a_slower_one_made_by_hand_is_told_beside_the_best(now):
 def test_the_verdict_of_another_problem_leaves_work_by_hand_out(now):
     now.shelf.add("mine", now.placement, HAND, show=False)
     rows = [{**row, "problem": "another"} for row in rows_of(now, "single")]
-    assert tasks.by_hand_s(again(now.project), comparison(now, rows)) == {}
+    assert kinds.by_hand_s(again(now.project), comparison(now, rows)) == {}
 
 
 def test_a_stored_placement_is_what_was_compared(now):
     stored = placement_from_json(json.loads(now.shelf.path("round_robin").read_text()))
-    assert standing.placement_of(now, "round_robin") == stored
-    assert studio.by_hand_s(now) == {}
+    assert standings.placement_of(now, "round_robin") == stored
+    assert snapshot.by_hand_s(now) == {}

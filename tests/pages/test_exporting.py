@@ -6,9 +6,14 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, colouring, commands, exporting, projects, studio
-from pages.ui.current import snapshot
+from pages.ui import canvas
+from pages.ui.canvas import colour_switch
+from pages.ui.panels import export
+from pages.ui.session.current import snapshot
 from placement.exporters import exporter, exporters
+from studio import snapshot as studio
+from studio.jobs import command_line
+from studio.project import store
 from tests.pages.test_pages import APP, checked, finished_run, texts
 from tests.workloads import diamond, node, workload
 
@@ -21,7 +26,7 @@ def own_home(tmp_path, monkeypatch):
 @pytest.fixture
 def squeezenet():
     """The place page of a project with a small sample."""
-    project = projects.create()
+    project = store.create()
     project.change(model="onnx-squeezenet")
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -49,11 +54,11 @@ def test_the_files_are_of_the_placement_on_the_screen(squeezenet):
     now = snapshot(project)
     moved = now.model.graph.ops[3].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[moved])
-    stored = json.loads(exporting.content(project, "json", frozenset()))
+    stored = json.loads(export.content(project, "json", frozenset()))
     assert stored["device_of"] == dict(now.shelf.read(now.named.name).device_of)
     changed = replace(now.placement, device_of={**now.placement.device_of, moved: other})
     now.shelf.add("mine", changed, "hand")
-    again = json.loads(exporting.content(project, "json", frozenset()))
+    again = json.loads(export.content(project, "json", frozenset()))
     assert again["device_of"][moved] == other
 
 
@@ -63,7 +68,7 @@ def halves(tmp_path):
     path = tmp_path / "pair.json"
     pair = [node(i, 9, 1, colorClass=0) for i in (1, 2)]
     path.write_text(json.dumps(workload(pair, [])))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(path))
     now = snapshot(project)
     everywhere = now.problem.placement_of([0])
@@ -78,9 +83,9 @@ def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
     from placement.__main__ import main
 
     now = snapshot(halves)
-    exported = exporting.content(halves, "json", frozenset())
+    exported = export.content(halves, "json", frozenset())
     assert set(json.loads(exported)["device_of"].values()) == {"acc:0"}
-    line = commands.export(halves, now.shelf.path("split"), "json", str(tmp_path / "out.json"))
+    line = command_line.export(halves, now.shelf.path("split"), "json", str(tmp_path / "out.json"))
     assert main([*line, "--json"]) == 0
     assert (tmp_path / "out.json").read_bytes() == exported
 
@@ -91,37 +96,37 @@ def test_a_difference_is_to_the_placement_with_its_groups_whole(halves):
     now = snapshot(halves)
     graph = now.model.graph
     view = canvas.build_view(graph, canvas.default_expanded(graph))
-    tones = colouring.tones_of(now, view, "difference", "split")
+    tones = colour_switch.tones_of(now, view, "difference", "split")
     assert len(tones.keys) == 1, "all ops are on the same device"
 
 
 def test_pictures_show_the_blocks_that_are_open(squeezenet):
     _, project = squeezenet
     graph = snapshot(project).model.graph
-    closed = exporting.content(project, "graph-svg", frozenset())
+    closed = export.content(project, "graph-svg", frozenset())
     groups = frozenset(group.id for group in canvas.scope_tree(graph).groups[1:])
-    opened = exporting.content(project, "graph-svg", groups)
+    opened = export.content(project, "graph-svg", groups)
     assert closed.count(b"<title>") < len(graph.ops) < opened.count(b"<title>")
 
 
 def test_traces_hold_the_newest_run_of_this_placement_and_no_other(squeezenet):
     _, project = squeezenet
-    plain = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    plain = json.loads(export.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in plain["traceEvents"]} == {1}
     finished_run(project)
-    both = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    both = json.loads(export.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in both["traceEvents"]} == {1, 2}
     now = snapshot(project)
     everywhere = dict.fromkeys(now.placement.device_of, now.machine.devices[0].name)
     now.shelf.add("mine", replace(now.placement, device_of=everywhere), "hand")
-    edited = json.loads(exporting.content(project, "chrome-trace", frozenset()))
+    edited = json.loads(export.content(project, "chrome-trace", frozenset()))
     assert {e["pid"] for e in edited["traceEvents"]} == {1}
 
 
 def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     path = tmp_path / "workload.json"
     path.write_text(json.dumps(diamond()))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(path))
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -131,14 +136,14 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     assert "has no executable side" in texts(app)
     app = checked(app.selectbox(key="export-format").set_value("csv").run())
     assert "has no executable side" not in texts(app)
-    assert exporting.content(project, "csv", frozenset()).startswith(b"op,kind,")
+    assert export.content(project, "csv", frozenset()).startswith(b"op,kind,")
 
 
 def test_file_names_are_safe(squeezenet):
     _, project = squeezenet
     now = snapshot(project)
     now.shelf.rename(now.named.name, "../a b/<script>模")
-    name = exporting.file_name(snapshot(project), exporter("csv"))
+    name = export.file_name(snapshot(project), exporter("csv"))
     assert name == "onnx-squeezenet-.._a_b__script_-csv.csv"
 
 
@@ -150,11 +155,11 @@ def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
     for name in ("csv", "graph-svg", "chrome-trace"):
         out = tmp_path / name
         path = now.shelf.path(now.named.name)
-        assert main([*commands.export(project, path, name, str(out)), "--json"]) == 0
+        assert main([*command_line.export(project, path, name, str(out)), "--json"]) == 0
         expanded = canvas.default_expanded(now.model.graph)
         label = path.stem
         assert label == now.named.name
-        assert out.read_bytes() == exporting.content(project, name, expanded)
+        assert out.read_bytes() == export.content(project, name, expanded)
 
 
 def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
@@ -164,9 +169,9 @@ def test_a_download_that_fails_says_why(squeezenet, monkeypatch):
     def refuse(*arguments, **options):
         raise ValueError("'m.onnx' has changed since it was opened; open it again.")
 
-    monkeypatch.setattr(exporting.pl, "export", refuse)
+    monkeypatch.setattr(export.pl, "export", refuse)
     with pytest.raises(ValueError, match="has changed"):
-        exporting.content(project, "json", frozenset())
+        export.content(project, "json", frozenset())
     assert "has changed since it was opened" in texts(checked(app.run()))
     other = checked(app.selectbox(key="export-format").set_value("csv").run())
     assert "has changed" not in texts(other), "another format did not fail"
@@ -180,7 +185,7 @@ def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monke
         asked.append(format)
         return "", "Mind."
 
-    monkeypatch.setattr(exporting.pl, "export_notes", noted)
+    monkeypatch.setattr(export.pl, "export_notes", noted)
     app = checked(app.selectbox(key="export-format").set_value("networkx").run())
     before = len(asked)
     assert "Mind." in texts(checked(app.run())) and len(asked) == before == 1

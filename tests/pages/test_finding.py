@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import charts, finding, jobs, projects, worker
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
-from placement.api import pipeline
+import placement as pl
+from pages.ui.panels import charts, search_account
+from pages.ui.session.current import snapshot
+from studio.jobs import jobs
+from studio.jobs import process as worker
+from studio.project import store
+from studio.project.files import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
 ACCOUNT = "heft 36.7 ms, search saves 6.7 ms by moving 14 ops: 30 ms, at most 6 % above the optimum"
@@ -45,21 +48,23 @@ def test_a_curve_keeps_the_changes_and_the_end():
         progress(0.5, 4.0, 2.0),
         progress(0.9, 4.0, 2.0),
     )
-    curve = finding.curve_of(events)
-    assert curve == finding.Curve((0.2, 0.4, 0.5, 0.9), (5.0, 4.0, 4.0, 4.0), (1, 1, 2, 2), "s")
-    ended = finding.curve_of((*events, result(1.0, 3.9, 2.0)))
+    curve = search_account.curve_of(events)
+    assert curve == search_account.Curve(
+        (0.2, 0.4, 0.5, 0.9), (5.0, 4.0, 4.0, 4.0), (1, 1, 2, 2), "s"
+    )
+    ended = search_account.curve_of((*events, result(1.0, 3.9, 2.0)))
     assert (ended.seconds[-1], ended.best[-1], ended.bound[-1]) == (1.0, 3.9, 2.0)
 
 
 @pytest.mark.parametrize("events", [(), (MEASURING,), (progress(0, None), progress(0.1, 3.0))])
 def test_there_is_no_curve_with_fewer_than_two_values(events):
-    assert finding.curve_of(events) is None
+    assert search_account.curve_of(events) is None
 
 
 def test_a_method_without_a_bound_of_its_own_gets_that_of_the_result():
     events = (progress(0.1, 5.0), progress(0.2, 4.0), result(0.3, 4.0, 3.0))
-    assert finding.curve_of(events).bound == (3.0, 3.0, 3.0)
-    assert finding.curve_of(events[:2]).bound == (0.0, 0.0)
+    assert search_account.curve_of(events).bound == (3.0, 3.0, 3.0)
+    assert search_account.curve_of(events[:2]).bound == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,7 @@ def captions(app):
 
 
 def test_the_account_and_the_curve_stay_with_the_placement():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     app = opened(project)
     job = found_by_auto(project, progress(0.1, 0.05, 0.02), progress(0.2, 0.03, 0.028))
@@ -137,7 +142,7 @@ def test_the_account_and_the_curve_stay_with_the_placement():
 
 
 def test_while_a_method_searches_its_curve_grows_and_its_words_change():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     app = opened(project)
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
@@ -145,18 +150,18 @@ def test_while_a_method_searches_its_curve_grows_and_its_words_change():
     about = {"placer": "auto", "time_limit_s": 5.0}
     record = {"verb": "place", "argv": [], "started_at": 0, "about": about, **process}
     write_json(folder / "job.json", record)
-    assert finding.COMPILING in captions(app.run()) and not charts_on(app)
+    assert search_account.COMPILING in captions(app.run()) and not charts_on(app)
     lines = [progress(0.1, 0.05, 0.02, note="heft 50 ms"), progress(1.0, 0.03, note="search 30 ms")]
     for number, shown in ((1, []), (2, [50.0, 30.0])):
         told = "".join(json.dumps(e) + "\n" for e in lines[:number])
         (folder / "events.jsonl").write_text(told)
-        assert not app.run().exception and finding.COMPILING not in captions(app)
+        assert not app.run().exception and search_account.COMPILING not in captions(app)
         assert [c["data"][0]["y"] for c in charts_on(app)] == ([shown] if shown else [])
     assert "search 30 ms." in captions(app) and "heft 50 ms" not in captions(app)
 
 
 def test_a_method_that_told_one_value_gets_no_chart():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     app = opened(project)
     found_by_auto(project, progress(0.1, 0.05, 0.02))
@@ -165,20 +170,20 @@ def test_a_method_that_told_one_value_gets_no_chart():
 
 
 def test_a_copied_project_without_the_job_shows_the_account_alone():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
     facts = {"seconds": 5.0, "account": ACCOUNT, "job": "gone"}
-    now.shelf.add("auto", pipeline.place(now.problem, "single").placement, "auto", facts)
+    now.shelf.add("auto", pl.place(now.problem, "single").placement, "auto", facts)
     app = opened(project)
     assert ACCOUNT in captions(app) and not charts_on(app)
 
 
 def test_an_account_of_times_that_have_changed_says_so():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
-    placed = pipeline.place(now.problem, "single").placement
+    placed = pl.place(now.problem, "single").placement
     for name, problem in (("same", now.problem.fingerprint), ("older", "0123456789abcdef")):
         facts = {"seconds": 5.0, "account": ACCOUNT, "problem": problem}
         now.shelf.add(name, placed, "auto", facts)
@@ -188,7 +193,7 @@ def test_an_account_of_times_that_have_changed_says_so():
 
 
 def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
@@ -197,7 +202,7 @@ def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
     events = (progress(0.1, 5.0), progress(0.2, 4.0), {"event": "result", "rows": []})
     (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
     facts = {"seconds": 5.0, "account": ACCOUNT, "job": folder.name}
-    now.shelf.add("peft", pipeline.place(now.problem, "single").placement, "peft", facts)
+    now.shelf.add("peft", pl.place(now.problem, "single").placement, "peft", facts)
     app = opened(project)
     assert "Found by peft in 5 s" in captions(app) and not charts_on(app)
     assert "fault" not in "".join(e.value for e in app.error)

@@ -5,10 +5,13 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, projects, standing, studio, trials
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.session.current import snapshot
+from studio import snapshot as studio
+from studio import standings
+from studio.jobs import jobs, outcomes
+from studio.project import store
+from studio.project.files import write_json
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
 
@@ -21,7 +24,7 @@ def old(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
     path = tmp_path / "small.json"
     path.write_text(json.dumps(diamond()))
-    project = projects.create()
+    project = store.create()
     form = {"placer": OLD}
     project.change(model_kind="path", model=str(path), objective="latency", form=form)
     now = snapshot(project)
@@ -36,7 +39,7 @@ def old(tmp_path, monkeypatch):
 
 
 def again(project):
-    project = projects.find(project.id)
+    project = store.find(project.id)
     return snapshot(project)
 
 
@@ -47,7 +50,7 @@ def test_placements_come_under_the_present_name(old):
     own = {NEW: NEW, f"{NEW} 2": NEW, "best so far": NEW, "mine": "hand"}
     assert {name: made_by[name] for name in own} == own
     assert not any(OLD in name for name in made_by)
-    rows = {row.name: row for row in standing.standings(now)}
+    rows = {row.name: row for row in standings.standings(now)}
     assert rows["mine"].notes == (f"by hand, from {NEW} 2",)
     assert now.shelf.named(NEW).facts["placer"] == NEW
 
@@ -96,4 +99,4 @@ def test_a_job_of_then_is_taken_over_under_the_present_name(old):
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in ended))
     job = jobs.read(old.folder, folder.name)
     assert job.about["placers"] == [NEW] and job.all("row")[0]["placer"] == NEW
-    assert f"the best is {NEW}" in trials.rows_taken_over(old, job)
+    assert f"the best is {NEW}" in outcomes.rows_taken_over(old, job)

@@ -3,7 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import messages, owner, project_file, projects, trash
+from pages.ui.shell import messages
+from studio.project import claim, store, trash
+from studio.transfer import archive
 from tests.pages.test_pages import APP, checked, finished_run, open_id, opened, texts
 
 
@@ -23,13 +25,13 @@ def press(app, label, key=""):
 
 
 def worked_on(name):
-    project = projects.create(name)
+    project = store.create(name)
     project.change(model="onnx-squeezenet")
     return project
 
 
 def test_a_bare_address_opens_what_was_worked_on_last():
-    projects.create("looked at")
+    store.create("looked at")
     worked_on("first")
     last = worked_on("last")
     assert open_id(bare()) == last.id
@@ -38,24 +40,24 @@ def test_a_bare_address_opens_what_was_worked_on_last():
 def test_a_bare_address_leaves_a_project_of_another_session_alone():
     first, last = worked_on("first"), worked_on("last")
     app = bare()
-    assert open_id(app) == last.id and owner.holder(last.folder) is not None
+    assert open_id(app) == last.id and claim.holder(last.folder) is not None
     assert open_id(bare()) == first.id
     third = open_id(bare())
     assert third not in (first.id, last.id)
-    assert not projects.find(third).settings.touched
+    assert not store.find(third).settings.touched
 
 
 def test_a_project_that_nobody_worked_on_is_as_good_as_a_new_one():
-    unused = projects.create()
+    unused = store.create()
     assert open_id(bare()) == unused.id
 
 
 def test_an_address_can_ask_for_a_new_project():
     kept = worked_on("kept")
     app = AppTest.from_file(str(APP), default_timeout=120)
-    app.query_params["project"] = projects.NEW
+    app.query_params["project"] = store.NEW
     checked(app.run())
-    assert open_id(app) not in (kept.id, projects.NEW)
+    assert open_id(app) not in (kept.id, store.NEW)
     first = open_id(app)
     assert open_id(checked(app.run())) == first
 
@@ -64,10 +66,10 @@ def test_a_deleted_project_is_offered_back_and_comes_back():
     other = worked_on("other")
     app, project = opened("projects", model="onnx-squeezenet")
     press(app, "Delete", f"delete-{project.id}")
-    assert projects.find(project.id) is None and open_id(app) == other.id
+    assert store.find(project.id) is None and open_id(app) == other.id
     assert "Deleted: onnx-inception-v2" in texts(app)
     press(app, "Undo")
-    assert projects.find(project.id) is not None and trash.listed() == ()
+    assert store.find(project.id) is not None and trash.listed() == ()
     assert "is back" in texts(app)
 
 
@@ -78,7 +80,7 @@ def test_the_trash_lists_restores_and_is_emptied():
     press(app, "Restore", f"restore-{thrown[0].id}")
     assert [t.name for t in trash.listed()] == ["two"]
     press(app, "Remove for good")
-    assert trash.listed() == () and projects.find(thrown[0].id) is not None
+    assert trash.listed() == () and store.find(thrown[0].id) is not None
 
 
 def test_the_address_of_a_deleted_project_says_where_it_is():
@@ -95,7 +97,7 @@ def test_any_project_is_renamed_and_duplicated_from_the_list():
     checked(field.set_value("  better ").run())
     assert other.settings.name == "better"
     press(app, "Duplicate", f"copy-{other.id}")
-    assert {p.settings.name for p in projects.recent()} == {"better", "better (copy)"}
+    assert {p.settings.name for p in store.recent()} == {"better", "better (copy)"}
 
 
 def test_a_project_of_another_session_cannot_be_deleted_or_renamed():
@@ -131,12 +133,12 @@ def upload(app, name, content):
 
 
 def test_an_imported_project_is_opened():
-    content = project_file.pack(worked_on("from afar"))
+    content = archive.pack(worked_on("from afar"))
     app, project = opened("projects")
     upload(app, "x.zip", content)
     assert open_id(app) != project.id
     # One of that name is here: the very one that was packed.
-    assert projects.find(open_id(app)).settings.name == "from afar (imported)"
+    assert store.find(open_id(app)).settings.name == "from afar (imported)"
     assert "Imported 'from afar (imported)'" in texts(app)
 
 
@@ -184,7 +186,7 @@ def test_a_fault_in_a_callback_is_one_sentence_too(tmp_path, monkeypatch):
     page = tmp_path / "page.py"
     page.write_text(
         "import streamlit as st\n"
-        "from pages.ui import messages\n"
+        "from pages.ui.shell import messages\n"
         "st.button('press', on_click=lambda: {}['gone'])\n"
     )
     monkeypatch.chdir(APP.parent)
@@ -196,7 +198,9 @@ def test_a_fault_in_a_callback_is_one_sentence_too(tmp_path, monkeypatch):
 def test_a_fault_is_one_sentence_and_its_trace_is_logged(tmp_path, caplog):
     page = tmp_path / "page.py"
     page.write_text(
-        "from pages.ui import messages\nwith messages.plain_errors():\n    raise KeyError('<b>')\n"
+        "from pages.ui.shell import messages\n"
+        "with messages.plain_errors():\n"
+        "    raise KeyError('<b>')\n"
     )
     app = AppTest.from_file(str(page)).run()
     assert not app.exception and messages.FAULT in app.error[0].value

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import gantt, microbatching, spans
-from placement.api.pipeline import simulate
+from pages.ui.timeline import micro_batches
+from placement import simulate
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.timeline import Span, Timeline
+from placement.drawing import gantt, spans
 from placement.schedule.microbatches import SCHEDULES, Stage, microbatched
 from placement.simulator.critical_path import critical_path
 from tests.pages.problems import diamond, everywhere
@@ -132,9 +133,9 @@ def test_names_from_files_are_one_short_line():
 def test_micro_batches_are_numbered_bars_in_the_colours_of_their_direction(schedule):
     stages = [Stage("acc:0", 1.0, 2.0, 0.5), Stage("acc:1", 1.0, 2.0, 0.5)]
     found = microbatched(stages, 3, schedule)
-    panel = microbatching.panel(schedule, found)
+    panel = micro_batches.panel(schedule, found)
     seen = sorted((b.row, b.colour, b.text) for b in panel.bars)
-    forward, backward, update = microbatching.COLOURS.values()
+    forward, backward, update = micro_batches.COLOURS.values()
     wanted = [(row, c, str(n)) for row in (0, 1) for c in (forward, backward) for n in (1, 2, 3)]
     assert seen == sorted([*wanted, (0, update, ""), (1, update, "")])
     assert panel.end_s == found.step_s

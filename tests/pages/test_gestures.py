@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, projects
-from pages.ui.current import snapshot
+from pages.ui import canvas
+from pages.ui.session.current import snapshot
+from studio.project import store
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -22,7 +23,7 @@ class Session:
     def __init__(self, monkeypatch, page="model"):
         self.queue = []
         monkeypatch.setattr(canvas, "read_ops", self._read)
-        self.project = projects.create()
+        self.project = store.create()
         self.project.change(model="onnx-squeezenet", machine="null-2")
         self.app = AppTest.from_file(str(APP), default_timeout=120)
         self.app.query_params["project"] = self.project.id

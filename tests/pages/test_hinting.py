@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import cached, hinting, methods, projects, studio
-from pages.ui.current import snapshot
+import placement as pl
+from pages.ui.panels import best_moves
+from pages.ui.session import cache
+from pages.ui.session.current import snapshot
 from placement.advice.best_moves import Hint
-from placement.api import pipeline
 from placement.core.placement import Placement
+from studio import snapshot as studio
+from studio.jobs import methods
+from studio.project import store
 from tests.instances import random_problem
 from tests.pages.problems import diamond, everywhere
 from tests.workloads import diamond as diamond_workload
@@ -25,10 +29,10 @@ def own_home(tmp_path, monkeypatch):
 
 def badly_placed(**settings):
     """A project whose placement deals the ops out in turn, so that single moves help."""
-    project = projects.create()
+    project = store.create()
     project.change(model="onnx-squeezenet", machine="null-2", **settings)
     now = snapshot(project)
-    placed = pipeline.place(now.problem, "round_robin")
+    placed = pl.place(now.problem, "round_robin")
     now.shelf.add("round_robin", placed.placement, "round_robin", studio.facts_of(placed))
     return project
 
@@ -61,7 +65,7 @@ def test_moves_are_looked_for_only_while_somebody_looks(monkeypatch):
     def refuse(*given):
         raise AssertionError("The list is closed; nobody asked.")
 
-    monkeypatch.setattr(cached, "hints", refuse)
+    monkeypatch.setattr(cache, "hints", refuse)
     assert not apply_buttons(opened(project))
 
 
@@ -69,17 +73,17 @@ def test_a_move_is_applied_as_an_edit_by_hand_and_undone():
     project = badly_placed()
     app = opened(project, hints=True)
     before = state(project)
-    found = pipeline.hints(before.problem, before.placement)
+    found = pl.hints(before.problem, before.placement)
     assert 2 <= len(found) == len(apply_buttons(app)) <= 10
     shown = "\n".join(str(m.value) for m in app.markdown).replace("\\", "")
-    assert f"{hinting.way(before, found[0])}, {hinting.saving(before, found[0])}" in shown
+    assert f"{best_moves.way(before, found[0])}, {best_moves.saving(before, found[0])}" in shown
 
     checked(apply_buttons(app)[0].click().run())
     after = state(project)
     assert after.named.name == "manual" and after.shelf.read("round_robin") == before.placement
     assert all(after.placement.device_of[op] == found[0].device for op in found[0].ops)
     assert after.simulated.value == pytest.approx(found[0].value_s)
-    assert len(apply_buttons(app)) == len(pipeline.hints(after.problem, after.placement))
+    assert len(apply_buttons(app)) == len(pl.hints(after.problem, after.placement))
 
     checked(next(b for b in app.button if b.label == "Undo").click().run())
     assert state(project).placement.device_of == before.placement.device_of
@@ -95,7 +99,7 @@ def test_where_no_move_helps_it_says_so(tmp_path):
         "tensors": [],
     }
     (tmp_path / "lone.json").write_text(json.dumps(content))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(tmp_path / "lone.json"))
     app = opened(project, hints=True)
     assert any(c.value == "No single move helps." for c in app.caption)
@@ -119,23 +123,23 @@ class Now:
 
 def test_a_move_is_told_with_its_way_and_its_share():
     mixed = Hint(("a_conv", "b_conv"), "block", "cpu:1", 0.0, 0.025)
-    assert hinting.way(Now, mixed) == "cpu:0 to cpu:1"
-    assert hinting.saving(Now, mixed) == "then everything fits, in 25 ms"
+    assert best_moves.way(Now, mixed) == "cpu:0 to cpu:1"
+    assert best_moves.saving(Now, mixed) == "then everything fits, in 25 ms"
     saves = Hint(("b_conv",), "b", "cpu:0", 0.005, 0.020)
-    assert hinting.way(Now, saves) == "cpu:1 to cpu:0"
-    assert hinting.saving(Now, saves) == "saves 5 ms (20%)"
+    assert best_moves.way(Now, saves) == "cpu:1 to cpu:0"
+    assert best_moves.saving(Now, saves) == "saves 5 ms (20%)"
 
 
 def test_predictions_of_one_placement_with_other_calls_are_kept_apart(tmp_path):
     path = tmp_path / "small.json"
     path.write_text(json.dumps(diamond_workload()))
-    problem = pipeline.load(str(path)).problem
+    problem = pl.load(str(path)).problem
     accelerator = next(d.name for d in problem.machine.devices if not d.on_host)
     device_of = dict.fromkeys((op.name for op in problem.graph.ops), accelerator)
     once = Placement(problem.graph.fingerprint, problem.machine.name, device_of)
     twice = Placement(once.graph, once.machine, device_of, calls={accelerator: 2})
-    assert cached.simulated(problem, once) is not cached.simulated(problem, twice)
-    assert cached.simulated(problem, twice) is cached.simulated(problem, twice)
+    assert cache.simulated(problem, once) is not cache.simulated(problem, twice)
+    assert cache.simulated(problem, twice) is cache.simulated(problem, twice)
 
 
 def test_the_menu_begins_with_auto_and_leaves_out_what_does_not_fit():
@@ -147,7 +151,7 @@ def test_the_menu_begins_with_auto_and_leaves_out_what_does_not_fit():
 
 
 def test_auto_is_the_default_with_a_limit_and_a_remembered_choice_wins():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     app = opened(project)
     menu = next(s for s in app.selectbox if s.label == "Method")
@@ -167,7 +171,7 @@ def test_auto_is_the_default_with_a_limit_and_a_remembered_choice_wins():
 
 
 def test_a_method_that_does_not_know_the_goal_cannot_be_started():
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2", objective="throughput", form={"placer": "heft"})
     app = opened(project)
     assert next(b for b in app.button if b.label == "Place").disabled
@@ -177,7 +181,7 @@ def test_a_method_that_does_not_know_the_goal_cannot_be_started():
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_a_workload_is_placed_at_once_by_a_method_that_fits(objective, tmp_path):
     (tmp_path / "small.json").write_text(json.dumps(diamond_workload()))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(tmp_path / "small.json"), objective=objective)
     app = opened(project)
     labels = {m.label for m in app.metric}

@@ -8,10 +8,12 @@ import zipfile
 
 import pytest
 
-from pages.ui import doubts, imported_runs, jobs, project_file, runs
-from pages.ui.atomic import write_json
-from pages.ui.project_file import pack, unpack
+from pages.ui.panels import run_warnings
 from placement.__main__ import main
+from studio.jobs import jobs, runs
+from studio.project.files import write_json
+from studio.transfer import archive, run_schema
+from studio.transfer.archive import pack, unpack
 from tests.pages.problems import MACHINE, diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, opened, texts
 from tests.pages.test_project_file import any_model, own_shelf, worked_on, zipped
@@ -36,7 +38,7 @@ def test_what_a_run_told_comes_back_whole(goal, capsys):
     result = result_of(capsys, "--objective", goal)
     about = {"shelf": "0" * 16 + "-" + "0" * 8, "placement": "heft", "objective": goal, "steps": 3}
     content = {"started_at": 7.0, "about": about, "result": result}
-    found = imported_runs.run(json.loads(json.dumps(content)))
+    found = run_schema.run(json.loads(json.dumps(content)))
     unread = {"distinct_inputs", "distinct_outputs", "event"}
     assert found["about"] == about and found["started_at"] == 7.0
     assert {k: v for k, v in found["result"].items() if k != "event"} == {
@@ -85,7 +87,7 @@ def ran(project, **changes):
 def test_a_finished_run_is_one_of_the_copy_and_marked_as_made_elsewhere():
     project = worked_on()
     job_id = ran(project)
-    assert "1 finished run" in project_file.contents(project)
+    assert "1 finished run" in archive.contents(project)
     twin = unpack(pack(project), any_model)
     (job,) = runs.finished(twin)
     (first,) = runs.finished(project)
@@ -120,7 +122,7 @@ HOSTILE = {
     "nothing alone": (broken(baseline_s={"cpu:0": 0.0}), "not more than nothing"),
     "text steps": (broken(steps_s=["x"]), "not a number"),
     "steps": (broken(steps_s={"0": 1}), "no list"),
-    "many steps": (broken(steps_s=[1] * (imported_runs.MOST_STEPS + 1)), "no list"),
+    "many steps": (broken(steps_s=[1] * (run_schema.MOST_STEPS + 1)), "no list"),
     "many names": (broken(busy_s={str(i): 1 for i in range(1001)}), "no short table"),
     "match": (broken(outputs_match="yes"), "not true or false"),
     "origin": (broken(timeline=timeline(origin="dreamt")), "not known"),
@@ -201,4 +203,4 @@ def test_runs_lie_nowhere_else(name):
 def test_pages_show_an_imported_run_and_say_so(page):
     app, project = opened(page)
     jobs.note(project.folder, finished_run(project), imported=True)
-    assert doubts.IMPORTED in texts(checked(app.run()))
+    assert run_warnings.IMPORTED in texts(checked(app.run()))

@@ -5,7 +5,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import inspector
+from pages.ui.panels import inspector
 from placement.core import formatting as units
 from placement.core.machine import Device, Link, Machine
 from tests.pages import problems
@@ -16,8 +16,8 @@ HOSTILE = ("![x](http://evil.example/a)", "**b** <img src=x> &lt; www.evil.examp
 def _drawn():
     from types import SimpleNamespace
 
-    from pages.ui import inspector
-    from placement.api.pipeline import simulate
+    from pages.ui.panels import inspector
+    from placement import simulate
     from tests.pages.problems import MACHINE, diamond, everywhere
 
     problem = diamond()

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pages.ui import events, jobs, records, worker
-from pages.ui.atomic import read_json, write_json
+from studio.jobs import event_log, jobs, process, records
+from studio.project.files import read_json, write_json
 
 WORKER = """
 import json, os, signal, sys, time
@@ -46,7 +46,7 @@ def start(tmp_path):
     yield begin
     for job_id in started:
         record = read_json(tmp_path / "jobs" / job_id / "job.json")
-        if worker.is_alive(record["pid"], record["born_at"]):
+        if process.is_alive(record["pid"], record["born_at"]):
             os.killpg(record["pid"], signal.SIGKILL)
 
 
@@ -77,17 +77,17 @@ def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):
 def test_a_growing_file_is_read_on_from_where_it_was_left(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"event": "step", "index": 0}\n{"event": "sp')
-    assert [e["event"] for e in events.read(path)[0]] == ["step"]
+    assert [e["event"] for e in event_log.read(path)[0]] == ["step"]
     with open(path, "ab") as file:
         file.write(b'an", "kind": "compute"}\n\nnoise\n{"event": "result"}\n')
-    found, num_garbled = events.read(path)
+    found, num_garbled = event_log.read(path)
     assert [e["event"] for e in found] == ["step", "result"] and num_garbled == 1
 
 
 def test_a_file_that_grows_faster_than_it_is_read_is_read_to_where_it_ended(tmp_path, monkeypatch):
     path, line = tmp_path / "events.jsonl", '{"event": "progress"}\n'
     path.write_text(line * 3)
-    parsed, seen = events._parsed, []
+    parsed, seen = event_log._parsed, []
 
     def grows(row):
         seen.append(row)
@@ -96,8 +96,8 @@ def test_a_file_that_grows_faster_than_it_is_read_is_read_to_where_it_ended(tmp_
             file.write(line * 1000)
         return parsed(row)
 
-    monkeypatch.setattr(events, "_parsed", grows)
-    assert len(events.read(path)[0]) == 3
+    monkeypatch.setattr(event_log, "_parsed", grows)
+    assert len(event_log.read(path)[0]) == 3
 
 
 def test_bad_input_is_told_in_the_worker_s_own_words(tmp_path, start):
@@ -139,7 +139,7 @@ def test_cancel_ends_the_process(tmp_path, start):
 
 
 def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch):
-    monkeypatch.setattr(worker, "GRACE_S", 0.3)
+    monkeypatch.setattr(process, "GRACE_S", 0.3)
     job_id = start("stubborn", "hang")
     until(tmp_path, job_id, lambda job: job.events)
     jobs.stop(tmp_path, job_id)
@@ -164,7 +164,7 @@ def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):
 def test_another_server_finds_the_job_running_and_its_end(tmp_path, start, monkeypatch):
     job_id = start("progress", "hang")
     until(tmp_path, job_id, lambda job: job.events)
-    child = worker._children.pop(read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
+    child = process._children.pop(read_json(tmp_path / "jobs" / job_id / "job.json")["pid"])
     assert jobs.read(tmp_path, job_id).status == "running"
     child.kill()
     child.wait()
@@ -203,8 +203,8 @@ def test_a_job_is_written_down_before_its_process_is_there(tmp_path, start, monk
         seen.append(jobs.read(tmp_path, job_id).status)
         return begin(command, out, errors, folder)
 
-    begin = worker.start
-    monkeypatch.setattr(worker, "start", watched)
+    begin = process.start
+    monkeypatch.setattr(process, "start", watched)
     job_id = start("result")
     assert seen == ["running"] and ended(tmp_path, job_id).status == "done"
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import keeping, projects
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
+from pages.ui.session.current import snapshot
+from studio.project import method_results, store
+from studio.project.files import write_json
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    made = store.create()
     made.change(model="onnx-squeezenet", machine="null-2")
     return made
 
@@ -25,7 +25,7 @@ def on_one_device(placement, device):
 
 def run_of(project, placement):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
-    about = {"devices_key": keeping.devices_key(placement)}
+    about = {"devices_key": method_results.devices_key(placement)}
     record = {"verb": "run", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
     write_json(folder / "job.json", record)
 
@@ -38,7 +38,7 @@ def test_what_was_run_stays_beside_what_the_method_finds_later(project):
     )
 
     def kept(placed):
-        return keeping.keep(project, shelf, "single", placed, "single", {})
+        return method_results.keep(project, shelf, "single", placed, "single", {})
 
     assert kept(first) == "single"
     assert kept(second) == "single"

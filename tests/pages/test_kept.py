@@ -1,9 +1,11 @@
 """What is kept between drawings: never an old version, never another object's result."""
 
-from pages.ui import cached, projects, studio
-from pages.ui.atomic import write_text
-from pages.ui.current import snapshot
-from pages.ui.kept import MOST_FILES, by_identity, parsed, written
+from pages.ui.session import cache
+from pages.ui.session.current import snapshot
+from studio import snapshot as studio
+from studio.project import store
+from studio.project.file_cache import MOST_FILES, by_identity, parsed, written
+from studio.project.files import write_text
 
 
 def counted(path):
@@ -73,9 +75,9 @@ def test_results_belong_to_objects_and_not_to_what_equals_them():
 
 def test_a_first_look_at_a_model_simulates_its_placement_once(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    project = projects.create()
+    project = store.create()
     project.change(model="onnx-squeezenet", machine="null-2")
     now = snapshot(project)
-    placed = cached.placed(now.problem, "heft")
+    placed = cache.placed(now.problem, "heft")
     now.shelf.add("heft", placed.placement, "heft", studio.facts_of(placed))
     assert now.simulated.timeline is placed.timeline

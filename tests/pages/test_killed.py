@@ -9,9 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-from pages.ui import jobs, tasks
-from pages.ui.atomic import read_json
-from pages.ui.current import snapshot
+from pages.ui.session.current import snapshot
+from studio.jobs import jobs
+from studio.jobs import kinds as tasks
+from studio.project.files import read_json
 
 ROOT = Path(__file__).parents[2]
 NUM_KILLS = 50
@@ -20,8 +21,12 @@ MOST_MOVED = 4
 WRITER = """
 import fcntl, json, os, random, signal, sys, time, traceback
 from contextlib import suppress
-from pages.ui import choices, jobs, pins, projects, rules, studio, trash
-from pages.ui.atomic import all_or_nothing
+from pages.ui.session import choices
+from pages.ui.session.current import snapshot
+from studio import snapshot as studio
+from studio.jobs import jobs
+from studio.project import pins, rules, store as projects, trash
+from studio.project.files import all_or_nothing
 from placement.constraints.rules import Rule
 
 SLEEPER = (sys.executable, "-S", "-c", "import time; time.sleep(600)")

@@ -9,9 +9,13 @@ import pytest
 from onnx import TensorProto, helper
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import cached, choices, loading, patience, projects, wanted
+import placement as pl
+from pages.ui.session import cache, choices
+from pages.ui.shell import model_request as wanted
+from pages.ui.shell import opening_wait
 from placement import loaders
-from placement.api import pipeline as pl
+from studio import model_reader
+from studio.project import store
 from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.pages.test_standing import own_home
 
@@ -29,7 +33,7 @@ def gate(monkeypatch):
             assert opened.wait(PATIENCE_S)
         return load(source, **kwargs)
 
-    monkeypatch.setattr(loading.pl, "load", slow)
+    monkeypatch.setattr(model_reader.pl, "load", slow)
     yield opened
     opened.set()
 
@@ -41,54 +45,54 @@ def key(name):
 
 def test_who_waits_gets_the_model_and_who_comes_later_joins(gate):
     wanted = key("onnx-squeezenet")
-    first = loading.start(wanted)
-    assert loading.start(wanted) is first and not first.done.is_set()
+    first = model_reader.start(wanted)
+    assert model_reader.start(wanted) is first and not first.done.is_set()
     gate.set()
-    assert len(loading.take(wanted).graph.ops) == 66
-    assert wanted not in loading._under_way
+    assert len(model_reader.take(wanted).graph.ops) == 66
+    assert wanted not in model_reader._under_way
 
 
 def test_what_nobody_waits_for_any_more_is_forgotten_once_it_is_there(gate):
     wanted = key("onnx-squeezenet")
-    first = loading.start(wanted)
-    loading.forget(wanted)
+    first = model_reader.start(wanted)
+    model_reader.forget(wanted)
     gate.set()
     assert first.done.wait(PATIENCE_S) and first.result().graph.ops
-    until(lambda: wanted not in loading._under_way)
+    until(lambda: wanted not in model_reader._under_way)
 
 
 def test_models_that_nobody_came_for_make_room_for_others():
-    keys = [key("onnx-alexnet") for _ in range(loading.MOST_LEFT + 3)]
+    keys = [key("onnx-alexnet") for _ in range(model_reader.MOST_LEFT + 3)]
     for each in keys:
-        assert loading.start(each).done.wait(PATIENCE_S)
-    left = [each for each in keys if each in loading._under_way]
+        assert model_reader.start(each).done.wait(PATIENCE_S)
+    left = [each for each in keys if each in model_reader._under_way]
     assert left == keys[-len(left) :] and keys[-1] in left
-    assert len(left) <= loading.MOST_LEFT + 1
+    assert len(left) <= model_reader.MOST_LEFT + 1
     for each in left:
-        loading.forget(each)
+        model_reader.forget(each)
 
 
 def test_whoever_wants_it_again_before_it_is_there_gets_it(gate):
     wanted = key("onnx-squeezenet")
-    first = loading.start(wanted)
-    loading.forget(wanted)
-    assert loading.start(wanted) is first
+    first = model_reader.start(wanted)
+    model_reader.forget(wanted)
+    assert model_reader.start(wanted) is first
     gate.set()
-    assert loading.take(wanted) is first.result()
+    assert model_reader.take(wanted) is first.result()
 
 
 def test_what_is_wrong_with_a_model_is_said_where_somebody_waits():
     wanted = key("no-such-sample")
-    loading.start(wanted)
+    model_reader.start(wanted)
     with pytest.raises(ValueError, match="neither a file nor a bundled sample"):
-        loading.take(wanted)
-    assert wanted not in loading._under_way
+        model_reader.take(wanted)
+    assert wanted not in model_reader._under_way
 
 
 def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
-    monkeypatch.setattr(patience, "QUICK_S", 0.05)
-    monkeypatch.setattr(patience.cached, "is_open", lambda key: key[0] != "onnx-squeezenet")
-    project = projects.create()
+    monkeypatch.setattr(opening_wait, "QUICK_S", 0.05)
+    monkeypatch.setattr(opening_wait.cache, "is_open", lambda key: key[0] != "onnx-squeezenet")
+    project = store.create()
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
@@ -96,7 +100,7 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     app.selectbox(key=f"sample-{project.id}-onnx-alexnet").set_value("onnx-squeezenet")
     threading.Timer(1.5, gate.set).start()
     checked(app.run())
-    assert projects.find(project.id).settings.model == "onnx-squeezenet"
+    assert store.find(project.id).settings.model == "onnx-squeezenet"
     assert "onnx-squeezenet (66 ops)" in texts(app)
     assert not any(b.label == "Cancel" for b in app.button)
 
@@ -104,7 +108,7 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
 @pytest.fixture
 def session(monkeypatch):
     """One session on a project of its own: what it keeps, and the projects that it was shown."""
-    project = projects.create()
+    project = store.create()
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     kept, shown, put = {}, [], {}
     replaced = {
@@ -124,18 +128,18 @@ def session(monkeypatch):
 
 def test_what_was_asked_for_leaves_the_open_model_alone_until_it_is_there(session, gate):
     wanted.ask(wanted.sample("onnx-squeezenet"))
-    under_way = loading.start(wanted.current().key)
+    under_way = model_reader.start(wanted.current().key)
     assert session.project.settings.model == "onnx-alexnet"
     gate.set()
     assert under_way.done.wait(PATIENCE_S)
-    patience.wait(session.project)
+    opening_wait.wait(session.project)
     assert session.project.settings.model == "onnx-squeezenet" and wanted.current() is None
 
 
 def test_calling_it_off_keeps_the_model_that_is_open(session, gate):
     wanted.ask(wanted.sample("onnx-squeezenet"))
-    under_way = loading.start(wanted.current().key)
-    patience._cancel()
+    under_way = model_reader.start(wanted.current().key)
+    opening_wait._cancel()
     assert wanted.current() is None and not under_way.is_wanted
     assert session.project.settings.model == "onnx-alexnet" and not session.shown
     assert list(session.put.values()) == ["onnx-alexnet", ""], "the menu and the field of paths"
@@ -144,8 +148,8 @@ def test_calling_it_off_keeps_the_model_that_is_open(session, gate):
 def test_a_later_slow_opening_never_leads_back_to_an_older_model(session, gate):
     gate.set()
     wanted.ask(wanted.sample("onnx-squeezenet"))
-    patience.wait(session.project)
-    patience._leave(key("onnx-squeezenet"))
+    opening_wait.wait(session.project)
+    opening_wait._leave(key("onnx-squeezenet"))
     assert session.project.settings.model == "onnx-squeezenet"
     assert [p.id for p in session.shown] != [session.project.id] and len(session.shown) == 1
 
@@ -176,8 +180,8 @@ def three_ops() -> bytes:
 
 def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     calls, load = [], pl.load
-    monkeypatch.setattr(loading.pl, "load", lambda s, **k: calls.append(s) or load(s, **k))
-    project = projects.create()
+    monkeypatch.setattr(model_reader.pl, "load", lambda s, **k: calls.append(s) or load(s, **k))
+    project = store.create()
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
@@ -187,7 +191,7 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
     assert "own (3 ops)" in texts(app)
     assert len(calls) == 1
-    opened = cached.model(project.source, ())
+    opened = cache.model(project.source, ())
     assert len(calls) == 1 and opened.executable.path == project.folder / "model" / "own.onnx"
     here = loaders.load(project.source).executable
     assert len(here.model_proto().graph.node) == 3
@@ -202,11 +206,11 @@ def until(condition):
 
 
 def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "QUICK_S", 0.0)
+    monkeypatch.setattr(opening_wait, "QUICK_S", 0.0)
     (tmp_path / "typed.onnx").write_bytes(three_ops())
-    starts, start = [], loading.start
-    monkeypatch.setattr(loading, "start", lambda key: starts.append(key[0]) or start(key))
-    project = projects.create()
+    starts, start = [], model_reader.start
+    monkeypatch.setattr(model_reader, "start", lambda key: starts.append(key[0]) or start(key))
+    project = store.create()
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id

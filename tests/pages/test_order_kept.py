@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import edits, project_file, projects, studio
-from pages.ui.current import snapshot
-from pages.ui.edits import Edit, History, State
-from placement.api import pipeline
+import placement as pl
+from pages.ui.session.current import snapshot
 from placement.core.placement import placement_from_json
 from placement.schedule.order import kernel_order, order_of_ops
 from placement.schedule.relocation import moved
 from placement.simulator.call_costs import loads_s
+from studio import snapshot as studio
+from studio.project import edits, store
+from studio.project.edits import Edit, History, State
+from studio.transfer import archive
 from tests.command import answer
 from tests.instances import canonical_file, random_problem
 from tests.placers.test_placers import PLACERS, placer_class
@@ -35,7 +37,7 @@ def models(tmp_path_factory):
 
 def project_of(kind, folder, objective):
     """A new project about the four towers, the canonical graph, or a workload of calls."""
-    project = projects.create()
+    project = store.create()
     path = folder / f"{kind}{'.onnx' if kind == 'towers' else '.json'}"
     if kind == "towers":
         project.change(machine="laptop-gpu")
@@ -91,7 +93,7 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
     limit = 0.3 if placer_class(name).all_cores or placer_class(name).exact else None
     host = next((d.name for d in now.machine.devices if d.on_host), now.machine.devices[0].name)
     rules = {"rules": f"*={host}"} if name == "manual" else None
-    found = pipeline.place(now.problem, name, settings=rules, time_limit_s=limit).placement
+    found = pl.place(now.problem, name, settings=rules, time_limit_s=limit).placement
     before = put(project, found, name)
     order, value_s = running_order(before), before.simulated.value
     op, device = a_move(before)
@@ -115,9 +117,9 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
 def test_the_towers_need_the_order_that_their_method_chose(models):
     """The case that the rule is for: without its order the placement takes a fifth longer."""
     project = project_of("towers", models, "latency")
-    found = pipeline.place(again(project).problem, "cpop").placement
+    found = pl.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
-    plain = pipeline.simulate(now.problem, replace(found, order=())).value
+    plain = pl.simulate(now.problem, replace(found, order=())).value
     assert now.simulated.value < 0.9 * plain
     op, device = a_move(now)
     studio.edit(now, [op], device)
@@ -189,7 +191,7 @@ def test_steps_of_earlier_versions_say_nothing_of_order():
 def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
     """It has steps without order, of an edit that had dropped its method's order."""
     project = project_of("towers", models, "latency")
-    found = pipeline.place(again(project).problem, "cpop").placement
+    found = pl.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
     op, device = a_move(now)
     old = replace(found, device_of={**found.device_of, op: device}, order=())
@@ -209,7 +211,7 @@ def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
 
 def test_a_project_file_carries_order_and_steps(models):
     project = project_of("towers", models, "latency")
-    found = pipeline.place(again(project).problem, "cpop").placement
+    found = pl.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
     studio.edit(now, [a_move(now)[0]], a_move(now)[1])
     whole = replace(again(project).placement, device_of=found.device_of, order=())
@@ -217,7 +219,7 @@ def test_a_project_file_carries_order_and_steps(models):
     studio.edit(again(project), [a_move(now)[0]], a_move(now)[1])
     edited = again(project)
     assert edited.history.done[-1].order == ((), edited.placement.order)
-    there = again(project_file.unpack(project_file.pack(project), lambda path, dims: edited.model))
+    there = again(archive.unpack(archive.pack(project), lambda path, dims: edited.model))
     assert there.placement == edited.placement and there.history == edited.history
     studio.step_back(there)
     assert again(there.project).placement == whole

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import pins, project_file, rules, ruling, studio
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.panels import rules as ruling
 from placement.constraints import regexes
 from placement.constraints.rules import REGEX, Rule
+from studio import snapshot
+from studio.project import pins, rules
+from studio.transfer import archive
 from tests.pages.problems import diamond
 from tests.pages.test_pages import APP
 from tests.pages.test_pins import now
@@ -34,7 +37,7 @@ def test_rules_are_one_step_that_can_be_undone(project):
     assert {op for op, d in after.items() if d == second} == set(convs(project))
     assert len(now(project).history.done) == 1
     assert "moved nothing" in rules.apply(now(project))
-    studio.step_back(now(project))
+    snapshot.step_back(now(project))
     assert now(project).placement.device_of == before
 
 
@@ -61,7 +64,7 @@ def test_rules_without_effect_are_reported_and_pinned_ops_stay(project):
         "this machine has no device 'far:0'",
         "",
     ]
-    studio.edit(now(project), convs(project)[:2], first)
+    snapshot.edit(now(project), convs(project)[:2], first)
     pins.pin(now(project), convs(project)[:2])
     told = rules.apply(now(project))
     assert f"Without effect: Nothing={first}, Conv=far:0." in told
@@ -123,7 +126,7 @@ def test_a_hundred_expressions_without_end_have_one_budget_and_are_paid_for_once
 
 def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questions):
     content = (HOSTILE / "redos100.zip").read_bytes()
-    imported = project_file.unpack(content, lambda path, dims: pl.load(path, dict(dims)))
+    imported = archive.unpack(content, lambda path, dims: pl.load(path, dict(dims)))
     assert questions == [100]
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = imported.id

@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import canvas, caveats, jobs, keeping, messages, owner, projects, studio, tasks
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
-from placement.api.pipeline import list_placers
+from pages.ui import canvas
+from pages.ui.session.current import snapshot
+from pages.ui.shell import messages
+from placement import list_placers
+from studio import snapshot as studio
+from studio.jobs import caveats, jobs
+from studio.jobs import kinds as start
+from studio.project import claim, method_results, store
+from studio.project.files import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("model", "devices", "place", "run", "compare", "what_if")
@@ -23,7 +28,7 @@ def own_home(tmp_path, monkeypatch):
 
 def opened(page="model", **settings):
     """The app on one page of a new project with these settings."""
-    project = projects.create()
+    project = store.create()
     if settings:
         project.change(**settings)
     app = AppTest.from_file(str(APP), default_timeout=120)
@@ -86,7 +91,7 @@ def finished_run(project, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": keeping.devices_key(now.placement),
+        "devices_key": method_results.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,
@@ -126,7 +131,7 @@ def test_a_fresh_visit_shows_the_default_sample_placed_and_says_it_is_an_estimat
     shown = texts(app)
     assert "onnx-inception-v2 (371 ops)" in shown
     assert "estimated by formula, not measured" in shown
-    project = projects.find(open_id(app))
+    project = store.find(open_id(app))
     now = snapshot(project)
     assert now.named.name == "heft"
     if len(now.machine.devices) > 1:
@@ -157,11 +162,11 @@ def test_the_place_page_predicts_and_names_its_commands():
 
 @pytest.mark.parametrize("placer", ["single", "round_robin", "heft"])
 def test_a_placement_by_every_method_is_shown(placer):
-    from placement.api import pipeline
+    import placement as pl
 
     app, project = opened("place")
     now = snapshot(project)
-    placed = pipeline.place(now.problem, placer)
+    placed = pl.place(now.problem, placer)
     now.shelf.add(placer, placed.placement, placer, studio.facts_of(placed))
     checked(app.run())
     shown = next(s for s in app.selectbox if s.label == "Placement")
@@ -203,11 +208,11 @@ def test_the_goal_is_kept_in_the_project():
 
 
 def test_another_project_on_the_place_page_brings_its_own_goal_and_method(monkeypatch):
-    monkeypatch.setattr(tasks, "start_place", lambda *asked: None)
+    monkeypatch.setattr(start, "start_place", lambda *asked: None)
     app, project = opened("place")
     checked(menu(app, "Goal").set_value("throughput").run())
     checked(menu(app, "Method").set_value("single").run())
-    other = projects.create()
+    other = store.create()
     app.query_params["project"] = other.id
     checked(app.run())
     assert (menu(app, "Goal").value, menu(app, "Method").value) == ("latency", "auto")
@@ -219,7 +224,7 @@ def test_another_project_on_the_place_page_brings_its_own_goal_and_method(monkey
 def test_the_devices_page_shows_the_machine_of_each_project():
     app, _ = opened("devices", machine="pcie-4gpu")
     assert menu(app, "Machine").value == "pcie-4gpu"
-    app.query_params["project"] = projects.create().id
+    app.query_params["project"] = store.create().id
     assert menu(checked(app.run()), "Machine").value == "local"
 
 
@@ -283,7 +288,7 @@ def test_a_bad_path_is_one_sentence_and_the_open_model_stays(name, tmp_path):
     field = next(t for t in app.sidebar.text_input if t.label == "Path on this computer")
     checked(field.set_value(str(path)).run())
     assert len(app.error) == 1 and "\n" not in app.error[0].value
-    assert project.settings.model == projects.DEFAULT_SAMPLE
+    assert project.settings.model == store.DEFAULT_SAMPLE
     assert "Model: onnx-inception-v2" in texts(app)
 
 
@@ -294,7 +299,7 @@ def test_a_model_that_is_gone_is_told_on_every_page_and_another_can_be_opened(tm
     checked(app.switch_page("pages/model.py").run())
     menu = next(s for s in app.sidebar.selectbox if s.label == "Sample")
     checked(menu.set_value("onnx-squeezenet").run())
-    assert not app.error and projects.find(open_id(app)).settings.model == "onnx-squeezenet"
+    assert not app.error and store.find(open_id(app)).settings.model == "onnx-squeezenet"
     assert project.settings.model.endswith("gone.onnx")
 
 
@@ -373,7 +378,7 @@ def test_the_menu_of_projects_is_another_one_on_every_page_and_for_every_project
 
     app, _ = opened()
     found = [of_menu(app), of_menu(checked(app.switch_page("pages/place.py").run()))]
-    app.query_params["project"] = projects.create().id
+    app.query_params["project"] = store.create().id
     found.append(of_menu(checked(app.run())))
     assert len({str(ids) for ids in found}) == 3, found
 
@@ -512,7 +517,7 @@ def test_a_project_is_renamed_and_opened_again_from_the_list():
     entry = next(b for b in app.sidebar.button if b.label.startswith("first"))
     checked(entry.click().run())
     assert open_id(app) == project.id
-    assert owner.holder(project.folder) is not None
+    assert claim.holder(project.folder) is not None
 
 
 def test_placing_from_the_page_runs_a_worker_and_keeps_the_result():
@@ -590,11 +595,11 @@ def uploader(app, label):
 
 
 def test_machine_and_profile_files_are_taken_over_once_each():
-    from placement.api import pipeline
+    import placement as pl
     from placement.core.machine import machine_to_text
 
     app, project = opened("devices", model="onnx-squeezenet")
-    mine = pipeline.machine("null-2")
+    mine = pl.machine("null-2")
     machine = ("mine.json", machine_to_text(mine).encode(), "application/json")
     checked(uploader(app, "Machine file (JSON)").set_value(machine).run())
     assert project.settings.machine == "mine.json"
@@ -634,12 +639,13 @@ def test_a_value_that_the_browser_sends_late_changes_nothing():
     def late(key):
         import streamlit as st
 
-        from pages.ui import choices, naming
+        from pages.ui.panels import placement_menu
+        from pages.ui.session import choices
 
         st.query_params["project"] = key.partition("|")[0]
         st.session_state["late"] = "heft"
         choices.renew_claim(choices.project(), force=True)
-        st.button("late", on_click=naming._choose, args=("late", "heft"))
+        st.button("late", on_click=placement_menu._choose, args=("late", "heft"))
 
     script = AppTest.from_function(late, kwargs={"key": f"{project.id}|"}, default_timeout=120)
     checked(checked(script.run()).button[0].click().run())

@@ -3,8 +3,9 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import phases, projects
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.panels import training_phases
+from studio.project import store
 from tests.pages.test_pages import APP, checked, metric
 from tests.pages.test_standing import own_home
 
@@ -36,7 +37,7 @@ PARAMETERS = 4 * (8 * 16 + 16 + 16 * 4 + 4)
 )
 def test_a_training_step_is_told_by_phase(optimizer, low, high):
     graph = step_of(optimizer)
-    found = phases.training_of(graph)
+    found = training_phases.training_of(graph)
     assert list(found.num_ops) == ["forward", "backward", "update"]
     assert sum(found.num_ops.values()) == len(graph.ops)
     assert found.parameter_bytes == found.gradient_bytes == PARAMETERS
@@ -45,8 +46,8 @@ def test_a_training_step_is_told_by_phase(optimizer, low, high):
 
 
 def test_the_model_page_says_what_training_holds():
-    assert phases.training_of(pl.load("onnx-squeezenet").graph) is None
-    project = projects.create()
+    assert training_phases.training_of(pl.load("onnx-squeezenet").graph) is None
+    project = store.create()
     project.change(model="alexnet:training", dims={"batch": 1})
     app = AppTest.from_file(str(APP), default_timeout=300)
     app.query_params["project"] = project.id

@@ -4,11 +4,14 @@ import json
 
 import pytest
 
-from pages.ui import cached, gestures, pins, studio
-from pages.ui.current import snapshot
-from pages.ui.edits import Edit, History
+from pages.ui.canvas import gestures
+from pages.ui.session import cache
+from pages.ui.session.current import snapshot
 from placement.constraints import pins as pinning
 from placement.core.placement import Placement
+from studio import snapshot as studio
+from studio.project import pins
+from studio.project.edits import Edit, History
 from tests.pages.problems import diamond
 
 
@@ -136,10 +139,10 @@ def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
 def test_hints_leave_pinned_ops_where_they_are(project):
     project.change(model="onnx-squeezenet")
     studio.edit(now(project), list(now(project).placement.device_of), "null:0")
-    found = cached.hints(now(project).pinned_problem, now(project).placement)
+    found = cache.hints(now(project).pinned_problem, now(project).placement)
     assert found
     pins.pin(now(project), found[0].ops)
-    later = cached.hints(now(project).pinned_problem, now(project).placement)
+    later = cache.hints(now(project).pinned_problem, now(project).placement)
     assert all(not set(found[0].ops) & set(hint.ops) for hint in later)
 
 

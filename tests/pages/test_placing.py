@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import holding, loads, pins, projects, tasks
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
-from pages.ui.loads import Load
+from pages.ui.panels import device_loads
+from pages.ui.panels.device_loads import Load
+from pages.ui.session.current import snapshot
+from studio.jobs import fixed_ops, kinds
+from studio.project import pins, store
+from studio.project.files import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -19,8 +21,8 @@ APP = Path(__file__).parents[2] / "app.py"
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    made = store.create()
     made.change(model="onnx-squeezenet", machine="null-2")
     return made
 
@@ -34,23 +36,23 @@ def ops_of(project):
 
 
 def test_few_pins_stand_in_the_command_and_many_in_a_file(project):
-    assert holding.options(now(project)) == []
+    assert fixed_ops.options(now(project)) == []
     ops = ops_of(project)
     pins.pin(now(project), ops[:1])
     device = now(project).pins[ops[0]]
-    assert holding.options(now(project)) == [f"--pin={ops[0]}={device}", "--mend"]
+    assert fixed_ops.options(now(project)) == [f"--pin={ops[0]}={device}", "--mend"]
     pins.pin(now(project), ops)
-    option, path, mend = holding.options(now(project))
+    option, path, mend = fixed_ops.options(now(project))
     assert (option, mend) == ("--pins", "--mend")
     assert json.loads(Path(path).read_text()) == dict(now(project).pins)
-    lasting = holding.options(now(project), lasting=True)[1]
+    lasting = fixed_ops.options(now(project), lasting=True)[1]
     pins.unpin(now(project), ops[:1])
     assert len(json.loads(Path(lasting).read_text())) == len(ops) > len(now(project).pins)
 
 
 def test_the_selection_is_handed_on_in_files_with_the_placement_as_it_is(project):
     ops = ops_of(project)[:3]
-    keep, placement, move, names, mend = holding.options(now(project), ops)
+    keep, placement, move, names, mend = fixed_ops.options(now(project), ops)
     assert (keep, move, mend) == ("--keep", "--move", "--mend")
     assert json.loads(Path(placement).read_text()) == now(project).placement.to_json()
     assert json.loads(Path(names).read_text()) == ops
@@ -59,7 +61,7 @@ def test_the_selection_is_handed_on_in_files_with_the_placement_as_it_is(project
 def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkeypatch):
     """Typed and pressed at once: the page has not been drawn with the new values yet."""
     started = []
-    monkeypatch.setattr(tasks, "start_place", lambda now, *asked: started.append(asked))
+    monkeypatch.setattr(kinds, "start_place", lambda now, *asked: started.append(asked))
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
@@ -77,7 +79,7 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
 
 
 def test_what_was_typed_stays_with_its_project(project):
-    other = projects.create()
+    other = store.create()
     other.change(model=project.settings.model, machine=project.settings.machine)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -112,7 +114,7 @@ def test_answers_for_a_selection_stand_beside_everything_else(project):
     by_hand = now(project).shelf.duplicate(first)
     for expected in ("single on 2 ops", "single on 2 ops 2"):
         finished_job(project, "single", 2)
-        assert tasks.collect(now(project)) == [f"Placed by {expected}: predicted 20 ms."]
+        assert kinds.collect(now(project)) == [f"Placed by {expected}: predicted 20 ms."]
         assert now(project).named.name == expected
     facts = now(project).named.facts
     assert (facts["num_selected"], facts["from"]) == (2, "single on 2 ops")
@@ -122,14 +124,14 @@ def test_answers_for_a_selection_stand_beside_everything_else(project):
 
 def test_what_was_found_until_a_stop_is_kept(project):
     finished_job(project, "annealing", 0, cancelled=True)
-    assert "the best that annealing had found is kept" in tasks.collect(now(project))[0]
+    assert "the best that annealing had found is kept" in kinds.collect(now(project))[0]
     assert now(project).named.name == "annealing"
 
 
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
 def test_loads_are_those_of_the_prediction(project, objective):
     project.change(objective=objective)
-    found = loads.loads_of(now(project))
+    found = device_loads.loads_of(now(project))
     predicted, counts = now(project).simulated, now(project).placement.ops_per_device()
     assert [load.device for load in found] == [d.name for d in now(project).machine.devices]
     assert [load.num_ops for load in found] == [counts.get(load.device, 0) for load in found]
@@ -144,16 +146,16 @@ def test_loads_are_those_of_the_prediction(project, objective):
 def test_all_bars_have_one_width_whatever_stands_beside_them():
     few = Load("a", "#0072b2", 1, 0.5, 0.25, 3, 2000)
     many = Load("b", "#e69f00", 12_345, 123.456, 0.987, 123_456_789, 987_654_321)
-    drawn = loads.html([few, many, Load("c", "#009e73", 0, 0.0, 0.0, 0, None)], "s")
+    drawn = device_loads.html([few, many, Load("c", "#009e73", 0, 0.0, 0.0, 0, None)], "s")
     tracks = re.findall(r'class="track" style="flex:([^;]+);', drawn)
     # Of a width of its own each, that neither grows nor shrinks: two for each device.
-    assert tracks == [f"0 0 {loads.TRACK}"] * 6
+    assert tracks == [f"0 0 {device_loads.TRACK}"] * 6
 
 
 def test_names_of_devices_are_shown_letter_by_letter_and_too_much_is_said():
     load = Load("<img src=x>", "#0072b2", 1, 0.5, 0.25, 3000, 2000)
-    drawn = loads.html([load], "s")
+    drawn = device_loads.html([load], "s")
     assert "<img" not in drawn and "&lt;img src=x&gt;" in drawn
     assert "too much" in drawn and "width:25.0%" in drawn and "width:100.0%" in drawn
-    free = loads.html([Load("a", "#0072b2", 2, 0.5, 0.25, 3000, None)], "s")
+    free = device_loads.html([Load("a", "#0072b2", 2, 0.5, 0.25, 3000, None)], "s")
     assert "too much" not in free and "2 ops" in free and " of " not in free

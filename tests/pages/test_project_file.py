@@ -10,13 +10,17 @@ import zipfile
 
 import pytest
 
-from pages.ui import asking, imported, project_file, projects, trials
-from pages.ui.atomic import read_json, write_json
-from pages.ui.edits import MAX_STEPS, Edit, History
-from pages.ui.project_file import NOTE, pack, unpack
-from pages.ui.shelf import HAND, Shelf, machine_key
-from pages.ui.unzip import Archive, Kind
+from pages.ui.what_if import ask_method
 from placement.costs.what_if import Conditions
+from studio.jobs import outcomes
+from studio.project import store
+from studio.project.edits import MAX_STEPS, Edit, History
+from studio.project.files import read_json, write_json
+from studio.project.placements import HAND, Shelf, machine_key
+from studio.transfer import archive as project_file
+from studio.transfer import schema
+from studio.transfer.archive import NOTE, pack, unpack
+from studio.transfer.safe_zip import Archive, Kind
 from tests.pages.problems import MACHINE, diamond, everywhere
 
 SHELF = f"placements/{diamond().graph.fingerprint}-00000000"
@@ -40,7 +44,7 @@ def shelf_of(project):
 
 def worked_on():
     """A project with a model, a machine, placements by a method and by hand, and a pin."""
-    project = projects.create("mine")
+    project = store.create("mine")
     name = project.keep_upload("net.onnx", b"no model really")
     write_json(project.folder / "machines" / "box.json", MACHINE.to_json())
     project.change(
@@ -115,7 +119,7 @@ ANSWER = {
 def asked(**changes):
     """A project with one what-if answer."""
     project = worked_on()
-    shelf = trials.what_if_shelf(project.folder, shelf_of(project).folder.name)
+    shelf = outcomes.what_if_shelf(project.folder, shelf_of(project).folder.name)
     facts = {**ANSWER, **UNSEEN, **changes}
     shelf.add("heft what-if 1", everywhere(diamond(), b="cpu:1"), "heft", facts)
     return project, shelf
@@ -125,10 +129,10 @@ def test_what_if_answers_come_along_with_their_sliders():
     project, old = asked()
     assert "2 rules, 1 what-if answer, the model" in project_file.contents(project)
     twin = unpack(pack(project), any_model)
-    (answer,) = trials.what_if_shelf(twin.folder, old.folder.name).items
+    (answer,) = outcomes.what_if_shelf(twin.folder, old.folder.name).items
     assert answer.name == "heft what-if 1" and dict(answer.facts) == ANSWER
-    assert asking.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
-    new = trials.what_if_shelf(twin.folder, old.folder.name)
+    assert ask_method.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
+    new = outcomes.what_if_shelf(twin.folder, old.folder.name)
     assert new.read(answer.name) == old.read(answer.name)
 
 
@@ -171,7 +175,7 @@ def test_the_model_can_stay_behind_and_the_account_says_so():
 
 
 def test_a_model_by_path_is_named_and_not_taken_along(tmp_path):
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(tmp_path / "big.onnx"))
     assert "the path of the model but not the model itself" in project_file.contents(project)
     twin = unpack(pack(project), any_model)
@@ -185,7 +189,7 @@ def test_a_model_inside_must_open():
 
     with pytest.raises(ValueError, match="the model is broken"):
         unpack(pack(worked_on()), refuse)
-    assert len(projects.recent()) == 1 and not list(projects.folder().glob(".draft*"))
+    assert len(store.recent()) == 1 and not list(store.folder().glob(".draft*"))
 
 
 def changed(name, content):
@@ -218,7 +222,7 @@ def with_item(**values):
 
 
 def minimal():
-    source = zipfile.ZipFile(io.BytesIO(pack(projects.create())))
+    source = zipfile.ZipFile(io.BytesIO(pack(store.create())))
     return {n: source.read(n) for n in source.namelist()}
 
 
@@ -370,12 +374,12 @@ HOSTILE = {
 def test_a_hostile_file_is_one_sentence_and_leaves_nothing(name):
     build, said = HOSTILE[name]
     content = build()
-    before = sorted(projects.folder().iterdir()) if projects.folder().is_dir() else []
+    before = sorted(store.folder().iterdir()) if store.folder().is_dir() else []
     with pytest.raises(ValueError) as error:
         unpack(content, any_model)
     text = str(error.value)
     assert said in text and "\n" not in text and len(text) < 300, text
-    after = sorted(projects.folder().iterdir()) if projects.folder().is_dir() else []
+    after = sorted(store.folder().iterdir()) if store.folder().is_dir() else []
     assert after == before
 
 
@@ -407,11 +411,11 @@ def test_a_history_that_is_not_understood_is_left_out():
 
 def test_placements_for_another_computer_are_told_of():
     project = worked_on()
-    assert imported.unseen(project, MACHINE) == "", "its machine is in the project"
+    assert schema.unseen(project, MACHINE) == "", "its machine is in the project"
     project.change(machine="local")
     (project.folder / "machines" / "box.json").unlink()
     here = dataclasses.replace(MACHINE, name="local")
-    said = imported.unseen(project, here)
+    said = schema.unseen(project, here)
     assert said.startswith("2 placements in it are for devices of the computer that it comes from")
     assert "(cpu:0, cpu:1)" in said
-    assert imported.unseen(project, MACHINE) == "", "this computer has the same devices"
+    assert schema.unseen(project, MACHINE) == "", "this computer has the same devices"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui import owner, projects
-from pages.ui.atomic import read_json, write_json
-from pages.ui.edits import Edit, History, State, assign
-from pages.ui.shelf import HAND, Shelf
+from studio.project import claim, store
+from studio.project.edits import Edit, History, State, assign
+from studio.project.files import read_json, write_json
+from studio.project.placements import HAND, Shelf
 from tests.pages.problems import MACHINE, diamond, everywhere
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +28,13 @@ def shelf_of(project):
 
 
 def test_a_new_project_opens_the_default_sample():
-    settings = projects.create().settings
-    assert (settings.model_kind, settings.model) == ("sample", projects.DEFAULT_SAMPLE)
+    settings = store.create().settings
+    assert (settings.model_kind, settings.model) == ("sample", store.DEFAULT_SAMPLE)
     assert settings.machine == "local" and not settings.touched
 
 
 def test_everything_is_found_again_by_another_process():
-    project = projects.create("kept")
+    project = store.create("kept")
     project.change(dims={"batch": 4}, lanes=2)
     problem = diamond()
     placed = everywhere(problem)
@@ -44,7 +44,7 @@ def test_everything_is_found_again_by_another_process():
     shelf_of(project).keep_history(name, History().add(Edit("a move", move.changes)))
     script = """
 import sys
-from pages.ui import projects
+from studio.project import store as projects
 from tests.pages.test_projects import shelf_of
 project = projects.find(sys.argv[1])
 shelf = shelf_of(project)
@@ -71,50 +71,50 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     "project_id", ["", "..", "../x", "a" * 10 + "/..", "ABCDEFGHIJ", "nosuchone0"]
 )
 def test_an_id_that_is_none_finds_nothing(project_id):
-    projects.create()
-    assert projects.find(project_id) is None
+    store.create()
+    assert store.find(project_id) is None
 
 
 @pytest.mark.parametrize(
     "name", ["../../evil.onnx", "/etc/passwd", "..", "a b\n.onnx", "C:\\x.onnx", ".hidden"]
 )
 def test_an_upload_stays_in_the_project(name):
-    project = projects.create()
+    project = store.create()
     kept = project.keep_upload(name, b"content")
     assert (project.folder / "model" / kept).resolve().parent == project.folder / "model"
     assert (project.folder / "model" / kept).read_bytes() == b"content"
 
 
 def test_a_copy_is_a_project_of_its_own():
-    project = projects.create("first")
+    project = store.create("first")
     shelf_of(project).add("manual", everywhere(diamond()), HAND)
-    twin = projects.copy(project)
+    twin = store.copy(project)
     shelf_of(twin).replace("manual", everywhere(diamond(), "cpu:1"))
     assert twin.settings.name == "first (copy)"
     assert shelf_of(project).read("manual").device_of["a_conv"] == "cpu:0"
 
 
 def test_untouched_projects_make_room_and_touched_ones_stay():
-    old, kept = projects.create(), projects.create()
+    old, kept = store.create(), store.create()
     kept.change(name="mine")
     long_ago = time.time() - 30 * 86_400
     for project in (old, kept):
         os.utime(project.folder / "project.json", (long_ago, long_ago))
-    projects.create()
-    assert projects.find(old.id) is None
-    assert [p.id for p in projects.recent()] == [kept.id]
+    store.create()
+    assert store.find(old.id) is None
+    assert [p.id for p in store.recent()] == [kept.id]
 
 
 def test_a_damaged_project_says_so():
-    project = projects.create()
+    project = store.create()
     (project.folder / "project.json").write_text("{")
     with pytest.raises(ValueError, match="cannot be read"):
         _ = project.settings
-    assert projects.find(project.id) is None
+    assert store.find(project.id) is None
 
 
 def test_a_placer_never_takes_the_place_of_a_hand_made_placement():
-    shelf, problem = shelf_of(projects.create()), diamond()
+    shelf, problem = shelf_of(store.create()), diamond()
     assert shelf.add("heft", everywhere(problem), "heft") == "heft"
     assert shelf.add("heft", everywhere(problem, "cpu:1"), "heft") == "heft"
     shelf.rename("heft", "mine")
@@ -127,7 +127,7 @@ def test_a_placer_never_takes_the_place_of_a_hand_made_placement():
 
 
 def test_names_on_the_shelf_are_unique_and_files_are_safe():
-    shelf, problem = shelf_of(projects.create()), diamond()
+    shelf, problem = shelf_of(store.create()), diamond()
     for _ in range(3):
         shelf.add("../../a/b", everywhere(problem), HAND)
     assert [i.name for i in shelf.items] == ["../../a/b", "../../a/b 2", "../../a/b 3"]
@@ -142,7 +142,7 @@ def test_names_on_the_shelf_are_unique_and_files_are_safe():
 
 
 def test_a_placement_file_is_what_the_command_line_reads():
-    shelf = shelf_of(projects.create())
+    shelf = shelf_of(store.create())
     shelf.add("manual", everywhere(diamond()), HAND)
     content = json.loads(shelf.path("manual").read_text())
     assert content["graph"] == diamond().graph.fingerprint and len(content["device_of"]) == 8
@@ -157,28 +157,28 @@ def never(session):
 
 
 def test_one_session_owns_a_project_and_a_second_does_not(tmp_path):
-    assert owner.claim(tmp_path, "one", always)
-    assert owner.claim(tmp_path, "one", always)
-    assert not owner.claim(tmp_path, "two", always)
-    assert owner.holder(tmp_path).session == "one"
+    assert claim.claim(tmp_path, "one", always)
+    assert claim.claim(tmp_path, "one", always)
+    assert not claim.claim(tmp_path, "two", always)
+    assert claim.holder(tmp_path).session == "one"
 
 
 def test_a_closed_session_gives_way(tmp_path):
-    owner.claim(tmp_path, "one", always)
-    assert owner.claim(tmp_path, "two", never)
+    claim.claim(tmp_path, "one", always)
+    assert claim.claim(tmp_path, "two", never)
 
 
 def test_taking_over_is_noticed_by_the_first_session(tmp_path):
-    owner.claim(tmp_path, "one", always)
-    assert owner.claim(tmp_path, "two", always, force=True)
-    assert not owner.claim(tmp_path, "one", always)
+    claim.claim(tmp_path, "one", always)
+    assert claim.claim(tmp_path, "two", always, force=True)
+    assert not claim.claim(tmp_path, "one", always)
 
 
 def other_server(tmp_path, server, renewed_at):
     write_json(
         tmp_path / "owner.json", {"session": "one", "server": server, "renewed_at": renewed_at}
     )
-    return owner.claim(tmp_path, "two", always)
+    return claim.claim(tmp_path, "two", always)
 
 
 def test_a_server_that_is_gone_owns_nothing(tmp_path):
@@ -187,19 +187,19 @@ def test_a_server_that_is_gone_owns_nothing(tmp_path):
 
 
 def test_a_session_of_another_living_server_counts_until_it_is_silent(tmp_path):
-    parent = owner.psutil.Process(os.getppid())
+    parent = claim.psutil.Process(os.getppid())
     server = f"{parent.pid}-{parent.create_time():.2f}"
     assert not other_server(tmp_path, server, time.time())
-    assert other_server(tmp_path, server, time.time() - 2 * owner.STALE_AFTER_S)
+    assert other_server(tmp_path, server, time.time() - 2 * claim.STALE_AFTER_S)
 
 
 def test_a_damaged_claim_counts_as_none(tmp_path):
     (tmp_path / "owner.json").write_text("[")
-    assert owner.claim(tmp_path, "one", always)
+    assert claim.claim(tmp_path, "one", always)
 
 
 def test_a_removed_placement_comes_back_with_its_history():
-    shelf, problem = shelf_of(projects.create()), diamond()
+    shelf, problem = shelf_of(store.create()), diamond()
     shelf.add("heft", everywhere(problem), "heft")
     shelf.add("mine", everywhere(problem, "cpu:1"), HAND)
     history = History().add(Edit("a move", (("a_conv", "cpu:0", "cpu:1"),)))
@@ -215,7 +215,7 @@ def test_a_removed_placement_comes_back_with_its_history():
 
 
 def test_only_the_last_removed_placements_are_kept():
-    shelf, problem = shelf_of(projects.create()), diamond()
+    shelf, problem = shelf_of(store.create()), diamond()
     for number in range(8):
         shelf.add(f"p{number}", everywhere(problem), HAND)
     files = [i.file for i in shelf.items]

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from pages.ui.same_origin import SameOrigin
+from pages.ui.shell.same_origin import SameOrigin
 from tests.browser.serving import Server
 
 FOREIGN_HOSTS = ("evil.example", "127.0.0.1:9999", "127.0.0.1", "localhost.evil.example:{port}")

@@ -5,13 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import jobs, leaderboard, projects, runs, standing, studio, tasks, trials
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
-from pages.ui.shelf import HAND
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.compare import board
+from pages.ui.session.current import snapshot
 from placement.bounds.lower_bound import lower_bound
 from placement.core.placement import Placement
+from studio import snapshot as studio
+from studio import standings
+from studio.jobs import jobs, kinds, outcomes, runs
+from studio.project import store
+from studio.project.files import write_json
+from studio.project.placements import HAND
 from tests.pages.test_pages import finished_run
 from tests.workloads import node, workload
 
@@ -22,7 +26,7 @@ def own_home(tmp_path, monkeypatch):
 
 
 def opened(**settings):
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2", model="onnx-squeezenet", **settings)
     return again(project)
 
@@ -39,14 +43,14 @@ def placed(now, placer, **facts):
 
 
 def row_of(now, name):
-    return next(row for row in standing.standings(now) if row.name == name)
+    return next(row for row in standings.standings(now) if row.name == name)
 
 
 def test_the_best_comes_first_and_what_is_not_allowed_last():
     now = opened()
     for placer in ("round_robin", "heft", "single"):
         placed(now, placer)
-    values = [row.value_s for row in standing.standings(again(now.project))]
+    values = [row.value_s for row in standings.standings(again(now.project))]
     assert values == sorted(values) and len(values) == 3
 
 
@@ -81,7 +85,7 @@ def test_bounds_of_one_call_each_do_not_hold_for_several_calls(tmp_path):
     """
     path = tmp_path / "one.json"
     path.write_text(json.dumps(workload([node(1, 50, 4)], [])))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(path), objective="throughput")
     now = again(project)
     plain = now.problem.placement_of([0])
@@ -126,7 +130,7 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
 
     finished_run(now.project, step_s={"median": 0.030, "p5": 0.020, "p95": 0.090})
     row = row_of(again(now.project), "heft")
-    assert row.measured.scattered and "trust neither" in " ".join(leaderboard.notes_of(row))
+    assert row.measured.scattered and "trust neither" in " ".join(board.notes_of(row))
 
     name = now.shelf.add("mine", now.placement, HAND, {"from": "heft"})
     row = row_of(again(now.project), name)
@@ -176,7 +180,7 @@ def test_rows_of_a_stopped_comparison_are_kept_and_the_screen_stays_as_it_is():
     now = opened()
     now.shelf.add("mine", placed(now, "round_robin").placement, HAND)
     job = comparison(now, rows_of(now, "heft", "single"), "cancelled")
-    told = trials.rows_taken_over(now.project, job)
+    told = outcomes.rows_taken_over(now.project, job)
     later = again(now.project)
     assert {"heft", "single", "mine"} <= {i.name for i in later.shelf.items}
     assert later.named.name == "mine"
@@ -191,34 +195,34 @@ def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
     found = placed(now, "heft")
     shelf_value = found.value
     better = {**rows[0], "value": rows[0]["value"] * 1.5}
-    trials.rows_taken_over(now.project, comparison(now, [better]))
+    outcomes.rows_taken_over(now.project, comparison(now, [better]))
     assert now.shelf.named("heft").facts["value"] == shelf_value
     other = {**rows[0], "objective": "throughput", "problem": "other"}
-    trials.rows_taken_over(now.project, comparison(now, [other]))
+    outcomes.rows_taken_over(now.project, comparison(now, [other]))
     assert {"heft", "heft, most samples"} <= {i.name for i in now.shelf.items}
 
 
 def test_what_a_placer_says_when_it_finds_nothing_is_kept_and_alone_is_no_comparison():
     now = opened()
     failed = {"event": "row", "placer": "metis", "error": "The library is not installed."}
-    told = trials.rows_taken_over(now.project, comparison(now, [failed]))
+    told = outcomes.rows_taken_over(now.project, comparison(now, [failed]))
     assert told == "No method found a placement."
 
 
 def test_notes_say_what_figures_do_not():
-    row = standing.Standing(
-        "a", "heft", 1.0, 0.5, 0.1, standing.Measured(1.0, 0.0, True, True), ("too big",), ("x",)
+    row = standings.Standing(
+        "a", "heft", 1.0, 0.5, 0.1, standings.Measured(1.0, 0.0, True, True), ("too big",), ("x",)
     )
-    assert leaderboard.notes_of(row) == [
+    assert board.notes_of(row) == [
         "not allowed: too big",
         "placed again by its method since it was measured",
         "its run was emulated, not measured",
         "x",
     ]
     assert row.gap == 1.0
-    assert leaderboard.notes_of(replace(row, made_by=HAND))[1] == "edited since it was measured"
+    assert board.notes_of(replace(row, made_by=HAND))[1] == "edited since it was measured"
 
 
 def test_jobs_of_both_kinds_are_named_on_the_pages():
     for verb in ("compare", "what-if"):
-        assert tasks.WORDS[verb] and tasks.PAGES[verb]
+        assert kinds.WORDS[verb] and kinds.PAGES[verb]

@@ -9,9 +9,9 @@ ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 # The canvas and the table read what their own components sent.
 KNOWN = {
-    "pages/ui/choices.py",
+    "pages/ui/session/choices.py",
     "pages/ui/canvas/component.py",
-    "pages/ui/canvas/listing.py",
+    "pages/ui/canvas/table_component.py",
 }
 
 

@@ -7,20 +7,13 @@ import time
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import (
-    charts,
-    commands,
-    gantt_component,
-    jobs,
-    keeping,
-    projects,
-    running,
-    streamed,
-    tasks,
-)
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
+from pages.ui.panels import charts, run_form, timeline_component
+from pages.ui.run import stream_results
+from pages.ui.session.current import snapshot
 from placement.core import formatting as units
+from studio.jobs import command_line, jobs, kinds
+from studio.project import method_results, store
+from studio.project.files import write_json
 from tests.pages.test_pages import APP, checked, metric, own_home, texts
 
 __all__ = ["own_home"]
@@ -29,7 +22,7 @@ SMALL = "onnx-squeezenet"
 
 def opened(**settings):
     """The Run page of a new project with these settings."""
-    project = projects.create()
+    project = store.create()
     project.change(**{"model": SMALL, "objective": "throughput", "machine": "null-2", **settings})
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -95,7 +88,7 @@ def finished(project, told=pipelined, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": keeping.devices_key(now.placement),
+        "devices_key": method_results.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,
@@ -111,7 +104,7 @@ def finished(project, told=pipelined, **changes):
 def test_a_throughput_placement_can_be_run_and_asks_for_samples():
     app, project = opened()
     now = snapshot(project)
-    assert running.why_not(now) == ""
+    assert run_form.why_not(now) == ""
     assert "per sample" in texts(app) and "No run yet" in texts(app)
     counts = {n.label: n.value for n in app.number_input}
     assert counts["Samples"] == 200 and "Steps" not in counts
@@ -147,9 +140,9 @@ def test_the_goal_alone_never_stands_in_the_way_of_a_run():
     for machine in ("local", "null-2", "pcie-4gpu"):
         reasons = set()
         for goal in ("latency", "throughput"):
-            project = projects.create()
+            project = store.create()
             project.change(model=SMALL, machine=machine, objective=goal)
-            reasons.add(running.why_not(snapshot(project)))
+            reasons.add(run_form.why_not(snapshot(project)))
         assert len(reasons) == 1
         assert (machine == "pcie-4gpu") == any("not on this computer" in r for r in reasons)
 
@@ -158,10 +151,10 @@ def test_the_goal_alone_never_stands_in_the_way_of_a_run():
 def test_the_command_names_the_goal_and_is_understood(goal):
     from placement.cli.options import make_parser
 
-    project = projects.create()
+    project = store.create()
     project.change(objective=goal)
-    argv = commands.run(project, project.folder / "x.json", 7, 2, 1)
-    found = make_parser().parse_args(shlex.split(commands.text(argv))[3:])
+    argv = command_line.run(project, project.folder / "x.json", 7, 2, 1)
+    found = make_parser().parse_args(shlex.split(command_line.text(argv))[3:])
     assert (found.objective, found.steps, found.warmup, found.seed) == (goal, 7, 2, 1)
 
 
@@ -215,7 +208,7 @@ def test_bad_news_stands_out():
 def test_what_a_virtual_clock_said_is_nowhere_called_measured(told, monkeypatch):
     app, project = opened()
     drawn = []
-    monkeypatch.setattr(gantt_component, "draw", lambda panels, **how: drawn.extend(panels))
+    monkeypatch.setattr(timeline_component, "draw", lambda panels, **how: drawn.extend(panels))
     finished(project, told, emulated=True)
     shown = [texts(checked(app.run())), *(f"{m.label} {m.delta} {m.help}" for m in app.metric)]
     shown += [chart.proto.spec for chart in app.get("plotly_chart")]
@@ -254,9 +247,9 @@ def test_older_runs_of_both_kinds_are_labelled_by_what_they_measured():
 def test_the_end_of_each_kind_of_run_is_told():
     _, project = opened()
     now = snapshot(project)
-    told = tasks._taken_over(now, finished(project))
+    told = kinds._taken_over(now, finished(project))
     assert told == "Run finished: 276 samples/s, cpu:1 sets the pace."
-    told = tasks._taken_over(now, finished(project, stepwise))
+    told = kinds._taken_over(now, finished(project, stepwise))
     assert told == "Run finished: median 3.6 ms per step."
 
 
@@ -269,19 +262,19 @@ RESULT = {
 
 
 def test_a_bottleneck_that_was_not_predicted_or_waits_is_said_to():
-    said = streamed.pace(RESULT).replace("\\", "")
+    said = stream_results.pace(RESULT).replace("\\", "")
     assert "cpu:1 sets the pace: it is busy 60% of the time" in said
     assert "even this device waits" in said
     assert "Predicted was the link cpu:0->cpu:1" in said
-    said = streamed.pace(RESULT | {"predicted_bottleneck": "cpu:0"}).replace("\\", "")
+    said = stream_results.pace(RESULT | {"predicted_bottleneck": "cpu:0"}).replace("\\", "")
     assert "Predicted was cpu:0" in said and "link" not in said
 
 
 def test_busy_shares_are_work_over_the_time_between_samples():
-    assert streamed.busy_share(RESULT, "cpu:0") == pytest.approx(0.4)
-    assert streamed.busy_share(RESULT, "cpu:0->cpu:1") is None
+    assert stream_results.busy_share(RESULT, "cpu:0") == pytest.approx(0.4)
+    assert stream_results.busy_share(RESULT, "cpu:0->cpu:1") is None
     # Medians and means differ by noise; no device is busy for more than all of the time.
-    assert streamed.busy_share(RESULT | {"samples_per_s": 200.0}, "cpu:1") == 1.0
+    assert stream_results.busy_share(RESULT | {"samples_per_s": 200.0}, "cpu:1") == 1.0
 
 
 @pytest.mark.parametrize(
@@ -298,7 +291,7 @@ def test_a_pipeline_that_does_not_pay_is_said_to(rate, said):
         "baseline_s": {"cpu:0": 0.010, "cpu:1": 0.005},
         "all_cores_s": 0.004,
     }
-    assert said in streamed.verdict(result).replace("\\", "")
+    assert said in stream_results.verdict(result).replace("\\", "")
 
 
 def test_rates_have_three_digits():

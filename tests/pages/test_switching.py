@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from pages.ui import choices, patience, projects, studio, switching, wanted
-from pages.ui.current import snapshot
+from pages.ui.session import choices
+from pages.ui.session.current import snapshot
+from pages.ui.shell import model_project, model_request, opening_wait
+from studio import snapshot as studio
+from studio.project import store
 from tests.pages.test_pages import checked, open_id, opened, own_home, texts, uploader
 
 __all__ = ["own_home"]
@@ -30,12 +33,12 @@ def test_another_model_gets_a_project_and_the_first_is_returned_to():
     app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine")
     made = edit_by_hand(first)
     open_sample(checked(app.run()), "onnx-alexnet")
-    second = projects.find(open_id(app))
+    second = store.find(open_id(app))
     assert second.id != first.id
     assert (second.settings.name, second.settings.machine) == ("onnx-alexnet", "null-2")
     assert (first.settings.name, first.settings.model) == ("mine", "onnx-squeezenet")
     assert "'mine' is kept as it was" in texts(app)
-    assert {p.id for p in projects.recent()} == {first.id, second.id}
+    assert {p.id for p in store.recent()} == {first.id, second.id}
 
     open_sample(app, "onnx-squeezenet")
     assert open_id(app) == first.id and "Back in the project 'mine'" in texts(app)
@@ -55,10 +58,10 @@ def test_a_project_in_which_nothing_was_done_takes_the_model():
 def test_nobody_is_led_back_to_a_project_that_is_new():
     """A new project begins with the default sample, which is opened here."""
     app, first = opened(model="onnx-squeezenet", machine="null-2", name="mine")
-    open_sample(app, projects.DEFAULT_SAMPLE)
+    open_sample(app, store.DEFAULT_SAMPLE)
     assert "Back in the project" not in texts(app) and open_id(app) != first.id
-    made = projects.find(open_id(app))
-    assert made.settings.touched and made.id in {p.id for p in projects.recent()}
+    made = store.find(open_id(app))
+    assert made.settings.touched and made.id in {p.id for p in store.recent()}
 
 
 def own_file(num_ops: int, weight: float) -> tuple[str, bytes, str]:
@@ -76,7 +79,7 @@ def own_file(num_ops: int, weight: float) -> tuple[str, bytes, str]:
 
 def drop(app, given):
     checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
-    return projects.find(open_id(app))
+    return store.find(open_id(app))
 
 
 def test_an_uploaded_file_is_found_again_by_its_content():
@@ -94,7 +97,7 @@ def test_an_uploaded_file_is_found_again_by_its_content():
 
 
 def test_a_model_called_off_leaves_no_project_behind(monkeypatch):
-    first, kept = projects.create(), {}
+    first, kept = store.create(), {}
     first.change(name="first", machine="null-2")
     monkeypatch.setattr(choices, "project", lambda: first)
     monkeypatch.setattr(choices, "renew_claim", lambda opened: True)
@@ -102,20 +105,20 @@ def test_a_model_called_off_leaves_no_project_behind(monkeypatch):
     monkeypatch.setattr(choices, "keep", kept.__setitem__)
     monkeypatch.setattr(choices, "put", lambda key, value: None)
     monkeypatch.setattr(choices, "clear", lambda key: None)
-    wanted.ask(wanted.sample("onnx-alexnet"))
-    patience._cancel()
-    patience.wait(first)
-    assert [p.id for p in projects.recent(untouched=True)] == [first.id]
-    assert first.settings.model == projects.DEFAULT_SAMPLE
+    model_request.ask(model_request.sample("onnx-alexnet"))
+    opening_wait._cancel()
+    opening_wait.wait(first)
+    assert [p.id for p in store.recent(untouched=True)] == [first.id]
+    assert first.settings.model == store.DEFAULT_SAMPLE
 
 
 def test_a_model_is_opened_with_the_sizes_that_it_has_in_its_project(monkeypatch):
-    first, other = projects.create(), projects.create()
+    first, other = store.create(), store.create()
     first.change(name="first")
     other.change(model="rnnlm", dims={"batch": 1})
     monkeypatch.setattr(choices, "project", lambda: first)
-    assert wanted.sample("rnnlm").dims == {"batch": 1}
-    assert wanted.sample("onnx-alexnet").dims == {}
+    assert model_request.sample("rnnlm").dims == {"batch": 1}
+    assert model_request.sample("onnx-alexnet").dims == {}
 
 
 @pytest.mark.parametrize(
@@ -123,5 +126,5 @@ def test_a_model_is_opened_with_the_sizes_that_it_has_in_its_project(monkeypatch
 )
 def test_names_of_projects_are_told_apart(taken, name):
     for one in taken:
-        projects.create().change(name=one)
-    assert switching._free_name("/some/where/net.onnx") == name
+        store.create().change(name=one)
+    assert model_project._free_name("/some/where/net.onnx") == name

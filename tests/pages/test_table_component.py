@@ -3,7 +3,7 @@
 import pytest
 import streamlit as st
 
-from pages.ui.canvas import listing
+from pages.ui.canvas import table_component
 from pages.ui.canvas.frontend import asset
 
 PICK = {"n": 3, "kind": "pick", "chosen": [1, 2], "left": [0], "only": False}
@@ -25,10 +25,10 @@ def test_events_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "page", "page": 4},
     ]
     browser_says({"session": "here", "queue": queue})
-    events = listing.read_events("table", session="here", after=1)
+    events = table_component.read_events("table", session="here", after=1)
     assert [e["n"] for e in events] == [2, 3]
-    assert listing.read_events("table", session="another", after=0) == []
-    assert listing.read_events("table", session="here", after=3) == []
+    assert table_component.read_events("table", session="another", after=0) == []
+    assert table_component.read_events("table", session="here", after=3) == []
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_events_come_in_order_and_once(browser_says):
 def test_malformed_events_are_left_out(browser_says, entry):
     good = {"n": 9, "kind": "page", "page": 0}
     browser_says({"session": "s", "queue": [entry, good]})
-    assert listing.read_events("table", session="s", after=0) == [good]
+    assert table_component.read_events("table", session="s", after=0) == [good]
 
 
 @pytest.mark.parametrize("value", [None, [], "x", {"session": "s"}, {"session": "s", "queue": 3}])
 def test_malformed_boxes_are_empty(browser_says, value):
     browser_says(value)
-    assert listing.read_events("table", session="s", after=0) == []
+    assert table_component.read_events("table", session="s", after=0) == []
 
 
 def test_the_shim_is_short_because_it_travels_with_every_edit():

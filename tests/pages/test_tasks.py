@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from pages.ui import jobs, pins, projects, tasks, trials, worker
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
+from pages.ui.session.current import snapshot
 from placement.costs.what_if import Conditions
+from studio.jobs import jobs, kinds, outcomes
+from studio.jobs import process as worker
+from studio.project import pins, store
+from studio.project.files import write_json
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    monkeypatch.setattr("pages.ui.choices.show_run", lambda job_id: None)
-    made = projects.create()
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    monkeypatch.setattr("pages.ui.session.choices.show_run", lambda job_id: None)
+    made = store.create()
     made.change(model="onnx-squeezenet", machine="null-2")
     return made
 
@@ -53,25 +55,25 @@ def test_a_result_is_there_before_its_job_is_noted_and_is_not_taken_twice(projec
     with monkeypatch.context() as patch:
         patch.setattr(jobs, "note", killed)
         with pytest.raises(KeyboardInterrupt):
-            tasks.collect(now(project))
+            kinds.collect(now(project))
     assert num_kept(project, job_id) == 1
-    assert tasks.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
-    assert num_kept(project, job_id) == 1 and tasks.collect(now(project)) == []
+    assert kinds.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
+    assert num_kept(project, job_id) == 1 and kinds.collect(now(project)) == []
 
 
 def test_an_answer_for_a_what_if_machine_is_not_taken_twice(project):
     job = jobs.read(project.folder, finished(project, "what-if", unchanged={"value": 0.03}))
     for _ in range(2):
-        assert "would reach 20 ms" in trials.answer_taken_over(project, job)
-    assert len(trials.what_if_shelf(project.folder, now(project).shelf.folder.name).items) == 1
+        assert "would reach 20 ms" in outcomes.answer_taken_over(project, job)
+    assert len(outcomes.what_if_shelf(project.folder, now(project).shelf.folder.name).items) == 1
 
 
 def test_a_damaged_result_holds_up_no_other(project):
     good, bad = finished(project), finished(project, placement={"ops": 3})
-    told = tasks.collect(now(project))
+    told = kinds.collect(now(project))
     assert len(told) == 2 and "damaged; start it again" in told[0]
     assert (num_kept(project, good), num_kept(project, bad)) == (1, 0)
-    assert tasks.collect(now(project)) == []
+    assert kinds.collect(now(project)) == []
 
 
 def test_a_result_that_finds_no_room_is_taken_over_later(project, monkeypatch):
@@ -81,10 +83,10 @@ def test_a_result_that_finds_no_room_is_taken_over_later(project, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pages.ui.shelf.write_text", full)
-        assert "No space left on device" in tasks.collect(now(project))[0]
-        assert tasks.collect(now(project)) == []
-    assert tasks.collect(now(project)) and num_kept(project, job_id) == 1
+        patch.setattr("studio.project.placements.write_text", full)
+        assert "No space left on device" in kinds.collect(now(project))[0]
+        assert kinds.collect(now(project)) == []
+    assert kinds.collect(now(project)) and num_kept(project, job_id) == 1
 
 
 @pytest.fixture
@@ -100,15 +102,15 @@ def started(monkeypatch):
         return job_id
 
     monkeypatch.setattr(jobs, "start", pretend)
-    monkeypatch.setattr(jobs.worker, "is_alive", lambda pid, born_at: True)
+    monkeypatch.setattr(jobs.process, "is_alive", lambda pid, born_at: True)
     return lines
 
 
 STARTS = {
-    "compare": lambda now: tasks.start_compare(now, ["single"], None),
-    "what-if": lambda now: tasks.start_what_if(now, Conditions(), "single", None),
-    "run": lambda now: tasks.start_run(now, 3, 1, 0),
-    "profile": lambda now: tasks.start_profile(now, refresh=False),
+    "compare": lambda now: kinds.start_compare(now, ["single"], None),
+    "what-if": lambda now: kinds.start_what_if(now, Conditions(), "single", None),
+    "run": lambda now: kinds.start_run(now, 3, 1, 0),
+    "profile": lambda now: kinds.start_profile(now, refresh=False),
 }
 
 
@@ -142,5 +144,5 @@ def test_a_search_beside_a_measurement_is_warned_of(project, going_on, started_n
     process = {"pid": os.getpid(), "born_at": worker.born_at(os.getpid())}
     record = {"verb": going_on, "argv": [], "started_at": 0, "about": {}, **process}
     write_json(project.folder / "jobs" / f"{time.time_ns():020d}-0000" / "job.json", record)
-    said = tasks.disturbed(project.folder, started_now)
+    said = kinds.disturbed(project.folder, started_now)
     assert ("share the processors" in said) == warned and bool(said) == warned

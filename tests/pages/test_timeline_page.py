@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import chain, choices, gantt, gantt_component, memories, spans, studio, timelines
-from pages.ui.current import snapshot
+from pages.ui.panels import timeline_component
+from pages.ui.session import choices
+from pages.ui.session.current import snapshot
+from pages.ui.timeline import critical_path, memory, timelines
+from placement import simulate
 from placement.advice.speedups import Lever
-from placement.api.pipeline import simulate
 from placement.core.timeline import Span
+from placement.drawing import gantt, spans
 from placement.simulator.memory_curves import MemoryCurve, memory_over_time
+from studio import snapshot as studio
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
 from tests.workloads import node, random_workload, workload
@@ -110,7 +114,7 @@ def test_a_lever_reads_as_a_sentence():
     problem = diamond()
     of = spans.ops_of(problem, predicted(problem).schedule)
     told = [
-        chain.sentence(lever, of, "step", 0.010, problem)
+        critical_path.sentence(lever, of, "step", 0.010, problem)
         for lever in (
             Lever("segment", "a", "cpu:0", 0.001),
             Lever("tensor", "ra", "cpu:0->cpu:1", 0.002),
@@ -134,8 +138,10 @@ def predicted(problem):
 
 def test_a_path_reads_as_its_shares():
     path = (Span("compute", "a", "cpu:0", 0.0, 0.003), Span("wait", "b", "cpu:1", 0.003, 0.004))
-    assert chain.in_words(path) == "4 ms, of which 75% computing (3 ms), 25% waiting (1 ms)."
-    assert chain.in_words(()) == "nothing takes any time."
+    assert (
+        critical_path.in_words(path) == "4 ms, of which 75% computing (3 ms), 25% waiting (1 ms)."
+    )
+    assert critical_path.in_words(()) == "nothing takes any time."
 
 
 def limits(figure):
@@ -149,12 +155,12 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
     far = [MemoryCurve(c.device, c.at_s, c.held_bytes, 100.0 * c.peak_bytes) for c in curves]
     colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
     for drawn_curves, whole, num in ((near, False, 2), (far, False, 0), (far, True, 2)):
-        figure = memories.figure(drawn_curves, colours, {}, whole=whole)
+        figure = memory.figure(drawn_curves, colours, {}, whole=whole)
         assert len(limits(figure)) == num
         for curve, trace in zip(drawn_curves, figure.data, strict=True):
             assert list(trace.x) == [at_s * 1e3 for at_s in curve.at_s]
             assert trace.line.shape == "hv"
-    assert "2" in memories.told(near[0]) and "50% of its" in memories.told(near[0])
+    assert "2" in memory.told(near[0]) and "50% of its" in memory.told(near[0])
 
 
 @pytest.fixture
@@ -182,7 +188,7 @@ def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
     queue, chosen = clicks
     panel = drawn_panel(diamond(), b="cpu:1")
     right = {"panel": "predicted", "version": panel.version, "bar": 0, "add": False}
-    assert not gantt_component.select_picked("x", [panel])
+    assert not timeline_component.select_picked("x", [panel])
     for n, wrong in enumerate(
         (
             {"panel": "other"},
@@ -199,11 +205,11 @@ def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
         1,
     ):
         queue[:] = [{"n": n, **right, **wrong}, 7]
-        assert not gantt_component.select_picked("x", [panel]), wrong
+        assert not timeline_component.select_picked("x", [panel]), wrong
     for n, bar in enumerate(panel.bars, 100):
         queue[:] = [{"n": n, **right, "bar": n - 100}]
-        assert gantt_component.select_picked("x", [panel]) and chosen == list(bar.ops)
-        assert not gantt_component.select_picked("x", [panel])
+        assert timeline_component.select_picked("x", [panel]) and chosen == list(bar.ops)
+        assert not timeline_component.select_picked("x", [panel])
 
 
 def test_quick_clicks_all_count_and_those_on_an_earlier_drawing_do_not(clicks):
@@ -211,6 +217,6 @@ def test_quick_clicks_all_count_and_those_on_an_earlier_drawing_do_not(clicks):
     panel, later = drawn_panel(diamond(), b="cpu:1"), drawn_panel(diamond(), c="cpu:1")
     told = {"panel": "predicted", "version": panel.version, "add": True}
     queue[:] = [{"n": 10 + i, "bar": i, **told} for i in range(len(panel.bars))]
-    assert not gantt_component.select_picked("later", [later]) and chosen == []
-    assert gantt_component.select_picked("x", [panel])
+    assert not timeline_component.select_picked("later", [later]) and chosen == []
+    assert timeline_component.select_picked("x", [panel])
     assert set(chosen) == {op for bar in panel.bars for op in bar.ops}

@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs, projects, runs, tasks, training, training_charts
-from pages.ui.atomic import write_json
-from pages.ui.current import snapshot
+from pages.ui.run import train_form, training_charts
+from pages.ui.session.current import snapshot
+from studio.jobs import jobs, kinds, runs
+from studio.project import store
+from studio.project.files import write_json
 from tests.pages.test_pages import APP, checked, own_home, texts
 
 __all__ = ["own_home"]
@@ -18,7 +20,7 @@ NET, SIZES = "rnnlm:training", {"batch": 1, "length": 2, "depth": 1}
 
 
 def project_with(**settings):
-    made = projects.create()
+    made = store.create()
     made.change(**{"model": NET, "dims": SIZES, "machine": "null-2", **settings})
     return made
 
@@ -67,7 +69,7 @@ def finished(project, **changes):
     """Put a training run that has ended into the project, as its files would tell it."""
     now = snapshot(project)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pages.ui.choices.may_write", lambda: True)
+        patch.setattr("pages.ui.session.choices.may_write", lambda: True)
         assert now.named.name
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
@@ -83,13 +85,13 @@ def finished(project, **changes):
 
 
 def wanting_to_train(project):
-    project.change(form={"run-what": training.TRAIN})
+    project.change(form={"run-what": train_form.TRAIN})
     return project
 
 
 def test_training_is_offered_for_a_training_step_only():
     app = run_page(project_with())
-    assert [r.options for r in app.radio] == [[training.MEASURE, training.TRAIN]]
+    assert [r.options for r in app.radio] == [[train_form.MEASURE, train_form.TRAIN]]
     assert "Run (emulated)" in [b.label for b in app.button]
     app = run_page(project_with(model="onnx-squeezenet", dims={}))
     assert not app.radio
@@ -98,7 +100,7 @@ def test_training_is_offered_for_a_training_step_only():
 def test_a_run_is_trained_from_the_page_and_survives_a_reload():
     project = project_with()
     app = run_page(project)
-    app.radio[0].set_value(training.TRAIN).run()
+    app.radio[0].set_value(train_form.TRAIN).run()
     next(n for n in checked(app).number_input if n.label == "Training steps").set_value(30).run()
     assert "train rnnlm:training --dim batch=1" in app.code[0].value
     assert "--steps 30" in app.code[0].value
@@ -142,16 +144,16 @@ def test_a_run_without_adjusting_says_nothing_of_moves():
 
 
 def test_the_end_of_training_is_told(monkeypatch):
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
     project = project_with()
     finished(project)
     now = snapshot(project)
     told = "Training finished: 100 steps of 30 ms, loss 6.9 to 4.2, 1 move."
-    assert tasks.collect(now) == [told]
+    assert kinds.collect(now) == [told]
 
 
 def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch):
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
     project = project_with()
     now = snapshot(project)
     began = now.placement
@@ -160,12 +162,12 @@ def test_what_training_ended_with_is_kept_beside_what_it_began_with(monkeypatch)
     ended = replace(began, device_of={**began.device_of, first: other})
     finished(project, final_placement=ended.to_json())
     name = f"{now.named.name} after training"
-    assert f"among the placements: {name}." in tasks.collect(now)[0]
+    assert f"among the placements: {name}." in kinds.collect(now)[0]
     later = snapshot(project)
     assert dict(later.shelf.read(name).device_of) == dict(ended.device_of)
     assert later.named.name == now.named.name and later.shelf.read(now.named.name) == began
     finished(project, final_placement=began.to_json(), moves=[])
-    assert "among the placements" not in tasks.collect(later)[0]
+    assert "among the placements" not in kinds.collect(later)[0]
 
 
 def test_a_loss_that_is_no_number_any_more_is_told():
@@ -175,7 +177,7 @@ def test_a_loss_that_is_no_number_any_more_is_told():
     shown = {m.label: (m.value, m.delta) for m in app.metric}
     assert shown["Loss"] == ("no number", "6.9 at the start")
     (job,) = runs.finished(project, "train")
-    assert "loss 6.9 to no number" in tasks.trained_in_short(job.result)
+    assert "loss 6.9 to no number" in kinds.trained_in_short(job.result)
 
 
 def test_throughput_is_no_goal_for_training():
@@ -196,13 +198,13 @@ def test_moves_stand_in_the_curve_where_they_happened():
 
 def test_a_step_without_a_loss_is_a_gap_in_its_curve_and_a_step_like_any_other(monkeypatch):
     drawn = []
-    monkeypatch.setattr(training.st, "plotly_chart", lambda curve, **_: drawn.append(curve))
+    monkeypatch.setattr(train_form.st, "plotly_chart", lambda curve, **_: drawn.append(curve))
     steps = [{"seconds": 0.1, "predicted_s": 0.1, "loss": loss} for loss in (3.0, None, 1.0)]
     job = SimpleNamespace(id="one", all=lambda event: steps if event == "step" else [])
-    training.live_curves(job)
+    train_form.live_curves(job)
     times, losses = (curve.data[0] for curve in drawn)
     assert tuple(times.x) == tuple(losses.x) == (1, 2, 3)
     assert tuple(losses.y) == (3.0, None, 1.0)
     steps[:] = [{**step, "loss": None} for step in steps]
-    training.live_curves(job)
+    train_form.live_curves(job)
     assert len(drawn) == 3, "nothing computed a loss, so there is no curve of it"

@@ -6,9 +6,13 @@ from contextlib import contextmanager
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import choices, jobs, messages, projects, saving, studio, tasks, trash
-from pages.ui.current import snapshot
+from pages.ui.session import choices, saving
+from pages.ui.session.current import snapshot
+from pages.ui.shell import messages
 from profiling.measuring.store import ProfileStore
+from studio import snapshot as studio
+from studio.jobs import jobs, kinds
+from studio.project import store, trash
 from tests.disks import files_up_to, filled, small_disk, without_rights
 from tests.pages.test_pages import (
     APP,
@@ -218,12 +222,12 @@ def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed):
         assert not tree(home)
     shown = texts(checked(visit.run()))
     assert "All changes saved" in shown and "cannot be written" not in shown
-    assert projects.find(open_id(visit)).folder.is_dir()
+    assert store.find(open_id(visit)).folder.is_dir()
 
 
 def test_a_first_look_that_cannot_be_written_is_still_drawn(home):
     """The claim fits on the disk, the placement does not."""
-    project = projects.create()
+    project = store.create()
     project.change(machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -245,18 +249,18 @@ def test_a_result_that_is_not_kept_is_told_once_and_taken_over_later(home, proje
     events.write_text(json.dumps(not_kept) + "\n" + events.read_text())
     before = tree(home)
     with limited(home):
-        (told,) = tasks.collect(now(project))
+        (told,) = kinds.collect(now(project))
         assert "the result could not be kept" in told and "tried again" in told
-        assert tasks.collect(now(project)) == []
+        assert kinds.collect(now(project)) == []
         assert {p: c for p, c in tree(home).items() if p.name != "profiles.sqlite"} == before
-    assert tasks.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
+    assert kinds.collect(now(project)) == ["Placed by single on 2 ops: predicted 20 ms."]
     assert ProfileStore().get(profile.graph, profile.machine.fingerprint) == profile
 
 
 @pytest.fixture
 def project(home, monkeypatch):
-    monkeypatch.setattr("pages.ui.choices.may_write", lambda: True)
-    made = projects.create()
+    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
+    made = store.create()
     made.change(machine="null-2")
     return made
 

@@ -5,12 +5,16 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, conditions, link_groups, projects, standing, studio, trials, whatif
-from pages.ui.current import snapshot
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.session.current import snapshot
+from pages.ui.what_if import ask_method, comparison, conditions, link_groups
 from placement.core import formatting as units
 from placement.core.machine import Device, Link, Machine
 from placement.costs.what_if import UNCHANGED, Conditions
+from studio import snapshot as studio
+from studio import standings
+from studio.jobs import outcomes
+from studio.project import store
 from tests.pages.test_pages import APP, checked, metric, texts
 from tests.pages.test_standing import own_home
 from tests.workloads import diamond
@@ -19,7 +23,7 @@ __all__ = ["own_home"]
 
 
 def opened(**settings):
-    project = projects.create()
+    project = store.create()
     project.change(**{"model": "onnx-squeezenet", "machine": "null-2", **settings})
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -53,7 +57,7 @@ def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
     assert metric(app, "What-if time per step").delta == f"{units.percent(ratio - 1)} longer"
     assert "null:0, null:1 at ×0.5 speed, links at ×0.5 bandwidth" in texts(app)
-    kept = projects.find(project.id).settings.form
+    kept = store.find(project.id).settings.form
     assert next(v for k, v in kept.items() if k.startswith("what-if"))["bandwidth"] == 0.5
 
     checked(button(app, "Reset").click().run())
@@ -100,7 +104,7 @@ def test_a_workload_has_the_page_in_its_own_unit(tmp_path):
 
 
 def case(name, before_s, after_s, broken=()):
-    return whatif.Case(name, before_s, after_s, tuple(broken))
+    return comparison.Case(name, before_s, after_s, tuple(broken))
 
 
 @pytest.mark.parametrize(
@@ -115,19 +119,19 @@ def case(name, before_s, after_s, broken=()):
 def test_the_verdict_on_the_other_placements(others, said):
     shown = case("a", 1.0, 2.0)
     ranked = sorted([shown, *others], key=lambda c: (bool(c.broken), c.after_s))
-    assert said in whatif.verdict(shown, ranked, "s")
+    assert said in comparison.verdict(shown, ranked, "s")
 
 
 def test_the_verdict_where_this_placement_is_not_allowed():
     shown, other = case("a", 1.0, 1.0, ["too big"]), case("b", 1.0, 3.0)
-    assert "that are allowed there, **b** would be best: 3 s" in whatif.verdict(
+    assert "that are allowed there, **b** would be best: 3 s" in comparison.verdict(
         shown, [other, shown], "s"
     )
     for other_s in (0.5, 3.0):
         both = [shown, case("b", 1.0, other_s, ["too big"])]
         both.sort(key=lambda c: c.after_s)
-        assert whatif.verdict(shown, both, "s").startswith("No other placement")
-        assert not whatif.is_better(both[0], shown)
+        assert comparison.verdict(shown, both, "s").startswith("No other placement")
+        assert not comparison.is_better(both[0], shown)
 
 
 def test_conditions_in_words():
@@ -164,7 +168,7 @@ def test_a_link_has_sliders_of_its_own_where_that_is_wanted():
     slow = pl.what_if(now.problem, wanted)
     assert conditions.in_words(wanted) in texts(app)
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
-    assert whatif._change(ratio) == metric(app, "What-if time per step").delta
+    assert comparison._change(ratio) == metric(app, "What-if time per step").delta
     assert "--link-bandwidth" in app.code[0].value
     # Another session finds the same sliders; a reset takes them away.
     again = AppTest.from_file(str(APP), default_timeout=120)
@@ -220,7 +224,7 @@ def answered(project, placer="single"):
     wanted = Conditions({"null:0": 0.25})
     changed = pl.what_if(now.problem, wanted)
     placed = pl.place(changed, placer)
-    shelf = trials.what_if_shelf(project.folder, now.shelf.folder.name)
+    shelf = outcomes.what_if_shelf(project.folder, now.shelf.folder.name)
     facts = {
         **studio.facts_of(placed),
         "what_if": wanted.to_json(),
@@ -236,13 +240,13 @@ def test_what_was_made_for_a_what_if_machine_stays_apart_until_it_is_kept(monkey
     assert now_of(project).shelf.items == (now_of(project).named,)
     checked(app.run())
     assert "single what-if 1" in str(app.dataframe[-1].value)
-    monkeypatch.setattr(asking.choices, "typed", lambda key, default: {"row": 0})
-    monkeypatch.setattr(asking.choices, "renew_claim", lambda opened: True)
-    monkeypatch.setattr(asking, "studio", lambda: now_of(project))
-    monkeypatch.setattr(asking.choices, "say", lambda kind, text: None)
-    asking._keep(["single what-if 1"])
+    monkeypatch.setattr(ask_method.choices, "typed", lambda key, default: {"row": 0})
+    monkeypatch.setattr(ask_method.choices, "renew_claim", lambda opened: True)
+    monkeypatch.setattr(ask_method, "studio", lambda: now_of(project))
+    monkeypatch.setattr(ask_method.choices, "say", lambda kind, text: None)
+    ask_method._keep(["single what-if 1"])
     now = now_of(project)
-    row = next(r for r in standing.standings(now) if r.name == "single what-if 1")
+    row = next(r for r in standings.standings(now) if r.name == "single what-if 1")
     assert row.notes == ("found for a what-if machine: null:0 at ×0.25 speed",)
     assert row.value_s == pl.simulate(now.problem, placed.placement).value
     assert row.measured is None and row.search_s is None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pages.ui.why import critical_ops, why
-from placement.api.pipeline import simulate
+from placement import simulate
+from placement.drawing.op_reasons import critical_ops, why
 from tests.pages.problems import diamond, everywhere
 
 

@@ -5,8 +5,10 @@ import shlex
 
 import pytest
 
-from pages.ui import commands, projects, words
+from pages.ui.shell import glossary
 from placement.core import formatting as units
+from studio.jobs import command_line
+from studio.project import store
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,7 @@ def test_bytes_counts_and_ages():
 
 @pytest.mark.parametrize("text", ["![x](http://evil)", "<img src=x>", "**b**", ":red[x]", "$x$"])
 def test_markup_is_disarmed(text):
-    shown = words.plain(text)
+    shown = glossary.plain(text)
     assert shown.replace("\\", "") == text
     assert all(shown[i - 1] == "\\" for i, c in enumerate(shown) if c in "*<[]$!:(")
 
@@ -55,51 +57,54 @@ def test_markup_is_disarmed(text):
 @pytest.mark.parametrize("text", ["www.evil.example", "see HTTPS://evil.example/x", "&lt;b&gt;"])
 def test_addresses_and_entities_are_disarmed(text):
     """Addresses are looked for once the backslashes are gone, as the browser does it."""
-    shown = words.plain(text)
+    shown = glossary.plain(text)
     assert not re.search(r"(https?://|www(?=\.))[-.\w]+", shown.replace("\\", ""), re.IGNORECASE)
     assert not re.search(r"(?<!\\)&", shown)
     assert shown.replace("\\", "").replace("\u200b", "") == text
 
 
 def test_long_text_is_cut():
-    assert len(words.plain("x" * 1000)) == 400
+    assert len(glossary.plain("x" * 1000)) == 400
 
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "my home"))
-    return projects.create()
+    return store.create()
 
 
 def parsed(argv):
     """What the command line's own parser makes of the text that a page shows."""
     from placement.cli.options import make_parser
 
-    text = commands.text(argv)
+    text = command_line.text(argv)
     assert text.startswith("python -m placement ")
     return make_parser().parse_args(shlex.split(text)[3:])
 
 
 def test_commands_are_understood_by_the_command_line(project):
     project.change(dims={"batch": 4}, lanes=2)
-    found = parsed(commands.place(project, "heft", {}, time_limit_s=1.5, seed=3, out="x.json"))
+    found = parsed(command_line.place(project, "heft", {}, time_limit_s=1.5, seed=3, out="x.json"))
     assert (found.input, found.dim, found.lanes) == ("onnx-inception-v2", ["batch=4"], 2)
     assert (found.placer, found.time_limit, found.seed, found.out) == ("heft", 1.5, 3, "x.json")
     path = project.folder / "placements" / "x.json"
-    assert parsed(commands.run(project, path, 7, 2, 1)).steps == 7
-    assert parsed(commands.simulate(project, path)).placement == str(path)
-    assert parsed(commands.profile(project, refresh=True)).refresh
-    assert parsed(commands.inspect(project)).json and parsed(commands.machine(project)).lanes == 2
+    assert parsed(command_line.run(project, path, 7, 2, 1)).steps == 7
+    assert parsed(command_line.simulate(project, path)).placement == str(path)
+    assert parsed(command_line.profile(project, refresh=True)).refresh
+    assert (
+        parsed(command_line.inspect(project)).json
+        and parsed(command_line.machine(project)).lanes == 2
+    )
 
 
 def test_an_uploaded_model_is_named_by_its_real_path(project):
     name = project.keep_upload("my model's.onnx", b"x")
     project.change(model_kind="file", model=name)
-    assert parsed(commands.inspect(project)).input == str(project.folder / "model" / name)
+    assert parsed(command_line.inspect(project)).input == str(project.folder / "model" / name)
 
 
 def test_a_machine_file_in_the_project_is_named_by_its_path(project):
     project.keep_upload("mine.json", b"{}", folder="machines")
     project.change(machine="mine.json", lanes=3)
-    found = parsed(commands.place(project, "heft", {}))
+    found = parsed(command_line.place(project, "heft", {}))
     assert found.machine == str(project.folder / "machines" / "mine.json") and found.lanes is None

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import projects, studio
+from studio import snapshot
+from studio.project import store
 from tests.instances import random_problem
 from tests.workloads import diamond, workload
 
@@ -21,7 +22,7 @@ def own_home(tmp_path, monkeypatch):
 def opened(content, page, tmp_path, **settings):
     path = tmp_path / "small.json"
     path.write_text(json.dumps(content))
-    project = projects.create()
+    project = store.create()
     project.change(model_kind="path", model=str(path), **settings)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
@@ -55,4 +56,4 @@ def test_the_place_page_shows_milliseconds(objective, label, value, tmp_path):
 
 
 def test_a_first_look_uses_a_method_that_fits_the_problem():
-    assert studio.first_placer(random_problem(0)) == "heft"
+    assert snapshot.first_placer(random_problem(0)) == "heft"

@@ -5,13 +5,15 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import asking, runs, standing, studio, trials
-from pages.ui.current import snapshot
-from pages.ui.current import studio as studio_now
-from pages.ui.trials import what_if_shelf
-from placement.api import pipeline as pl
+import placement as pl
+from pages.ui.session.current import snapshot
+from pages.ui.what_if import ask_method
 from placement.core import formatting as units
 from profiling.measuring.store import ProfileStore
+from studio import snapshot as studio
+from studio import standings
+from studio.jobs import outcomes, runs
+from studio.jobs.outcomes import what_if_shelf
 from tests.pages.test_pages import (
     checked,
     finished_run,
@@ -43,7 +45,7 @@ def measured(project, factor=1.0):
 
 
 def seconds(now, name):
-    value = pl.simulate(now.problem, standing.placement_of(now, name)).value
+    value = pl.simulate(now.problem, standings.placement_of(now, name)).value
     return units.seconds(value, now.problem.unit)
 
 
@@ -83,9 +85,9 @@ def test_a_placement_made_by_measured_times_does_not_hide_what_was_an_estimate()
 
 def test_messages_of_methods_name_the_times_they_are_by():
     told = {"value": 0.0361, "unit": "s", "costs": "measured"}
-    assert trials.predicted(told) == "predicted 36.1 ms by measured times"
-    assert trials.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
-    assert trials.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
+    assert outcomes.predicted(told) == "predicted 36.1 ms by measured times"
+    assert outcomes.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
+    assert outcomes.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
 
 
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
@@ -108,14 +110,16 @@ def test_messages_stay_as_long_as_what_they_are_about():
     def part(key):
         import streamlit as st
 
-        from pages.ui import choices, messages
+        from pages.ui.session import choices
+        from pages.ui.session.current import studio
+        from pages.ui.shell import messages
 
         st.query_params["project"] = key
         if st.session_state.pop("fresh", True):
             choices.say("info", "Placed by heft.")
             choices.say("error", "The result could not be kept.")
-            messages.take(studio_now())
-        messages.still_true(studio_now())
+            messages.take(studio())
+        messages.still_true(studio())
 
     script = AppTest.from_function(part, kwargs={"key": project.id}, default_timeout=120)
     script.session_state["fresh"] = True
@@ -140,7 +144,7 @@ def test_answers_for_what_if_machines_are_predicted_by_the_times_of_now():
     later = again(project)
     (item,) = what_if_shelf(project.folder, now.shelf.folder.name).items
     value = units.seconds(pl.simulate(later.problem, placed.placement).value)
-    assert asking.values_of(later, item) == (value, value) != (units.seconds(placed.value),) * 2
+    assert ask_method.values_of(later, item) == (value, value) != (units.seconds(placed.value),) * 2
 
 
 def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it():

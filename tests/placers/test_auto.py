@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from placement.api.pipeline import place, simulate
+from placement import place, simulate
 from placement.core.violations import violations
 from placement.placers import names, placer_class
 from placement.placers.auto import _Found, _Watch, quick_placers

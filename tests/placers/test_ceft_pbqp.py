@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.api.pipeline import place
+from placement import place
 from placement.bounds.ceft import ceft
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.api.pipeline import place
+from placement import place
 from placement.loaders.workload import problem_from_workload
 from placement.placers.greedy_fill import _unit_successors, from_sinks, from_sources
 from placement.simulator.call_costs import max_load_s, over_memory

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.api.pipeline import compare, place, placers, simulate
+from placement import compare, list_placers, place, simulate
 from placement.bounds.lower_bound import lower_bound
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
@@ -265,5 +265,5 @@ def test_a_former_name_still_works_and_the_answer_has_the_present_one(old):
     assert place(problem, old, settings={"max_iterations": 100}).placer == new
     rows = compare(None, problem, [old], time_limit_s=0.1)
     assert [row["placer"] for row in rows] == [new]
-    listed = [row["name"] for row in placers() if row["name"] in (old, new)]
+    listed = [row["name"] for row in list_placers() if row["name"] in (old, new)]
     assert listed == [new]

@@ -72,7 +72,7 @@ def diamond_for(runtime: str, folder: Path) -> Model:
 def torch_diamond() -> Model:
     import torch
 
-    from placement.api.pipeline import from_torch
+    from placement import from_torch
 
     class Diamond(torch.nn.Module):
         def forward(self, x):

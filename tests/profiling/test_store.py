@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from placement.core.files import NotWritten
 from placement.core.graph import Graph, Op, Tensor
-from placement.core.home import home
 from placement.core.machine import Device, Machine
 from placement.core.profile import Profile
+from placement.files.home import home
+from placement.files.output import NotWritten
 from profiling.measuring.store import ProfileStore, age_s, changes
 
 names = st.text(min_size=1, max_size=8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from placement.api import pipeline
+import placement as pl
 from placement.core.costs import Costs
 from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
@@ -267,12 +267,12 @@ def test_a_machine_on_a_virtual_clock_does_what_the_loads_say(tmp_path):
 def test_the_verb_asks_for_the_right_objective(tmp_path):
     problem = emulated_problem(tmp_path)
     placement = problem.placement_of([0, 1, 0, 1])
-    predicted, found = pipeline.stream(Model(problem.graph), problem, placement, samples=3)
+    predicted, found = pl.stream(Model(problem.graph), problem, placement, samples=3)
     assert found.samples_per_s == pytest.approx(1 / predicted.value)
     with pytest.raises(ValueError, match="runs by `stream`"):
-        pipeline.run(Model(problem.graph), problem, placement)
+        pl.run(Model(problem.graph), problem, placement)
     with pytest.raises(ValueError, match="use --objective throughput"):
-        pipeline.stream(Model(problem.graph), replace(problem, objective="latency"), placement)
+        pl.stream(Model(problem.graph), replace(problem, objective="latency"), placement)
 
 
 def test_nonsense_is_refused(live):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement.api.pipeline import place, simulate
+from placement import place, simulate
 from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class

@@ -51,18 +51,18 @@ Only `component` uses Streamlit. Everything else is pure and depends on no devic
 
 from typing import TYPE_CHECKING, Any
 
-from pages.ui.canvas.crossing import PathLines, crossings, path_lines
-from pages.ui.canvas.expansion import all_visible, default_expanded, expanded_after, reveal
-from pages.ui.canvas.painting import Paint, ops_of, paint, selection_marks
-from pages.ui.canvas.palette import DeviceKey, device_colour, device_keys
-from pages.ui.canvas.related import related
-from pages.ui.canvas.scopes import ScopeGroup, ScopeTree, ops_inside, scope_tree
-from pages.ui.canvas.searching import search
-from pages.ui.canvas.toning import Tones, sums_by_node
-from pages.ui.canvas.toning import by_class as tones_by_class
-from pages.ui.canvas.toning import by_value as tones_by_value
-from pages.ui.canvas.viewmodel import network
-from pages.ui.canvas.views import View, build_view
+from pages.ui.canvas.network import network
+from placement.drawing.colours.painting import Paint, ops_of, paint, selection_marks
+from placement.drawing.colours.palette import DeviceKey, device_colour, device_keys
+from placement.drawing.colours.toning import Tones, sums_by_node
+from placement.drawing.colours.toning import by_class as tones_by_class
+from placement.drawing.colours.toning import by_value as tones_by_value
+from placement.drawing.crossing import PathLines, crossings, path_lines
+from placement.drawing.layout.expansion import all_visible, default_expanded, expanded_after, reveal
+from placement.drawing.layout.scopes import ScopeGroup, ScopeTree, ops_inside, scope_tree
+from placement.drawing.related import related
+from placement.drawing.searching import search
+from placement.drawing.views import View, build_view
 
 if TYPE_CHECKING:
     from pages.ui.canvas.component import draw_canvas, mount_library, mount_view, read_ops

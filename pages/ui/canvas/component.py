@@ -13,15 +13,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.canvas.crossing import PathLines
 from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
-from pages.ui.canvas.painting import Paint, selection_marks
-from pages.ui.canvas.palette import DeviceKey
-from pages.ui.canvas.related import WAYS
-from pages.ui.canvas.searching import BY
-from pages.ui.canvas.toning import Tones
-from pages.ui.canvas.viewmodel import store_payload
-from pages.ui.canvas.views import View
+from pages.ui.canvas.network import store_payload
+from placement.drawing.colours.painting import Paint, selection_marks
+from placement.drawing.colours.palette import DeviceKey
+from placement.drawing.colours.toning import Tones
+from placement.drawing.crossing import PathLines
+from placement.drawing.related import WAYS
+from placement.drawing.searching import BY
+from placement.drawing.views import View
 
 # What an edit of each kind carries beside its number; see the docstring of the package.
 KINDS: dict[str, tuple[str, ...]] = {

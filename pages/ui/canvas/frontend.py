@@ -4,7 +4,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from pages.ui.canvas.palette import ASSETS
+from placement.drawing.colours.palette import ASSETS
 
 VIS = "lib/vis-9.1.2/vis-network.min.js"
 MODULES = (

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 from google.protobuf.message import DecodeError
 
-from placement.core.input_files import regular_file
+from placement.files.input import regular_file
 from placement.formats.onnx.checks.claims import check_limits
 from placement.formats.onnx.checks.external import ExternalFiles, check_external
 from placement.formats.onnx.checks.limits import MAX_FILE_BYTES

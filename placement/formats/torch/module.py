@@ -26,7 +26,7 @@ def model_of(
     lr: float | None = None,
     name: str = "",
 ) -> Model:
-    """See `placement.api.pipeline.from_torch`."""
+    """See `placement.api.models.from_torch`."""
     if not isinstance(module, nn.Module):
         raise ValueError(f"{type(module).__name__} is no torch.nn.Module; give a module.")
     if isinstance(example_inputs, torch.Tensor):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placement.core.input_files import parse_json
+from placement.files.input import parse_json
 
 MAX_ENTRIES = 100_000
 MAX_JSON_BYTES = 256 * 2**20

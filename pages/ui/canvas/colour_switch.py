@@ -1,0 +1,189 @@
+"""The switch that says what the graph is coloured by, and the tones that follow from it."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.ui import canvas
+from pages.ui.session import choices
+from pages.ui.shell import glossary
+from placement.core import formatting as units
+from placement.core.placement import Placement
+from placement.costs.op_times import placed_seconds
+from placement.drawing import op_values
+from placement.drawing.colours.palette import colours, lone_colour
+from placement.drawing.wording import shortened
+from placement.schedule.symmetry import renaming, with_names
+from studio import standings
+from studio.snapshot import Studio
+
+BY = {
+    "device": "Device",
+    "kind": "Op type",
+    "time": "Time",
+    "time-log": "Time (logarithmic)",
+    "memory": "Memory (logarithmic)",
+    "path": "Critical path",
+    "difference": "Difference to…",
+}
+HELP = (
+    "What the colours of the picture say. The left edge of an op and the bar in a closed block show"
+    " the device whatever you choose. Time is what an op takes on its device; where the runtime"
+    " runs several ops as one kernel, its time is shared out by their arithmetic. Memory is the"
+    f" weights of an op and what it writes. {glossary.CRITICAL}"
+)
+HATCH_HELP = "Hatch every device in its own way, so that devices can be told apart without colour."
+MEMORY = {"live": "Weights and outputs", "sum": "Memory (from the file)"}
+ORIGIN = {"measured": "measured", "analytic": "estimated", "given": "from the file"}
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """What is drawn on the cards: `tones` (None: the device), and whether devices are hatched."""
+
+    tones: canvas.Tones | None
+    hatched: bool
+
+
+def switch(now: Studio, view: canvas.View) -> Colouring:
+    """Draw the switch above the picture; what is chosen there."""
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row.markdown("Colours", help=HELP, width="content")
+    by = _menu(row, "colour-by", list(BY), BY)
+    others = [item.name for item in now.shelf.items if item.name != now.named.name]
+    against = ""
+    if by == "difference" and others:
+        against = _menu(row, f"colour-against-{now.shelf.folder.name}", others, {})
+    hatched = row.checkbox(
+        "Hatch devices",
+        value=bool(choices.remembered("hatch", False)),
+        key="hatch",
+        on_change=choices.remember("hatch", "hatch"),
+        help=HATCH_HELP,
+    )
+    return Colouring(tones_of(now, view, by, against), hatched)
+
+
+def _menu(row: DeltaGenerator, key: str, options: list[str], shown: dict[str, str]) -> str:
+    kept = choices.remembered(key, options[0])
+    chosen = row.selectbox(
+        "Colour by" if shown else "Compared with",
+        options,
+        index=options.index(kept) if kept in options else 0,
+        key=key,
+        format_func=lambda option: shown.get(option, option),
+        on_change=choices.remember(key, key),
+        label_visibility="collapsed",
+        width=200,
+    )
+    return str(chosen)
+
+
+def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.Tones | None:
+    """Tones of a view by one of `BY`; `against` names a placement of the shelf."""
+    if by == "kind":
+        return _by_kind(now, view)
+    if by in ("time", "time-log"):
+        return canvas.tones_by_value(
+            view,
+            placed_seconds(now.problem, now.placement),
+            lambda value: units.seconds(value, now.problem.unit),
+            by=by,
+            title=f"Time on its device ({ORIGIN[now.problem.costs.origin]})",
+            logarithmic=by == "time-log",
+            note="costs nothing",
+        )
+    if by == "memory":
+        return canvas.tones_by_value(
+            view,
+            op_values.num_bytes(now.problem),
+            units.num_bytes,
+            by=by,
+            title=MEMORY[now.problem.memory_model],
+            logarithmic=True,
+            note="holds nothing",
+        )
+    if by == "path":
+        return _by_path(now, view)
+    return _by_difference(now, view, against) if by == "difference" else None
+
+
+def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
+    palette = colours("kinds")
+    classes, common = op_values.kinds([op.kind for op in now.model.graph.ops], len(palette))
+    keys = [(shortened(kind, 24), colour) for kind, colour in zip(common, palette, strict=False)]
+    if (classes == len(common)).any():
+        keys.append(("other types", lone_colour("rest")))
+    return canvas.tones_by_class(view, classes, keys, by="kind", title="Op type")
+
+
+def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
+    little, much = (units.percent(s) for s in (op_values.LITTLE_SLACK, op_values.MUCH_SLACK))
+    said = (
+        "on the critical path",
+        f"slack below {little} of a step",
+        f"slack {little} to {much}",
+        f"slack above {much}",
+    )
+    return canvas.tones_by_class(
+        view,
+        op_values.slack_classes(now.problem, now.simulated),
+        list(zip(said, colours("path"), strict=True)),
+        by="path",
+        title="Critical path",
+        note="costs nothing",
+    )
+
+
+def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones:
+    if not against:
+        same = ("same device", lone_colour("same"))
+        title = "There is no other placement yet: make one on the Place page, or copy this one"
+        everywhere = [0] * len(view.op_names)
+        return canvas.tones_by_class(view, everywhere, [same], by="difference", title=title)
+    return difference(now, view, now.placement, standings.placement_of(now, against), against)
+
+
+def difference(
+    now: Studio, view: canvas.View, here: Placement, there: Placement, name: str
+) -> canvas.Tones:
+    """Tones by what moves from one placement to another, whose name is given.
+
+    Equal devices of the other placement count as one another, so that as little as can be moves.
+    """
+    new = renaming(now.pinned_problem, here, there)
+    there = with_names(there, new)
+    same = ("same device", lone_colour("same"))
+    palette, names = colours("moves"), [d.name for d in now.machine.devices]
+    classes, moves = op_values.differences(
+        op_values.device_indices(now.problem, here),
+        op_values.device_indices(now.problem, there),
+        len(palette),
+    )
+    keys = [same]
+    for (source, target), colour in zip(moves, palette, strict=False):
+        keys.append((shortened(f"{names[source]} → {names[target]}", 40), colour))
+    if (classes == len(keys)).any():
+        keys.append(("other moves", lone_colour("rest")))
+    title = f"From here to {shortened(name, 30)}" + ", equal devices alike" * bool(new)
+    return canvas.tones_by_class(view, classes, keys, by="difference", title=title)
+
+
+def sums(now: Studio, view: canvas.View) -> dict[int, str]:
+    """How long the ops of each closed block compute, each on its device; by node."""
+    seconds = placed_seconds(now.problem, now.placement)
+    total = canvas.sums_by_node(view, seconds)
+    return {
+        i: units.seconds(float(total[i]), now.problem.unit)
+        for i, node in enumerate(view.nodes)
+        if node.group >= 0
+    }
+
+
+def devices(now: Studio) -> list[canvas.DeviceKey]:
+    """The legend of devices: name, colour, hatch, and what the prediction says of each."""
+    names, predicted = [d.name for d in now.machine.devices], now.simulated
+    busy = [units.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
+    memory = [units.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
+    return canvas.device_keys(names, busy=busy, memory=memory)

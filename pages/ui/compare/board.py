@@ -1,0 +1,284 @@
+"""The methods' results on one board, the best first, and the button that fills it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.panels import yardstick
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary, job_status
+from placement.core import formatting as units
+from placement.core.amounts import in_unit
+from studio import standings
+from studio.jobs import command_line, fixed_ops, jobs, kinds, methods, outcomes
+from studio.project.placements import HAND
+from studio.snapshot import Studio
+from studio.standings import Measured, Standing
+
+# What columns are called, with their explanations; the unit of a time follows its name.
+HELP = {
+    "Predicted": "Simulated, with the times named above the board and for the goal chosen now.",
+    "Fastest ≥": (
+        f"{glossary.BOUND} Proven by a method, or by the longest path and the shared work."
+    ),
+    "Gap": "How far above that bound the placement is; the best possible may be anywhere between.",
+    "Proven": "Yes where it is proven that no placement at all is better.",
+    "Measured": "From live runs of this placement on this computer, where there are any.",
+    "Error": "How far the prediction is from what was measured.",
+    "Search": "Seconds that the method itself took, without compiling.",
+}
+QUICK_HELP = (
+    "Tries every method that answers almost at once on a model of this size. Each result becomes a"
+    " placement of its own; the one on the screen and those made by hand stay as they are."
+)
+MOST_NAMED = 4
+MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
+WIDTHS = {
+    "Predicted": 82,
+    "Fastest ≥": 74,
+    "Gap": 66,
+    "Proven": 62,
+    "Measured": 88,
+    "Error": 64,
+    "Search": 74,
+}
+
+
+def show(now: Studio) -> tuple[Standing, ...]:
+    """Draw the board and what fills it; the rows are returned, the best first."""
+    st.subheader("Methods and placements", help="All placements of this model on this machine.")
+    _controls(now)
+    job_status.show(now, "compare", live)
+    rows = standings.standings(now)
+    for row in rows:
+        yardstick.remember(now, row.name, standings.placement_of(now, row.name), row.value_s)
+    per = "sample" if now.settings.objective == "throughput" else "step"
+    goal = {"step": "shortest step", "sample": "most samples per second"}[per]
+    unit = _unit(rows, now)[1]
+    st.caption(
+        f"Goal: {goal}. Times are {unit} per {per}. Predicted ones are simulated, from times"
+        f" {now.costs}. The placement on the screen: **{glossary.plain(now.named.name)}**."
+    )
+    said = verdict(rows, now.problem.unit)
+    if said:
+        st.markdown(said)
+    _board(now, rows)
+    _failures(now)
+    return rows
+
+
+def live(job: jobs.Job) -> None:
+    """The rows that a running comparison has so far."""
+    rows = [row for row in job.all("row") if row["value"] is not None]
+    if rows:
+        names = ", ".join(str(row["placer"]) for row in rows)
+        so_far = outcomes.best_in_words(rows, kinds.by_hand_s(studio(), job))
+        st.caption(glossary.plain(f"Done: {names}. So far {so_far}."))
+
+
+def verdict(rows: Sequence[Standing], unit: str) -> str:
+    """Which placement is best, whoever made it, and how the best made by hand compares."""
+    allowed = [row for row in rows if not row.broken]
+    if len(rows) < 2 or not allowed:
+        return ""
+    best = allowed[0]
+    equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + standings.SAME)]
+    said = f"Best of {len(rows)}: **{glossary.plain(best.name, 40)}**"
+    said += ", made by hand" * (best.made_by == HAND)
+    said += f", predicted {glossary.plain(units.seconds(best.value_s, unit))}"
+    if equal:
+        named = ", ".join(glossary.plain(row.name, 40) for row in equal[:MOST_NAMED])
+        more = " and more" if len(equal) > MOST_NAMED else ""
+        said += f"; as good: {named}{more}"
+    own = next((row for row in allowed if row.made_by == HAND), None)
+    if own is not None and own is not best and own not in equal and best.value_s > 0:
+        longer = units.percent(own.value_s / best.value_s - 1)
+        said += f"; **{glossary.plain(own.name, 40)}**, made by hand, takes {longer} longer"
+    return f"{said}."
+
+
+def _controls(now: Studio) -> None:
+    quick, fitting = methods.quick(now.problem), methods.fitting(now.problem)
+    latest = jobs.latest(now.project.folder, "compare")
+    locked = not choices.may_write() or (latest is not None and latest.is_live)
+    row = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    row.button(
+        "Run all quick methods",
+        type="primary",
+        icon=":material/playlist_play:",
+        disabled=locked or not quick,
+        on_click=_start,
+        args=(quick, None),
+        help=f"{QUICK_HELP} Here: {glossary.plain(', '.join(quick))}.",
+    )
+    with row.popover("Choose methods…", disabled=locked):
+        names, limit_s = _choice(now, list(fitting), quick)
+        st.button(
+            "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
+        )
+        held = fixed_ops.options(now, ())
+        argv = command_line.compare(now.project, names or quick, time_limit_s=limit_s, held=held)
+        st.caption("The same on the command line:")
+        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    if now.is_estimate and now.can_measure:
+        row.caption("Not measured on this machine yet: this measures the model first.")
+
+
+def _choice(
+    now: Studio, fitting: Sequence[str], quick: Sequence[str]
+) -> tuple[list[str], float | None]:
+    names = st.multiselect(
+        "Methods",
+        fitting,
+        default=quick,
+        key=_methods_key(now),
+        help="Those that work for this kind of file and for the goal that is chosen.",
+    )
+    limit_s = st.number_input(
+        "Time limit for each (s)",
+        min_value=0.1,
+        value=methods.SEARCH_S,
+        key=choices.own("compare-limit"),
+        help="Searches stop then and give the best they have found.",
+    )
+    return names, limit_s
+
+
+def _methods_key(now: Studio) -> str:
+    """Another menu for another kind of file, goal or size."""
+    return f"compare-methods-{now.shelf.folder.name}-{now.settings.objective}"
+
+
+def _start(names: Sequence[str], time_limit_s: float | None) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        kinds.start_compare(now, names, time_limit_s)
+
+
+def _start_chosen(names: Sequence[str], limit_s: float) -> None:
+    """With what the fields hold now: a click may come before the page was drawn with it."""
+    now = studio()
+    fitting = methods.fitting(now.problem)
+    typed = choices.typed(_methods_key(now), list(names))
+    wanted = [name for name in typed if name in fitting]
+    if wanted:
+        _start(wanted, choices.typed(choices.own("compare-limit"), limit_s))
+
+
+def _board(now: Studio, rows: Sequence[Standing]) -> None:
+    scale_s, _ = _unit(rows, now)
+    least_s = min((row.value_s for row in rows), default=0.0)
+    number = "%.2f" if least_s >= 10 * scale_s else "%.3f"
+    config = _columns(number)
+    if choices.may_write():
+        config["Open"] = st.column_config.ButtonColumn(
+            key="board-open", on_click=_open, args=([row.name for row in rows],), width=66
+        )
+    st.dataframe(
+        [_cells(row, scale_s, number, row.name == now.named.name) for row in rows],
+        column_config=config,
+        column_order=list(config),
+        hide_index=True,
+        key="board",
+        placeholder="–",
+        height=min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3),
+        alt="Placements of this project with their predicted and measured times, the best first",
+    )
+    notes = [
+        f"**{glossary.plain(r.name, 40)}**: {glossary.plain('; '.join(n))}."
+        for r in rows
+        if (n := notes_of(r))
+    ]
+    if notes:
+        st.caption(" ".join(notes))
+
+
+def _columns(number: str) -> dict[str, Any]:
+    """Columns that fit beside each other on a small screen; `number` is how times are written."""
+    column = st.column_config
+    formats = {
+        "Predicted": number,
+        "Fastest ≥": number,
+        "Gap": "percent",
+        "Error": "percent",
+    }
+    config: dict[str, Any] = {"Placement": column.TextColumn(width=115)}
+    for name, width in WIDTHS.items():
+        if name in formats:
+            config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
+        else:
+            # Of a figure with a word behind it the word may be cut off, never the figure.
+            side = "left" if name == "Measured" else "right"
+            config[name] = column.TextColumn(help=HELP[name], width=width, alignment=side)
+    return config
+
+
+def _unit(rows: Sequence[Standing], now: Studio) -> tuple[float, str]:
+    """Seconds in the unit of the board's times, and its name."""
+    if now.problem.unit != "s":
+        return 1.0 / in_unit(1.0, now.problem.unit), now.problem.unit
+    best = min((row.value_s for row in rows), default=MS)
+    return next(((s, u) for s, u in ((1.0, "s"), (MS, "ms")) if best >= s), (1e-6, "µs"))
+
+
+def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "Placement": row.name,
+        "Predicted": row.value_s / scale_s,
+        "Fastest ≥": row.bound_s / scale_s if row.bound_s else None,
+        "Gap": row.gap,
+        "Proven": "yes" if row.is_best_possible else "",
+        "Measured": _measured(row, measured, scale_s, number) if measured else None,
+        "Error": None
+        if measured is None or measured.error is None
+        else units.to_shown(measured.error),
+        "Search": None if row.search_s is None else units.seconds(row.search_s),
+        "Open": "shown" if is_shown else "Open",
+    }
+
+
+def _measured(row: Standing, measured: Measured, scale_s: float, number: str) -> str:
+    """The figure, and a word where it is not simply one of this placement on hardware."""
+    changed = "edited" if row.made_by == HAND else "earlier"
+    doubts = ["emulated"] * measured.emulated + [changed] * measured.edited
+    doubts += ["scattered"] * measured.scattered
+    return " ".join([number % (measured.seconds / scale_s), *doubts])
+
+
+def notes_of(row: Standing) -> list[str]:
+    """What a row's figures do not say, the gravest first."""
+    notes = []
+    if row.broken:
+        notes.append(f"not allowed: {row.broken[0].rstrip('.')}")
+    if row.measured and row.measured.edited:
+        what = "edited" if row.made_by == HAND else "placed again by its method"
+        notes.append(f"{what} since it was measured")
+    if row.measured and row.measured.emulated:
+        notes.append("its run was emulated, not measured")
+    if row.measured and row.measured.scattered:
+        notes.append("the steps of its run scattered, so trust neither time nor error; run again")
+    return [*notes, *row.notes]
+
+
+def _failures(now: Studio) -> None:
+    """Methods of the last comparison that found nothing, and why."""
+    job = jobs.latest(now.project.folder, "compare")
+    if job is None or job.about.get("shelf") != now.shelf.folder.name:
+        return
+    for row in job.all("row"):
+        if row["error"]:
+            st.caption(glossary.plain(f"{row['placer']} found nothing: {row['error']}"))
+
+
+def _open(names: Sequence[str]) -> None:
+    """Make the placement of the clicked row the one on the screen."""
+    click = choices.typed("board-open", None)
+    if click is None or not 0 <= click["row"] < len(names):
+        return
+    name, now = names[click["row"]], studio()
+    if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
+        now.shelf.choose(name)
+        choices.say("success", f"{name} is now the placement on the screen, on all pages.")

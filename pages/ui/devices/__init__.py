@@ -1,0 +1,1 @@
+"""The Devices page: the machine, and what was measured of it."""

@@ -1,0 +1,71 @@
+"""The moves that would save most, each with a button that makes it."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui.session import cache, choices
+from pages.ui.shell import glossary
+from placement.advice.best_moves import Hint, covers_all
+from placement.core import formatting as units
+from studio.snapshot import Studio
+
+MOST_NAMES = 12
+
+# What a button does: move these ops to that device.
+Apply = Callable[[tuple[str, ...], str], None]
+
+
+def show(now: Studio, apply: Apply) -> None:
+    """Draw the list; it is looked for only while somebody has it open."""
+    box = st.expander("Moves that would save most", key="hints-open", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        found = cache.hints(now.pinned_problem, now.placement)
+        every = covers_all(now.pinned_problem)
+        st.caption(heading(len(found), every), help=glossary.HINTS)
+        if not every:
+            st.caption(glossary.MANY_MOVES)
+        for number, hint in enumerate(found):
+            _row(now, number, hint, apply)
+
+
+def heading(num_found: int, every: bool) -> str:
+    """What the list is, or what it means that it is empty."""
+    if num_found:
+        return "Predicted, each as if it were the only move."
+    return "No single move helps." if every else "Of the moves looked at, none helps by itself."
+
+
+def _row(now: Studio, number: int, hint: Hint, apply: Apply) -> None:
+    ops = f" ({units.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
+    listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
+    row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
+    row.markdown(
+        f"{glossary.plain(hint.label or 'the whole model')}{ops}  \n"
+        f":small[{glossary.plain(f'{way(now, hint)}, {saving(now, hint)}')}]",
+        help=glossary.plain(listed) if ops else None,
+        width="stretch",
+    )
+    row.button(
+        "Apply",
+        key=f"hint-{number}",
+        on_click=apply,
+        args=(hint.ops, hint.device),
+        disabled=not choices.may_write(),
+    )
+
+
+def way(now: Studio, hint: Hint) -> str:
+    """From where to where the ops move; those that are there already do not count."""
+    used = {now.placement.device_of[op] for op in hint.ops} - {hint.device}
+    return f"{' and '.join(d.name for d in now.machine.devices if d.name in used)} to {hint.device}"
+
+
+def saving(now: Studio, hint: Hint) -> str:
+    """What a move gains, as a time and a share of the time now."""
+    if not hint.saves_s:
+        return f"then everything fits, in {units.seconds(hint.value_s, now.problem.unit)}"
+    share = hint.saves_s / (hint.value_s + hint.saves_s)
+    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({units.percent(share)})"

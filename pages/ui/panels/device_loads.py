@@ -1,0 +1,120 @@
+"""What the placement on the screen asks of each device: work, memory and number of ops."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import streamlit as st
+
+from pages.ui.canvas import colour_switch
+from placement.core import formatting as units
+from placement.simulator.throughput import loads_s
+from studio.snapshot import Studio
+
+# Room for seven devices.
+MOST_HEIGHT = 430
+TRACK = "40%"
+BUSY_HELP = (
+    "Predicted time that the device works in a step, and its share of the step. In a pipeline: per"
+    " sample, with sending and receiving; the busiest device sets the pace."
+)
+MEMORY_HELP = (
+    "Most memory that is taken at one time: weights, working space and values that wait to be"
+    " read. Devices without a limit show only what is taken."
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A device's part of a placement; shares are 0 to 1 and more, None where there is no limit."""
+
+    device: str
+    colour: str
+    num_ops: int
+    busy_s: float
+    busy_share: float
+    memory_bytes: float
+    limit_bytes: float | None
+
+    @property
+    def memory_share(self) -> float | None:
+        if self.limit_bytes is None:
+            return None
+        return self.memory_bytes / self.limit_bytes if self.limit_bytes else float("inf")
+
+
+def loads_of(now: Studio) -> tuple[Load, ...]:
+    """The predicted load of every device, in the machine's order."""
+    predicted, counts = now.simulated, now.placement.ops_per_device()
+    busy_s = dict(predicted.busy_s)
+    if now.problem.objective == "throughput":
+        busy_s = loads_s(now.problem, predicted.schedule, now.placement.replicas)
+    loads = []
+    for device, key in zip(now.machine.devices, colour_switch.devices(now), strict=True):
+        seconds = busy_s.get(device.name, 0.0)
+        loads.append(
+            Load(
+                device=device.name,
+                colour=key.colour,
+                num_ops=counts.get(device.name, 0),
+                busy_s=seconds,
+                busy_share=seconds / predicted.value if predicted.value else 0.0,
+                memory_bytes=predicted.peak_bytes.get(device.name, 0),
+                limit_bytes=device.memory_bytes,
+            )
+        )
+    return tuple(loads)
+
+
+def show(now: Studio) -> None:
+    """Draw the loads; few lines for each device, in its colour."""
+    loads = loads_of(now)
+    st.caption("Predicted load of each device", help=f"{BUSY_HELP} {MEMORY_HELP}")
+    st.html(html(loads, now.problem.unit))
+
+
+def html(loads: Sequence[Load], unit: str) -> str:
+    """The loads as HTML; names come from files, so they are escaped."""
+    rows = "".join(_row(load, unit) for load in loads)
+    return f'<div style="max-height:{MOST_HEIGHT}px;overflow-y:auto">{rows}</div>'
+
+
+def _row(load: Load, unit: str) -> str:
+    number = units.counted(load.num_ops, "op")
+    busy = f"{units.seconds(load.busy_s, unit)} busy ({units.percent(load.busy_share)})"
+    memory, share = units.num_bytes(load.memory_bytes), load.memory_share
+    if share is not None:
+        memory += f" of {units.num_bytes(load.limit_bytes)}"
+    over = ' <b style="color:#c62828">too much</b>' if share is not None and share > 1 else ""
+    head = (
+        '<div style="display:flex;justify-content:space-between;gap:8px">'
+        f'<span style="overflow:hidden;text-overflow:ellipsis;white-space:nowrap">'
+        f'<span style="{_dot(load.colour)}"></span><b>{escape(load.device)}</b></span>'
+        f'<span style="white-space:nowrap">{number}</span></div>'
+    )
+    lines = _bar(load.busy_share, load.colour, busy, "") + _bar(share, load.colour, memory, over)
+    return f'<div style="font-size:13px;line-height:1.35;margin:0 0 8px">{head}{lines}</div>'
+
+
+def _dot(colour: str) -> str:
+    return (
+        "display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:6px;"
+        f"background:{colour}"
+    )
+
+
+def _bar(share: float | None, colour: str, text: str, more: str) -> str:
+    """A bar with its figure beside it; where there is no share only the figure.
+
+    All bars are equally wide, so that their lengths compare from row to row.
+    """
+    width = 0.0 if share is None else 100 * min(1.0, share)
+    track = "transparent" if share is None else "rgba(128,128,128,.25)"
+    return (
+        '<div style="display:flex;align-items:center;gap:8px">'
+        f'<div class="track" style="flex:0 0 {TRACK};height:7px;border-radius:4px;'
+        f'background:{track}">'
+        f'<div style="width:{width:.1f}%;height:7px;border-radius:4px;background:{colour}"></div>'
+        "</div>"
+        f'<span style="flex:1 1 0;text-align:right">{escape(text)}{more}</span></div>'
+    )

@@ -1,0 +1,239 @@
+"""The picture with its side panel: select, move, undo; shared by the Model and the Place page.
+
+Each part is a fragment of its own, so that an edit redraws the colours and the panel and nothing
+else. Everything is read anew from the project, which the edit has changed by then.
+"""
+
+import streamlit as st
+
+from pages.ui import canvas
+from pages.ui.canvas import colour_switch, gestures
+from pages.ui.panels import (
+    best_moves,
+    device_loads,
+    export,
+    inspector,
+    op_table,
+    pin_buttons,
+    place_form,
+    placement_menu,
+    rules,
+    search_account,
+    yardstick,
+)
+from pages.ui.panels import history as changing
+from pages.ui.session import cache, choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary, messages
+from placement.core import formatting as units
+from placement.drawing.op_reasons import critical_ops
+from studio import snapshot
+from studio.snapshot import Studio
+
+MOST_COUNTS = 4
+SENT = (
+    "Between devices. Most is sent while the devices compute; what is added to the step is the"
+    " sending and waiting on its critical path."
+)
+
+
+def show(*, numbers: bool = True, height: int = 600) -> None:
+    """Draw picture and panel, with the predicted numbers above where they are wanted."""
+    _numbers(numbers)
+    left, right = st.columns([0.66, 0.34], gap="small")
+    with left:
+        _store()
+        _draw(height)
+    with right:
+        _side(not numbers)
+        _hints()
+        rules.show()
+    op_table.show(gestures.view_of)
+    export.show()
+
+
+@st.fragment(key="numbers")
+@messages.plain_errors()
+def _numbers(wanted: bool) -> None:
+    if wanted:
+        numbers_of(studio())
+
+
+@st.fragment(key="store")
+@messages.plain_errors()
+def _store() -> None:
+    gestures.mount_view(studio())
+
+
+@st.fragment(key="canvas")
+@messages.plain_errors()
+def _draw(height: int) -> None:
+    # A callback that was cut short leaves its edits behind.
+    if gestures.apply():
+        st.rerun()
+    now = studio()
+    view, devices = gestures.view_of(now), colour_switch.devices(now)
+    chosen = colour_switch.switch(now, view)
+    index = now.machine.index
+    placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
+    undo, redo = gestures.steps(now.history)
+    canvas.draw_canvas(
+        view,
+        canvas.paint(view, placed, len(devices)),
+        devices=devices,
+        selection=choices.selection(),
+        ack=choices.last_op(),
+        session=choices.nonce(),
+        read_only=not choices.may_write(),
+        height=height,
+        on_ops=gestures.on_ops,
+        marks=critical_ops(now.problem, now.simulated),
+        pins=now.pins,
+        undo=undo,
+        redo=redo,
+        focus=choices.focus(),
+        search=choices.search_answer(),
+        empty="" if now.model.graph.ops else "This model has no ops.",
+        tones=chosen.tones,
+        hatched=chosen.hatched,
+        crossings=canvas.crossings(view, now.model.graph, placed),
+        path=canvas.path_lines(view, cache.path_steps(now.problem, now.placement)),
+        sums=colour_switch.sums(now, view),
+    )
+
+
+@st.fragment(key="side")
+@messages.plain_errors()
+def _side(with_prediction: bool) -> None:
+    now = studio()
+    messages.show()
+    placement_menu.chooser(now)
+    search_account.show(now)
+    if with_prediction:
+        yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
+        predicted = units.seconds(now.simulated.value, now.problem.unit)
+        st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=glossary.STEP)
+    _move_buttons(now, with_placing=not with_prediction)
+    pin_buttons.show(now)
+    device_loads.show(now)
+    inspector.show(now, choices.selection())
+    changing.show(now)
+
+
+@st.fragment(key="hints")
+@messages.plain_errors()
+def _hints() -> None:
+    best_moves.show(studio(), _clicked_move)
+
+
+def numbers_of(now: Studio) -> None:
+    """Predicted step time and what it consists of."""
+    predicted, unit = now.simulated, now.problem.unit
+    path = predicted.critical_path
+    sending = sum(s.duration_s for s in path if s.kind != "compute")
+    origin = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
+    counts = now.placement.ops_per_device()
+    # In workloads a call has its sending inside, and nobody says how many bytes that is.
+    knows_bytes = now.problem.execution != "call"
+    yardstick.remember(now, now.named.name, now.placement, predicted.value)
+    cells = st.columns(5 if knows_bytes else 4)
+    label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
+    cells[0].metric(
+        label,
+        units.seconds(predicted.value, unit),
+        origin[now.problem.costs.origin],
+        delta_color="off",
+        delta_arrow="off",
+        help=f"{glossary.STEP} {glossary.ESTIMATE if now.is_estimate else ''}",
+    )
+    bound_s = snapshot.bound_of(now)
+    cells[1].metric(
+        "Fastest possible",
+        f"≥ {units.seconds(bound_s, unit)}",
+        _above(predicted.value, bound_s),
+        delta_color="off",
+        delta_arrow="off",
+        help=glossary.BOUND,
+    )
+    cells[2].metric("Segments", len(predicted.schedule.segments), help=glossary.SEGMENT)
+    if knows_bytes:
+        cells[3].metric(
+            "Sent per step",
+            units.num_bytes(predicted.transfer_bytes),
+            f"adds {units.seconds(sending, unit)}",
+            delta_color="off",
+            delta_arrow="off",
+            help=f"{SENT} {glossary.CRITICAL}",
+        )
+    cells[-1].metric(
+        "Ops per device",
+        " / ".join(str(counts.get(d.name, 0)) for d in now.machine.devices[:MOST_COUNTS])
+        + (" …" if len(now.machine.devices) > MOST_COUNTS else ""),
+        help="In the order of the machine's devices: "
+        + glossary.plain(", ".join(d.name for d in now.machine.devices[:9])),
+    )
+    for broken in snapshot.violations_of(now):
+        st.warning(glossary.plain(broken))
+
+
+def _above(value_s: float, bound_s: float) -> str:
+    """How far a placement is from what is known to be impossible."""
+    if value_s <= bound_s * (1 + 1e-9):
+        return "this is the best possible"
+    above = units.gap(value_s, bound_s)
+    return f"this is {units.percent(above)} above" if above else ""
+
+
+def _move_buttons(now: Studio, with_placing: bool) -> None:
+    """Device menu, undo and redo, for those who do not use the keys."""
+    history = now.shelf.history(now.named.name)
+    locked = not choices.may_write()
+    row = st.container(horizontal=True, gap="xsmall")
+    with row.popover("Move to…", disabled=locked or not choices.selection()):
+        for number, device in enumerate(now.machine.devices, 1):
+            st.button(
+                glossary.plain(f"{number}  {device.name}"),
+                key=f"move-{number}",
+                on_click=_clicked_move,
+                args=(choices.selection(), device.name),
+                width="stretch",
+            )
+    row.button(
+        "Undo",
+        key="undo",
+        help=f"{units.counted(len(history.done), 'step')} can be undone",
+        disabled=locked or not history.done,
+        on_click=_clicked_travel,
+        args=("undo",),
+    )
+    row.button(
+        "Redo",
+        key="redo",
+        help=f"{units.counted(len(history.undone), 'step')} can be redone",
+        disabled=locked or not history.undone,
+        on_click=_clicked_travel,
+        args=("redo",),
+    )
+    with row:
+        pin_buttons.buttons(now)
+        if with_placing:
+            place_form.selection_button(now)
+
+
+def _clicked_move(ops: tuple[str, ...], device: str) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        told = gestures.move(now, ops, device)
+        if told[1]:
+            choices.say(*told)
+    fragments.only(*fragments.EDITED)
+
+
+def _clicked_travel(kind: str) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        num_done = len(now.history.done) + (1 if kind == "redo" else -1)
+        told = gestures.travel(now, num_done)
+        if told[1]:
+            choices.say(*told)
+    fragments.only(*fragments.EDITED)

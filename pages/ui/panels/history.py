@@ -1,0 +1,73 @@
+"""The list of changes by hand: every state so far is a click away, forth as well as back."""
+
+import streamlit as st
+
+from pages.ui.canvas import gestures
+from pages.ui.session import choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from placement.core import formatting as units
+from studio.project.edits import History
+from studio.snapshot import Studio
+
+# More are reached by going back to the oldest of these first.
+MOST_SHOWN = 60
+HELP = (
+    "Every step since the placement was made. Click one to go back to how things were right after"
+    " it; later steps stay in the list, to be redone, until you change something else."
+)
+
+
+def show(now: Studio) -> None:
+    """Draw the list; its entries are made only while somebody has it open."""
+    history = now.history
+    of = len(history.done) + len(history.undone)
+    if not of:
+        return
+    # The label never changes: the box would close.
+    box = st.expander("Changes by hand", key="changes-open", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        st.caption(f"{len(history.done)} of {of} steps are made.", help=HELP)
+        with st.container(height=min(320, 40 + 44 * (of + 1)), gap="xxsmall"):
+            _entries(history)
+
+
+def _entries(history: History) -> None:
+    """Newest first, from a little after the step that was made last down to the start."""
+    done = len(history.done)
+    steps = [*history.done, *reversed(history.undone)]
+    last = min(len(steps), done + MOST_SHOWN // 2)
+    first = max(0, last - MOST_SHOWN)
+    locked = not choices.may_write()
+    for number in range(last, first, -1):
+        label = glossary.plain(f"{number}: {steps[number - 1].label}", 70)
+        _entry(
+            number, label if number <= done else f":gray[{label} (undone)]", number == done, locked
+        )
+    if first:
+        st.caption(f"and {units.counted(first, 'step')} before them")
+    else:
+        _entry(0, "0: as it was made", done == 0, locked)
+
+
+def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:
+    st.button(
+        f"**{label}**" if is_now else label,
+        key=f"change-{number}",
+        icon=":material/arrow_right:" if is_now else None,
+        type="tertiary",
+        disabled=locked,
+        on_click=_go_to,
+        args=(number,),
+    )
+
+
+def _go_to(num_done: int) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        told = gestures.travel(now, num_done)
+        if told[1]:
+            choices.say(*told)
+    fragments.only(*fragments.EDITED)

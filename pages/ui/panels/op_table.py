@@ -1,0 +1,210 @@
+"""The table of ops below the picture: the same content, the same selection, to read and to tick."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import canvas
+from pages.ui.canvas import colour_switch, gestures, table_component
+from pages.ui.canvas.table_component import Heading
+from pages.ui.session import choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
+from placement.core import formatting as units
+from placement.costs.op_times import placed_seconds
+from placement.drawing import op_rows, op_values
+from placement.drawing.op_reasons import critical_ops
+from placement.drawing.op_rows import Columns, Page
+from placement.drawing.wording import shortened
+from studio.snapshot import Studio
+
+BOX = "table"
+MOST_NAME = 120
+
+
+@st.fragment(key="table")
+@plain_errors()
+def show(view_of: Callable[[Studio], canvas.View]) -> None:
+    """Draw the table where it is open; `view_of` gives what the picture shows."""
+    opened = st.expander("Table of ops", key="table-open", on_change="rerun")
+    if not opened.open:
+        return
+    _apply()
+    now = studio()
+    with opened:
+        left, right, show = st.columns([0.5, 0.28, 0.22])
+        text = left.text_input(
+            "Filter",
+            key="table-filter",
+            placeholder="Filter by name, type or block",
+            label_visibility="collapsed",
+        )
+        shown = right.selectbox(
+            "Which ops",
+            list(op_rows.SHOWN),
+            format_func=op_rows.SHOWN.__getitem__,
+            key="table-shown",
+            label_visibility="collapsed",
+        )
+        show.button(
+            "Show in the picture",
+            key="table-look",
+            on_click=_look,
+            disabled=not choices.selection(),
+            help="Opens the blocks around the selected ops and moves the picture to them.",
+            width="stretch",
+        )
+        _draw(now, str(text), str(shown), _lone(view_of(now)))
+
+
+def _look() -> None:
+    gestures.look_at(studio(), choices.selection())
+    fragments.only("store", *fragments.SELECTED)
+
+
+def _lone(view: canvas.View) -> list[int]:
+    """Ops that the picture shows one by one, not inside a closed block."""
+    return [int(node.id[1:]) for node in view.nodes if node.group < 0]
+
+
+def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
+    device = op_values.device_indices(now.problem, now.placement)
+    seconds = placed_seconds(now.problem, now.placement)
+    path = critical_ops(now.problem, now.simulated)
+    table = op_rows.columns(now.problem, device, seconds, now.pins, path)
+    chosen = set(choices.selection())
+    by, descending = choices.kept("table-sort", ("", False))
+    found = op_rows.ordered(
+        table, op_rows.matching(table, text, shown, chosen, visible), by, descending
+    )
+    page = op_rows.page(found, _page_to_show(table, found, chosen))
+    table_component.draw_table(
+        _headings(now),
+        [_row(now, table, i) for i in page.ops],
+        chosen=[table.name[i] in chosen for i in page.ops],
+        devices=colour_switch.devices(now),
+        about={
+            "caption": _caption(now, table, page, chosen),
+            "sort": {"by": by, "descending": descending},
+            "page": page.number,
+            "pages": page.num_pages,
+            "hatched": bool(choices.remembered("hatch", False)),
+            "graph": now.model.graph.fingerprint,
+        },
+        ack=choices.last_event(BOX),
+        session=choices.nonce(),
+        key="op-table",
+        on_ops=_on_events,
+    )
+
+
+def _page_to_show(table: Columns, found: Sequence[int], chosen: set[str]) -> int:
+    """The page turned to; after a selection made elsewhere the one that shows some of it."""
+    number = int(choices.kept("table-page", 0))
+    selected = list(choices.selection())
+    if selected != choices.kept("table-seen", []):
+        choices.keep("table-seen", selected)
+        wanted = {i for i in found if table.name[i] in chosen}
+        number = op_rows.page_with(found, wanted, number)
+        choices.keep("table-page", number)
+    return number
+
+
+def _headings(now: Studio) -> list[Heading]:
+    origin = colour_switch.ORIGIN[now.problem.costs.origin]
+    return [
+        Heading("name", "Name"),
+        Heading("kind", "Type"),
+        Heading("scope", "Block", "The part of the model that the op belongs to."),
+        Heading("device", "Device"),
+        Heading(
+            "seconds",
+            f"Time ({origin})",
+            "What the op takes on its device. Ops that the runtime runs as one kernel share its"
+            " time by their arithmetic.",
+            is_number=True,
+        ),
+        Heading(
+            "num_bytes",
+            "Memory",
+            f"{colour_switch.MEMORY[now.problem.memory_model]}.",
+            is_number=True,
+        ),
+        Heading("pinned", "Pinned", "Stays on its device, whoever moves the others."),
+        Heading("on_path", "Critical", glossary.CRITICAL),
+    ]
+
+
+def _row(now: Studio, table: Columns, i: int) -> list[object]:
+    seconds = float(table.seconds[i])
+    return [
+        i,
+        shortened(table.name[i], MOST_NAME),
+        shortened(table.kind[i], 60),
+        shortened(table.scope[i], MOST_NAME),
+        int(table.device[i]),
+        units.seconds(seconds, now.problem.unit) if seconds < float("inf") else "cannot run it",
+        units.num_bytes(float(table.num_bytes[i])),
+        table.pinned[i],
+        table.on_path[i],
+    ]
+
+
+def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
+    """How many rows there are, and what the selected ops come to."""
+    said = f"{page.num_rows} of {len(table.name)} ops"
+    ops = [i for i, name in enumerate(table.name) if name in chosen]
+    if not ops:
+        return f"{said}. Tick ops, or click a row, to select them in the picture too."
+    time_s = units.seconds(op_rows.total(table.seconds, ops), now.problem.unit)
+    memory = units.num_bytes(op_rows.total(table.num_bytes, ops))
+    return f"{said}. Selected: {len(ops)}, together {time_s} and {memory}."
+
+
+def _on_events() -> None:
+    fragments.only(*(fragments.SELECTED if "pick" in _apply() else ("table",)))
+
+
+def _apply() -> set[str]:
+    """Apply what was done in the table, oldest first, and say of which kinds it was."""
+    kinds = set()
+    after = choices.last_event(BOX)
+    for event in table_component.read_events("op-table", session=choices.nonce(), after=after):
+        kinds.add(event["kind"])
+        if event["kind"] == "pick":
+            _pick(studio(), event)
+        elif event["kind"] == "sort":
+            _sort(event["by"])
+        else:
+            choices.keep("table-page", event["page"])
+        choices.applied_event(BOX, event["n"])
+    return kinds
+
+
+def _pick(now: Studio, event: dict[str, Any]) -> None:
+    """Select and deselect rows; nothing where the table was of another model."""
+    if event.get("graph") != now.model.graph.fingerprint:
+        return
+    names = [op.name for op in now.model.graph.ops]
+    chosen, left = ([i for i in event[key] if i < len(names)] for key in ("chosen", "left"))
+    before = () if event["only"] else choices.selection()
+    selected = op_rows.picked(names, before, chosen, left)
+    choices.select(selected)
+    if event["only"]:
+        choices.look_at_selection()
+    choices.keep("table-seen", list(selected))
+
+
+def _sort(by: str) -> None:
+    """First click: upwards, numbers from the top; second: the other way; third: as in the model."""
+    if by not in Columns.__annotations__:
+        return
+    first = by in ("seconds", "num_bytes")
+    before = choices.kept("table-sort", ("", False))
+    if before[0] != by:
+        choices.keep("table-sort", (by, first))
+    else:
+        choices.keep("table-sort", ("", False) if before[1] != first else (by, not first))
+    choices.keep("table-page", 0)

@@ -1,0 +1,98 @@
+"""Buttons that pin the selected ops or let them go, and the list of what is pinned."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.ui.session import choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from studio.project import pins
+from studio.project.edits import counted
+from studio.snapshot import Studio
+
+HELP = (
+    "A pinned op stays on its device: it cannot be moved by hand, and every method works around it."
+    " Pins belong to the model, so all its placements share them."
+)
+
+
+def buttons(now: Studio) -> None:
+    """Pin and Unpin for the selection; drawn into a row of buttons."""
+    ops, locked = choices.selection(), not choices.may_write()
+    held = [op for op in ops if op in now.pins]
+    st.button(
+        "Pin",
+        key="pin",
+        help=f"Keep the selected ops where they are (key P). {HELP}",
+        disabled=locked or not ops or _is_held(now, ops),
+        on_click=_clicked,
+        args=(pins.pin, ops),
+    )
+    st.button(
+        "Unpin",
+        key="unpin",
+        help="Let the selected ops go (key Del).",
+        disabled=locked or not held,
+        on_click=_clicked,
+        args=(pins.unpin, ops),
+    )
+
+
+def show(now: Studio) -> None:
+    """What is pinned, and what to do about pinned ops that this placement has elsewhere."""
+    if not now.pins:
+        return
+    locked = not choices.may_write()
+    held = tuple(now.pins)
+    per_device = [
+        f"{number} on {device.name}"
+        for device in now.machine.devices
+        if (number := sum(d == device.name for d in now.pins.values()))
+    ]
+    st.caption(glossary.plain(f"Pinned: {', '.join(per_device)}"), help=HELP)
+    row = st.container(horizontal=True, gap="xsmall")
+    row.button("Select pinned", key="pins-select", on_click=_select, args=(held,), type="tertiary")
+    row.button(
+        "Unpin all",
+        key="pins-clear",
+        on_click=_clicked,
+        args=(pins.unpin, held),
+        disabled=locked,
+        type="tertiary",
+    )
+    strays = pins.strays(now)
+    if strays:
+        what = f"{counted(strays)} {'is' if len(strays) == 1 else 'are'}"
+        st.warning(glossary.plain(f"{what} elsewhere in this placement than where pinned."))
+        st.button("Move to where pinned", key="pins-return", on_click=_return, disabled=locked)
+
+
+def _is_held(now: Studio, ops: Sequence[str]) -> bool:
+    """Whether all of them are pinned where they are already."""
+    device_of = now.placement.device_of
+    return all(op not in device_of or now.pins.get(op) == device_of[op] for op in ops)
+
+
+def _clicked(change: Callable[[Studio, Sequence[str]], str], ops: Sequence[str]) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        _say(change(now, ops))
+    fragments.only(*fragments.EDITED)
+
+
+def _return() -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        _say(pins.return_strays(now))
+    fragments.only(*fragments.EDITED)
+
+
+def _select(ops: Sequence[str]) -> None:
+    choices.select(ops)
+    fragments.only(*fragments.EDITED)
+
+
+def _say(told: str) -> None:
+    if told:
+        choices.say("info", told)

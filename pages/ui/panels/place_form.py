@@ -1,0 +1,227 @@
+"""The row that lets a method place the model: menu, goal, limits, settings and the button."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.panels import search_account
+from pages.ui.panels import settings as forms
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary, job_status
+from placement.core import formatting as units
+from placement.placers import current_name
+from studio.jobs import command_line, fixed_ops, jobs, kinds, methods
+from studio.snapshot import Studio
+
+GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
+GOAL_HELP = (
+    "Shortest step: one input goes through as fast as it can. Most samples per second: many inputs"
+    " follow each other, and the busiest device sets the pace."
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the row asks for; `settings` are the ones that differ from the method's defaults."""
+
+    method: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    time_limit_s: float | None
+    seed: int
+
+
+def show(now: Studio) -> None:
+    """Draw the row."""
+    offered = methods.offered(now.problem)
+    locked = not choices.may_write()
+    method, goal, limit, more, go = st.columns(
+        [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
+    )
+    remembered = _remembered()
+    name = method.selectbox(
+        "Method",
+        list(offered),
+        index=list(offered).index(remembered) if remembered in offered else 0,
+        key=_method_key(now),
+        on_change=choices.remember("placer", _method_key(now)),
+        help=f"{glossary.AUTO} The summary of the chosen method stands below.",
+        disabled=locked,
+    )
+    goal.selectbox(
+        "Goal",
+        list(GOALS),
+        index=list(GOALS).index(now.settings.objective),
+        format_func=GOALS.__getitem__,
+        key=_goal_key(now),
+        on_change=_set_goal,
+        args=(_goal_key(now), now.settings.objective),
+        help=GOAL_HELP,
+        disabled=locked,
+    )
+    limit.number_input(
+        "Time limit (s)",
+        min_value=0.1,
+        value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
+        placeholder="none",
+        key=_limit_key(now, name),
+        on_change=choices.remember(f"time-limit-{name}", _limit_key(now, name)),
+        help="A search stops then and gives the best it has found.",
+        disabled=locked,
+    )
+    with more.popover("Settings", width="stretch", disabled=locked):
+        st.number_input("Seed", min_value=0, value=0, step=1, key=choices.own("place-seed"))
+        forms.settings_form(name, offered[name]["settings"], disabled=locked)
+    _button(now, go, offered[name])
+    _about(now, offered[name])
+    job_status.show(now, "place", search_account.live)
+
+
+@st.fragment(key="command")
+def command() -> None:
+    """What the button and the prediction are on the command line; drawn anew when pins change."""
+    now = studio()
+    asked = _asked(now)
+    name = asked.method["name"]
+    place = command_line.place(
+        now.project,
+        name,
+        asked.settings,
+        time_limit_s=asked.time_limit_s,
+        seed=asked.seed,
+        held=fixed_ops.options(now),
+        out=f"{name}.json",
+    )
+    simulate = command_line.simulate(now.project, now.shelf.path(now.named.name))
+    with st.expander("The same on the command line"):
+        st.caption("Place with this method, and predict the placement on the screen:")
+        code = f"{command_line.text(place)}\n{command_line.text(simulate)}"
+        st.code(code, language="bash", wrap_lines=True)
+
+
+def selection_button(now: Studio) -> None:
+    """A button that lets the chosen method decide for the selected ops alone."""
+    ops = choices.selection()
+    method = _chosen(now)
+    st.button(
+        "Place selection",
+        key="place-selection",
+        disabled=not ops or _is_busy(now) or not _fits(now, method) or not choices.may_write(),
+        on_click=_start_selection,
+        help=f"Lets the method {method['name']} decide for the selected ops alone. All others stay"
+        " where they are, and so do pinned ops. The answer is a new placement.",
+    )
+
+
+def _button(now: Studio, where: Any, method: Mapping[str, Any]) -> None:
+    fits = _fits(now, method)
+    where.button(
+        "Place",
+        type="primary",
+        width="stretch",
+        disabled=_is_busy(now) or not fits or not choices.may_write(),
+        on_click=_start,
+        args=(_goal_key(now), now.settings.objective),
+        help=None if fits else "This method does not work for the chosen goal.",
+    )
+
+
+def _is_busy(now: Studio) -> bool:
+    latest = jobs.latest(now.project.folder, "place")
+    return latest is not None and latest.is_live
+
+
+def _fits(now: Studio, method: Mapping[str, Any]) -> bool:
+    return now.settings.objective in method["objectives"]
+
+
+def _about(now: Studio, method: Mapping[str, Any]) -> None:
+    said = [glossary.plain(method["summary"].rstrip(".")) + "."]
+    if now.settings.objective not in method["objectives"]:
+        said.append(f"It does not work for the goal {GOALS[now.settings.objective]}.")
+    if method["needs"]:
+        said.append(glossary.plain(f"Needs: {', '.join(method['needs'])}."))
+    if now.is_estimate and now.can_measure:
+        said.append("Not measured on this machine yet: placing measures the model first.")
+    others = methods.left_out(now.problem)
+    if others:
+        number = units.counted(len(others), "method")
+        said.append(f"Not in the menu: {number} for other kinds of files.")
+    notes = [f"Paper: {method['paper']}."] if method["paper"] else []
+    notes += [f"Not in the menu: {', '.join(others)}."] if others else []
+    st.caption(" ".join(said), help=glossary.plain(" ".join(notes)) or None)
+
+
+def _start(goal_key: str, drawn_goal: str) -> None:
+    _set_goal(goal_key, drawn_goal)
+    now = studio()
+    if choices.renew_claim(now.project):
+        _start_job(now)
+
+
+def _start_selection() -> None:
+    now = studio()
+    free = [op for op in choices.selection() if op not in now.pins]
+    if not free:
+        what = "All selected ops are pinned; unpin" if choices.selection() else "Select"
+        choices.say("warning", f"{what} the ops that the method shall place.")
+    elif choices.renew_claim(now.project):
+        _start_job(now, free)
+        # The progress is drawn outside the part of the page that this button is in.
+        st.rerun()
+
+
+def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
+    asked = _asked(now)
+    name = asked.method["name"]
+    if not _fits(now, asked.method):
+        goal = GOALS[now.settings.objective]
+        choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
+    elif not _is_busy(now):
+        kinds.start_place(now, name, asked.settings, asked.time_limit_s, asked.seed, ops)
+
+
+def _asked(now: Studio) -> Asked:
+    """What the fields hold now: a click may come before the page was drawn with it."""
+    method = _chosen(now)
+    name = method["name"]
+    limit_s = choices.remembered(f"time-limit-{name}", methods.time_limit_s(method))
+    return Asked(
+        method,
+        forms.typed_settings(name, method["settings"]),
+        choices.typed(_limit_key(now, name), limit_s),
+        int(choices.typed(choices.own("place-seed"), 0) or 0),
+    )
+
+
+def _remembered() -> str:
+    return current_name(str(choices.remembered("placer", methods.DEFAULT)))
+
+
+def _chosen(now: Studio) -> Mapping[str, Any]:
+    """The method that the menu names now."""
+    offered = methods.offered(now.problem)
+    name = choices.typed(_method_key(now), _remembered())
+    return offered.get(name, next(iter(offered.values())))
+
+
+# A key is what a widget is known by: with the project in it, another project's menus start anew,
+# and with the goal in it, the menu shows a goal that was set elsewhere.
+def _goal_key(now: Studio) -> str:
+    return f"objective-{now.project.id}-{now.settings.objective}"
+
+
+def _method_key(now: Studio) -> str:
+    return f"placer-{now.project.id}"
+
+
+def _limit_key(now: Studio, method: str) -> str:
+    return f"time-limit-{now.project.id}-{method}"
+
+
+def _set_goal(key: str, drawn: str) -> None:
+    goal = choices.changed(key, drawn)
+    if goal is not None and choices.may_write():
+        choices.project().change(objective=goal)

@@ -1,0 +1,243 @@
+"""Start a live run and watch its steps; older runs stay and can be looked at again."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.panels import charts
+from pages.ui.session import cache, choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary, job_status
+from placement.constraints.fusion import mended
+from placement.core import formatting as units
+from placement.core.placement import placement_from_json
+from profiling.execution.stream_flow import MOST_IN_FLIGHT
+from studio.jobs import command_line, jobs, kinds, runs
+from studio.project.files import read_json
+from studio.snapshot import Studio
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many steps or samples to run is asked for in the words of the goal."""
+
+    label: str
+    key: str
+    number: int
+    help: str
+    warmup_label: str
+    warmup_key: str
+    warmup_help: str
+
+
+COUNTS = {
+    "latency": Counts(
+        "Steps",
+        "steps",
+        20,
+        glossary.STEP,
+        "Warm-up steps",
+        "warmup",
+        "Steps before the measured ones, because the first are slower.",
+    ),
+    "throughput": Counts(
+        "Samples",
+        "samples",
+        200,
+        glossary.SAMPLE,
+        "Warm-up samples",
+        "warmup-samples",
+        "Samples before the measured ones; always enough to fill the pipeline.",
+    ),
+}
+
+
+def controls(now: Studio) -> None:
+    locked = not choices.may_write()
+    reason = why_not(now)
+    busy = is_live(now)
+    asked = COUNTS[now.settings.objective]
+    streams = now.settings.objective == "throughput"
+    steps, warmup, *flight, seed, go = st.columns(5 if streams else 4, vertical_alignment="bottom")
+    num_steps = steps.number_input(
+        asked.label,
+        min_value=1,
+        max_value=100_000,
+        value=choices.remembered(asked.key, asked.number),
+        key=choices.own(asked.key),
+        on_change=choices.remember(asked.key, choices.own(asked.key)),
+        help=asked.help,
+        disabled=locked,
+    )
+    num_warmup = warmup.number_input(
+        asked.warmup_label,
+        min_value=0,
+        max_value=10_000,
+        value=choices.remembered(asked.warmup_key, 3),
+        key=choices.own(asked.warmup_key),
+        on_change=choices.remember(asked.warmup_key, choices.own(asked.warmup_key)),
+        help=asked.warmup_help,
+        disabled=locked,
+    )
+    depth = _depth(flight[0], locked) if streams else None
+    number = seed.number_input(
+        "Seed of the inputs",
+        min_value=0,
+        value=0,
+        step=1,
+        key=choices.own("run-seed"),
+        disabled=locked,
+    )
+    go.button(
+        "Run" if not now.machine.emulated else "Run (emulated)",
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=locked or busy or bool(reason),
+        on_click=_start,
+        args=(int(num_steps), int(num_warmup), int(number), depth),
+        width="stretch",
+    )
+    if reason:
+        st.info(glossary.plain(reason))
+    else:
+        first = " The run measures the model first." * (now.is_estimate and now.can_measure)
+        st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
+    job_status.show(now, "run", live_chart)
+    path = now.shelf.path(now.named.name)
+    argv = command_line.run(now.project, path, int(num_steps), int(num_warmup), int(number), depth)
+    with st.expander("The same on the command line"):
+        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+
+
+def _depth(cell: Any, locked: bool) -> int | None:
+    """The field for the most samples in flight; None where the run chooses."""
+    value = cell.number_input(
+        "Most samples in flight",
+        min_value=1,
+        max_value=MOST_IN_FLIGHT,
+        value=choices.remembered("depth", None),
+        step=1,
+        key=choices.own("depth"),
+        on_change=choices.remember("depth", choices.own("depth")),
+        placeholder="chosen for you",
+        help=glossary.DEPTH,
+        disabled=locked,
+    )
+    return None if value is None else int(value)
+
+
+def is_live(now: Studio) -> bool:
+    """Whether a run is going on."""
+    latest = jobs.latest(now.project.folder, "run")
+    return latest is not None and latest.is_live
+
+
+def why_not(now: Studio) -> str:
+    """Why the current placement cannot be run here; empty where it can."""
+    if now.machine.emulated:
+        return ""
+    if now.model.executable is None:
+        return "This file has a graph and costs but nothing to execute; open a model file to run."
+    if not now.can_measure:
+        return (
+            "This machine has devices that are not on this computer, so the placement can be"
+            " predicted but not run; choose this computer on the Devices page."
+        )
+    return ""
+
+
+def live_chart(job: jobs.Job) -> None:
+    """The steps, or the times between outputs, measured so far."""
+    step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
+    if step_s:
+        per = "output" if job.about.get("objective") == "throughput" else "step"
+        chart = charts.step_times(step_s, _predicted_s(job), per)
+        st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
+
+
+def _predicted_s(job: jobs.Job) -> float | None:
+    """What is predicted of the placement that runs, by the times of now: a run may measure first.
+
+    None where the page has another model or goal by now.
+    """
+    now, path = studio(), str(job.about.get("path") or "")
+    if not path or not runs.is_of_this(now, job):
+        return None
+    if job.about.get("objective") != now.settings.objective:
+        return None
+    placement = mended(now.problem, placement_from_json(read_json(Path(path))))
+    return cache.simulated(now.problem, placement).value
+
+
+def chosen_run(now: Studio) -> jobs.Job | None:
+    """The finished run on the screen: the one picked, else the newest of the placement shown.
+
+    Of that, or else of an earlier state of it. Figures of another model, machine or placement are
+    easily taken for those of this one, so they show only when somebody picks them.
+    """
+    done = runs.finished(now.project)
+    ids = [job.id for job in done]
+    own = [job for job in done if runs.is_of_this(now, job)]
+    named = [job for job in own if job.about.get("placement") == now.named.name]
+    found = runs.of_placement(tuple(own), now.placement) or next(iter(named), None)
+    newest = None if found is None else found.id
+    shown = choices.run_shown() if choices.run_shown() in ids else newest
+    if len(done) > 1 or (done and newest is None):
+        _list(done, shown, newest)
+    return next((job for job in done if job.id == shown), None)
+
+
+def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> None:
+    """The menu of finished runs, for the project and the run that is drawn when none is picked."""
+    ids, labels = [job.id for job in done], {job.id: label(job) for job in done}
+    key = choices.own(f"run-{ids[0]}-{newest}")
+    st.selectbox(
+        "Run",
+        ids,
+        index=None if shown is None else ids.index(shown),
+        key=key,
+        format_func=labels.__getitem__,
+        placeholder="None of this placement; look at one of another placement or model",
+        on_change=_pick,
+        args=(key, shown),
+    )
+
+
+def label(job: jobs.Job, *, brief: bool = False) -> str:
+    """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
+    assert job.result is not None
+    age = units.age(time.time() - job.started_at) + ", imported" * runs.is_imported(job)
+    about, measured = job.about, kinds.in_short(job.result)
+    if brief:
+        return f"{about.get('placement')}: {measured.removesuffix(' per step')}, {age}"
+    return f"{about.get('placement')}: {measured}, {about.get('model')}, {age}"
+
+
+def _pick(key: str, drawn: str | None) -> None:
+    picked = choices.changed(key, drawn)
+    if picked is not None:
+        choices.show_run(str(picked))
+
+
+def _start(steps: int, warmup: int, seed: int, depth: int | None) -> None:
+    now = studio()
+    asked = COUNTS[now.settings.objective]
+    if choices.renew_claim(now.project):
+        kinds.start_run(
+            now,
+            _typed(asked.key, steps),
+            _typed(asked.warmup_key, warmup),
+            _typed("run-seed", seed),
+            choices.typed(choices.own("depth"), depth)
+            if now.settings.objective == "throughput"
+            else None,
+        )
+
+
+def _typed(key: str, drawn: int) -> int:
+    """A number as it stands in its field: a click may come before the page was drawn with it."""
+    value = choices.changed(choices.own(key), drawn)
+    return drawn if value is None else int(value)

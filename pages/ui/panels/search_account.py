@@ -1,0 +1,132 @@
+"""How a method came to its placement: its account in words, and its best value over time."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.panels import charts
+from pages.ui.shell import glossary
+from placement.core import formatting as units
+from studio.jobs import jobs
+from studio.snapshot import Studio
+
+PATIENCE_S = 4.0
+COMPILING = (
+    "When a method is used for the first time on a computer it is compiled to machine code; that"
+    " can take a minute and does not count as its time."
+)
+
+OF_THEN = "By the times of then: nothing here can be held against the values of now."
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Best value and proven bound (0: none) in `unit`, by seconds since the method began."""
+
+    seconds: tuple[float, ...]
+    best: tuple[float, ...]
+    bound: tuple[float, ...]
+    unit: str
+
+
+def curve_of(events: Sequence[Mapping[str, Any]]) -> Curve | None:
+    """The curve that a place job's events tell; None before it has reported two values.
+
+    Only the points at which something changes are kept, and the last one. The result ends the
+    curve, because its value is the one that counts.
+    """
+    told = [e for e in events if e["event"] == "progress" and e.get("best") is not None]
+    if len(told) < 2:
+        return None
+    points = [(e["seconds"], e["best"], e["bound"]) for e in told]
+    result = next((e for e in events if e["event"] == "result"), None)
+    if result is not None:
+        points.append((result["seconds"], result["value"], result["lower_bound"]))
+        if not any(bound for _, _, bound in points[:-1]):
+            points = [(at, best, result["lower_bound"]) for at, best, _ in points]
+    changes = [p for before, p in pairwise(points) if p[1:] != before[1:]]
+    last = [] if changes and changes[-1] == points[-1] else points[-1:]
+    seconds, best, bound = zip(*points[:1], *changes, *last, strict=True)
+    return Curve(seconds, best, bound, str(told[0]["unit"]))
+
+
+def live(job: jobs.Job) -> None:
+    """What a method has found so far, below the progress of its job."""
+    curve = curve_of(job.events)
+    if not _has_begun(job) and time.time() - job.started_at > PATIENCE_S:
+        st.caption(COMPILING)
+    if curve is not None:
+        _chart(curve, job, "curve-live")
+        note = str((job.last("progress") or {}).get("note") or "")
+        if note:
+            st.caption(glossary.plain(f"{note}."), help=glossary.OPTIMUM)
+
+
+def _has_begun(job: jobs.Job) -> bool:
+    """Whether the method itself has said something; a job that waits has said why."""
+    return job.status == "waiting" or any("best" in e for e in job.all("progress"))
+
+
+def show(now: Studio) -> None:
+    """How the placement on the screen was found, where a method found it."""
+    facts = now.named.facts
+    if "seconds" not in facts:
+        return
+    account = str(facts.get("account") or "")
+    best = "proven to be the best possible" if facts.get("proven_optimal") else ""
+    found = f"Found by {now.named.made_by} in {units.seconds(facts['seconds'])}"
+    stale = _is_stale(now, facts)
+    told = "" if stale else f": {account}" if account else f", {best}" if best else ""
+    told += _held(facts)
+    if stale:
+        told += "; what it told of values is left out, for the times have changed since"
+    st.caption(glossary.plain(f"{found}{told}."), help=glossary.OPTIMUM if account else None)
+    job = _job(now, str(facts.get("job") or ""))
+    # A comparison tells values of several methods, and none of them is the end of one search.
+    curve = None if job is None or job.verb == "compare" else curve_of(job.events)
+    if job is not None and curve is not None:
+        # Drawn once somebody looks: the browser fetches more for a chart than for all the rest.
+        box = st.expander("How the search went", key="search-open", on_change="rerun")
+        if box.open:
+            with box:
+                if stale:
+                    st.caption(OF_THEN)
+                _chart(curve, job, f"curve-{job.id}")
+
+
+def _is_stale(now: Studio, facts: Mapping[str, Any]) -> bool:
+    """Whether the method saw other times than those of now; of one with pins nobody can tell."""
+    if "problem" not in facts or facts.get("num_selected") or facts.get("num_pinned"):
+        return False
+    same_goal = facts.get("objective", now.settings.objective) == now.settings.objective
+    return bool(same_goal and facts["problem"] != now.problem.fingerprint)
+
+
+def _held(facts: Mapping[str, Any]) -> str:
+    """What the method could not move: its value and its bound are of that task alone."""
+    selected, pinned = facts.get("num_selected"), facts.get("num_pinned")
+    said = [f"for the selection in {facts.get('from')!r} alone"] if selected else []
+    said += ["with pinned ops"] if pinned else []
+    said += ["stopped early"] if facts.get("cancelled") else []
+    return "".join(f"; {part}" for part in said)
+
+
+def _job(now: Studio, job_id: str) -> jobs.Job | None:
+    """The job that found the placement; a copy of a project may have none."""
+    try:
+        return jobs.read(now.project.folder, job_id) if job_id else None
+    except ValueError:
+        return None
+
+
+def _chart(curve: Curve, job: jobs.Job, key: str) -> None:
+    per = "sample" if job.about.get("objective") == "throughput" else "step"
+    st.plotly_chart(
+        charts.best_so_far(curve.seconds, curve.best, curve.bound, curve.unit, per),
+        key=key,
+        config=charts.CONFIG,
+    )

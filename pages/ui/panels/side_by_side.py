@@ -1,0 +1,231 @@
+"""Two or more placements side by side: their figures, and their steps on one axis of time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.ui.canvas import device_colour
+from pages.ui.panels import timeline_component
+from pages.ui.session import cache, choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from placement.core import formatting as units
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.drawing import gantt, spans
+from placement.schedule.simulated import Simulated
+from placement.simulator.throughput import loads_s
+from studio import standings
+from studio.project.placements import HAND
+from studio.snapshot import Studio
+from studio.standings import Standing
+
+MOST, MOST_DEVICES, MOST_BARS = 6, 16, 3000
+KEY = "compared-steps"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the placements that are held against each other, and what is predicted of it."""
+
+    row: Standing
+    placement: Placement
+    simulated: Simulated
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+
+def chosen(now: Studio, rows: Sequence[Standing]) -> list[Side]:
+    """Let a person pick placements; those picked, in the order of the board."""
+    names = [row.name for row in rows]
+    first = list(dict.fromkeys([now.named.name, *names]))[:2]
+    picked = st.multiselect(
+        "Placements to compare",
+        names,
+        default=first,
+        max_selections=MOST,
+        key=f"compared-{now.shelf.folder.name}-{len(names)}",
+        help="The first two are the one on the screen and the best other one.",
+    )
+    return [side_of(now, row) for row in rows if row.name in picked]
+
+
+def side_of(now: Studio, row: Standing) -> Side:
+    placement = standings.placement_of(now, row.name)
+    return Side(row, placement, cache.simulated(now.problem, placement))
+
+
+def table(now: Studio, sides: Sequence[Side]) -> None:
+    """The figures of all sides, a column each, as a table that a screen reader can read too."""
+    figures = rows_of(now, sides)
+    columns = {"": [glossary.plain(label) for label, _ in figures]}
+    for i, side in enumerate(sides):
+        columns[glossary.plain(side.name, 40)] = [glossary.plain(cells[i]) for _, cells in figures]
+    st.table(columns, hide_header=False, alt="Figures of the placements that are compared")
+    memory = "" if now.problem.memory_model == "sum" else ", and the most memory in use at one time"
+    st.caption(
+        "All but what is called measured is simulated. Of each device: its ops, how long it is"
+        f" busy, and the share of the time{memory}.",
+        help=glossary.SEGMENT,
+    )
+
+
+def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
+    """Labels of the table's rows, and a text for each side."""
+
+    def row(label: str, cell: Callable[[Side], str]) -> tuple[str, list[str]]:
+        return label, [cell(side) for side in sides]
+
+    unit = now.problem.unit
+    is_rate = now.settings.objective == "throughput"
+    best_s = min((side.row.value_s for side in sides), default=0.0)
+    rows = [
+        row(
+            "Predicted per sample" if is_rate else "Predicted step",
+            lambda s: _beside(units.seconds(s.row.value_s, unit), s.row.value_s, best_s),
+        )
+    ]
+    if is_rate:
+        rows.append(row("Predicted rate", lambda s: units.rate(_inverse(s.row.value_s))))
+    rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
+    if now.model.executable is not None:
+        rows.append(row("Measured", lambda s: measured_in_words(s.row)))
+    rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
+    if now.problem.execution != "call":
+        rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
+    rows += [
+        row(_device_label(now, device), lambda s, d=device: _load(now, s, d))
+        for device in _devices(now, sides)
+    ]
+    if any(side.row.broken for side in sides):
+        rows.append(row("Not allowed", lambda s: " ".join(s.row.broken) or "all rules are kept"))
+    return rows
+
+
+def _inverse(seconds: float) -> float | None:
+    return 1.0 / seconds if seconds else None
+
+
+def _beside(text: str, value_s: float, best_s: float) -> str:
+    """A value, and how much more it is than the best one."""
+    if best_s <= 0 or value_s <= best_s * (1 + standings.SAME):
+        return f"{text}, the best of these"
+    more = value_s / best_s - 1.0
+    return f"{text}, {units.percent(more, signed=True)}"
+
+
+def _bound(row: Standing, unit: str) -> str:
+    if row.bound_s <= 0:
+        return "unknown"
+    if row.is_best_possible:
+        return f"≥ {units.seconds(row.bound_s, unit)}, so this is the best possible"
+    return f"≥ {units.seconds(row.bound_s, unit)}, this is {units.percent(row.gap or 0.0)} above"
+
+
+def measured_in_words(row: Standing) -> str:
+    """What was measured, how the prediction erred, and what to know before believing it."""
+    measured = row.measured
+    if measured is None:
+        return "not yet"
+    said = [units.seconds(measured.seconds)]
+    if measured.error is not None:
+        said.append(f"predicted {units.percent(measured.error, signed=True)}")
+    if measured.emulated:
+        said.append("emulated")
+    if measured.edited:
+        said.append("edited since" if row.made_by == HAND else "placed again since")
+    return ", ".join(said)
+
+
+def _devices(now: Studio, sides: Sequence[Side]) -> list[str]:
+    """Devices that any side uses, in declared order."""
+    used = {d for side in sides for d in side.placement.device_of.values()}
+    return [d.name for d in now.machine.devices if d.name in used][:MOST_DEVICES]
+
+
+def _device_label(now: Studio, name: str) -> str:
+    limit = now.problem.machine.device(name).memory_bytes
+    return name if limit is None else f"{name} (memory {units.num_bytes(limit)})"
+
+
+def _load(now: Studio, side: Side, device: str) -> str:
+    """Ops of a device, how long it is busy, and its memory."""
+    number = side.placement.ops_per_device().get(device, 0)
+    busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
+    share = busy_s / side.row.value_s if side.row.value_s else 0.0
+    memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
+    ops = units.counted(number, "op")
+    return (
+        f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({units.percent(share)}), {memory}"
+    )
+
+
+def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
+    """Seconds that devices work per step; per sample, where sending counts too."""
+    if problem.objective == "throughput":
+        return loads_s(problem, simulated.schedule, placement.replicas)
+    return simulated.busy_s
+
+
+def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list[gantt.Panel]:
+    """Named predictions as timelines that share an axis."""
+    colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+    alone = "one sample alone " * (now.settings.objective == "throughput")
+    return [
+        gantt.panel(
+            f"{number} {name}",
+            name,
+            f"{alone}{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
+            simulated.timeline,
+            colours,
+            of=spans.ops_of(posed, simulated.schedule),
+            graph=posed.graph,
+            path=simulated.critical_path,
+            most=MOST_BARS // len(parts),
+        )
+        for number, (name, posed, simulated) in enumerate(parts)
+    ]
+
+
+@st.fragment(key="compared")
+def timelines(sides: Sequence[Side]) -> None:
+    """The predicted steps of all sides, one below the other; zooming one zooms all."""
+    now = studio()
+    one = "Samples" if now.settings.objective == "throughput" else "Steps"
+    alone = "Each is one sample alone. " * (one == "Samples")
+    st.subheader(f"{one} on one axis of time", help=f"{alone}{glossary.CRITICAL}")
+    drawn = _panels_of(now, sides)
+    timeline_component.draw(
+        drawn,
+        key=KEY,
+        of=" ".join((now.shelf.folder.name, *(side.name for side in sides))),
+        began="the step" if one == "Steps" else "the sample",
+        selection=choices.selection(),
+        on_pick=lambda: _on_pick(drawn),
+    )
+
+
+def _panels_of(now: Studio, sides: Sequence[Side]) -> list[gantt.Panel]:
+    return panels(now, [(side.name, now.problem, side.simulated) for side in sides])
+
+
+def _on_pick(drawn: Sequence[gantt.Panel]) -> None:
+    timeline_component.select_picked(KEY, drawn)
+    fragments.only("compared", "canvas")
+
+
+def pair(now: Studio, sides: Sequence[Side]) -> tuple[Side, Side] | None:
+    """The two sides whose ops are compared: the two there are, or two picked from more."""
+    if len(sides) < 2:
+        return None
+    if len(sides) == 2:
+        return sides[0], sides[1]
+    names = [side.name for side in sides]
+    left, right = st.columns(2)
+    key = "-".join(map(str, (now.shelf.folder.name, *names)))
+    first = left.selectbox("From", names, index=0, key=f"from-{key}")
+    second = right.selectbox("To", names, index=1, key=f"to-{key}")
+    return sides[names.index(str(first))], sides[names.index(str(second))]

@@ -1,0 +1,171 @@
+"""Train the model that is open: start, watch and stop; older runs can be looked at again."""
+
+import time
+
+import streamlit as st
+
+from pages.ui.panels import place_form, run_form
+from pages.ui.panels.charts import CONFIG
+from pages.ui.run import training_charts, training_results
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary, job_status
+from placement.api.train import is_training
+from placement.core import formatting as units
+from studio.jobs import command_line, jobs, kinds, runs
+from studio.snapshot import Studio
+
+MEASURE, TRAIN = "Measure steps", "Train"
+STEPS = 200
+ABOUT = (
+    "Measuring repeats one and the same step. Training goes on from step to step, so that the"
+    " loss falls, always on the same made-up batch."
+)
+ADJUST = (
+    "While it trains, the studio watches how long each device takes and tests every core now and"
+    " then. When a device has become slower or faster for good, as when another program takes a"
+    " core, the ops are placed anew between two steps. Short disturbances change nothing."
+)
+
+
+def is_wanted(now: Studio) -> bool:
+    """Draw the choice between measuring and training, where the model open can be trained."""
+    if not is_training(now.model.graph):
+        return False
+    key = choices.own("run-what")
+    picked = st.radio(
+        "What to run",
+        (MEASURE, TRAIN),
+        index=int(choices.remembered("run-what", MEASURE) == TRAIN),
+        key=key,
+        on_change=choices.remember("run-what", key),
+        horizontal=True,
+        help=ABOUT,
+    )
+    return picked == TRAIN
+
+
+def show(now: Studio) -> None:
+    """The controls, the run that is going on, and the one that is looked at."""
+    steps, seed, adjust = _controls(now)
+    job_status.show(now, "train", live_curves)
+    argv = command_line.train(now.project, now.shelf.path(now.named.name), steps, seed, adjust)
+    with st.expander("The same on the command line"):
+        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    shown = _chosen(now)
+    if shown is not None:
+        training_results.show(now, shown)
+    elif not is_live(now):
+        st.info(
+            f"Not trained yet. A step of the placement {glossary.plain(now.named.name)} is"
+            f" predicted to take {units.seconds(now.simulated.value, now.problem.unit)}"
+            f" ({now.costs})" + ("; press Train to start." if not why_not(now) else "."),
+            icon=":material/model_training:",
+        )
+
+
+def _controls(now: Studio) -> tuple[int, int, bool]:
+    """The form, and what it holds: steps, seed, whether to adjust."""
+    locked = not choices.may_write()
+    cells = st.columns([0.2, 0.2, 0.36, 0.24], vertical_alignment="bottom")
+    keys = [choices.own(f"train-{name}") for name in ("steps", "seed", "adjust")]
+    steps = cells[0].number_input(
+        "Training steps",
+        min_value=1,
+        max_value=100_000,
+        value=choices.remembered("train-steps", STEPS),
+        key=keys[0],
+        on_change=choices.remember("train-steps", keys[0]),
+        help="Each goes forward, backward, and updates the weights.",
+        disabled=locked,
+    )
+    seed = cells[1].number_input(
+        "Seed of the inputs", min_value=0, value=0, step=1, key=keys[1], disabled=locked
+    )
+    adjust = cells[2].toggle(
+        "Adjust while training",
+        value=choices.remembered("train-adjust", True),
+        key=keys[2],
+        on_change=choices.remember("train-adjust", keys[2]),
+        help=ADJUST,
+        disabled=locked,
+    )
+    reason = why_not(now)
+    cells[3].button(
+        "Train" if not now.machine.emulated else "Train (emulated)",
+        type="primary",
+        icon=":material/model_training:",
+        disabled=locked or is_live(now) or bool(reason),
+        on_click=_start,
+        args=(int(steps), int(seed), bool(adjust)),
+        width="stretch",
+    )
+    if reason:
+        st.info(glossary.plain(reason))
+    elif now.is_estimate and now.can_measure:
+        st.caption("Not measured on this machine yet: training measures the model first.")
+    return int(steps), int(seed), bool(adjust)
+
+
+def why_not(now: Studio) -> str:
+    """Why the current placement cannot be trained here; empty where it can."""
+    if now.settings.objective == "throughput":
+        goal = place_form.GOALS["latency"]
+        return (
+            f"Training runs step after step; choose the goal {goal!r} on the Place page to train."
+        )
+    return run_form.why_not(now)
+
+
+def is_live(now: Studio) -> bool:
+    latest = jobs.latest(now.project.folder, "train")
+    return latest is not None and latest.is_live
+
+
+def live_curves(job: jobs.Job) -> None:
+    """The steps so far, what moved, and the loss."""
+    steps = job.all("step")
+    if not steps:
+        return
+    step_s = [float(e["seconds"]) for e in steps]
+    predicted_s = [float(e["predicted_s"]) for e in steps]
+    curve = training_charts.step_curve(step_s, predicted_s, job.all("move"))
+    st.plotly_chart(curve, key=f"training-{job.id}", config=CONFIG)
+    losses = [None if e.get("loss") is None else float(e["loss"]) for e in steps]
+    if any(loss is not None for loss in losses):
+        st.plotly_chart(
+            training_charts.loss_curve(losses), key=f"training-loss-{job.id}", config=CONFIG
+        )
+
+
+def _chosen(now: Studio) -> jobs.Job | None:
+    """The finished training run on the screen: the one picked from the list, else the newest."""
+    done = runs.finished(now.project, "train")
+    if len(done) < 2:
+        return done[0] if done else None
+    by_id = {job.id: job for job in done}
+    key = choices.own(f"trained-{done[0].id}")
+    picked = st.selectbox(
+        "Training run", list(by_id), key=key, format_func=lambda i: label(by_id[i])
+    )
+    return by_id.get(picked, done[0])
+
+
+def label(job: jobs.Job) -> str:
+    """A finished training run in a list."""
+    assert job.result is not None
+    age = units.age(time.time() - job.started_at)
+    return f"{job.about.get('placement')}: {kinds.trained_in_short(job.result)}, {age}"
+
+
+def _start(steps: int, seed: int, adjust: bool) -> None:
+    now = studio()
+    if choices.renew_claim(now.project):
+        drawn = {"steps": steps, "seed": seed, "adjust": adjust}
+        typed = {
+            name: value
+            if (new := choices.changed(choices.own(f"train-{name}"), value)) is None
+            else new
+            for name, value in drawn.items()
+        }
+        kinds.start_training(now, int(typed["steps"]), int(typed["seed"]), bool(typed["adjust"]))

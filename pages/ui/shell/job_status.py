@@ -1,0 +1,65 @@
+"""A job on the page: progress and cancel while it lives, one sentence if it came to nothing."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
+from studio.jobs import jobs, kinds
+from studio.snapshot import Studio
+
+POLL_S = 0.5
+
+
+def nothing_more(job: jobs.Job) -> None:
+    """The default for `show`: progress says enough."""
+
+
+def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more) -> None:
+    """Draw the newest job of a kind; `more` draws below the progress what it has so far."""
+    # One place, whether there is something to say or not, so that nothing below is drawn anew.
+    with st.container():
+        job = jobs.latest(now.project.folder, verb)
+        if job is not None and job.is_live:
+            _live(verb, more)
+        elif job is not None and job.status != "done" and not job.about.get("dismissed"):
+            _ended(now, job)
+
+
+@st.fragment(run_every=POLL_S)
+@plain_errors()
+def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:
+    now = studio()
+    job = jobs.latest(now.project.folder, verb)
+    if job is None or not job.is_live:
+        st.rerun()
+    assert job is not None
+    bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")
+    share, doing = job.progress
+    bar.progress(share, text=glossary.plain(job.message or f"{kinds.WORDS[verb]}: {doing}"))
+    cancel.button(
+        "Cancel",
+        key=f"cancel-{verb}",
+        on_click=jobs.stop,
+        args=(now.project.folder, job.id),
+        disabled=not choices.may_write(),
+        width="stretch",
+    )
+    more(job)
+
+
+def _ended(now: Studio, job: jobs.Job) -> None:
+    text, gone = st.columns([0.84, 0.16], vertical_alignment="center")
+    kind = "info" if job.status == "cancelled" else "error"
+    getattr(text, kind)(f"{kinds.WORDS[job.verb]}: {glossary.plain(job.message)}")
+    gone.button(
+        "Dismiss",
+        key=f"dismiss-{job.id}",
+        on_click=jobs.note,
+        args=(now.project.folder, job.id),
+        kwargs={"dismissed": True},
+        width="stretch",
+    )

@@ -1,0 +1,243 @@
+"""Timelines of one step: predicted and measured on one axis, their bars tied to the picture."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.canvas import device_colour
+from pages.ui.panels import run_form, run_warnings, timeline_component
+from pages.ui.session import cache, choices, fragments
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
+from placement.core import formatting as units
+from placement.core.timeline import Timeline, timeline_from_json
+from placement.drawing import gantt, spans
+from placement.simulator.critical_path import critical_path
+from placement.simulator.path_steps import waits
+from studio.jobs import caveats, jobs, kinds, runs
+from studio.snapshot import Studio
+
+KEY = "gantt"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A finished run of the model and machine on the screen."""
+
+    job: jobs.Job
+    result: Mapping[str, Any]
+
+    @property
+    def timeline(self) -> Timeline:
+        return timeline_from_json(self.result["timeline"])
+
+    @property
+    def predicted(self) -> Timeline:
+        """What was predicted of the very placement that ran."""
+        return timeline_from_json(self.result["predicted_timeline"])
+
+    @property
+    def streams(self) -> bool:
+        return kinds.is_stream(self.result)
+
+    @property
+    def verb(self) -> str:
+        return caveats.verb(self.result)
+
+
+def chosen(now: Studio) -> Measured | None:
+    """The run beside the prediction: the one picked last, else the newest."""
+    found = runs.here(now)
+    shown = choices.run_shown()
+    job = next((job for job in found if job.id == shown), found[0] if found else None)
+    return None if job is None or job.result is None else Measured(job, job.result)
+
+
+@st.fragment(key="timeline")
+def show() -> None:
+    """The numbers of prediction and run, and both timelines."""
+    with plain_errors():
+        now = studio()
+        run = chosen(now)
+        _numbers(now, run)
+        if run is not None:
+            _warn(now, run)
+        timeline_component.draw(
+            panels(now, run),
+            key=KEY,
+            of=f"{now.shelf.folder.name} {now.named.name}",
+            began="the step" if now.settings.objective == "latency" else "the first sample",
+            selection=choices.selection(),
+            on_pick=_on_pick,
+        )
+
+
+def colours_of(now: Studio) -> dict[str, str]:
+    """Devices in declared order, each in the colour that it has everywhere."""
+    return {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
+
+
+def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
+    """The prediction of the placement on the screen, and below it the run."""
+    key = cache.key_of(now.problem, now.placement)
+    found = [_predicted(key, now.costs, now)]
+    return found if run is None else [*found, _measured(str(run.job.folder), key, now, run)]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
+    now, predicted = _now, _now.simulated
+    streams = now.settings.objective == "throughput"
+    return gantt.panel(
+        "predicted",
+        "Predicted, one sample alone" if streams else "Predicted",
+        f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
+        predicted.timeline,
+        colours_of(now),
+        of=spans.ops_of(now.problem, predicted.schedule),
+        graph=now.problem.graph,
+        path=predicted.critical_path,
+        waits=waits(now.problem, predicted.schedule, predicted.critical_path),
+    )
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
+    now, run = _now, _run
+    timeline, what = run.timeline, "the step of median length"
+    if run.streams:
+        emulated = bool(run.result.get("emulated"))
+        what = "one sample alone" if emulated else "the first samples of the full pipeline"
+    return gantt.panel(
+        f"run-{run.job.id}",
+        f"{run.verb}, {what}",
+        f"{units.seconds(timeline.step_s)}, placement {run.job.about.get('placement')}",
+        timeline,
+        colours_of(now),
+        of=ops_of(now, run),
+        graph=now.problem.graph,
+        # Samples of a pipeline wait for each other in ways that their spans do not tell.
+        path=() if run.streams else critical_path(timeline),
+        against=run.predicted,
+        verb=run.verb,
+    )
+
+
+def ops_of(now: Studio, run: Measured) -> spans.OpsOf:
+    """Source ops of the run's spans."""
+    return runs.sources(now, run.job)[1]
+
+
+def _on_pick() -> None:
+    now = studio()
+    if timeline_component.select_picked(KEY, panels(now, chosen(now))):
+        choices.look_at_selection()
+    fragments.only(*fragments.SELECTED)
+
+
+def _numbers(now: Studio, run: Measured | None) -> None:
+    cells = st.columns([0.21, 0.21, 0.2, 0.38], vertical_alignment="bottom")
+    streams = now.settings.objective == "throughput"
+    predicted = now.simulated.value
+    cells[0].metric(
+        "Predicted per sample" if streams else "Predicted step time",
+        units.seconds(predicted, now.problem.unit),
+        help=(
+            f"{glossary.BETWEEN if streams else glossary.STEP}"
+            f" {glossary.ESTIMATE * now.is_estimate}"
+        ),
+    )
+    if run is None:
+        reason = run_form.why_not(now)
+        if reason:
+            cells[1].caption("Cannot be measured here.", help=glossary.plain(reason))
+            return
+        with cells[1]:
+            st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
+        return
+    measured = run.result["step_s"]["median"]
+    cells[1].metric(
+        f"{run.verb} {'per sample' if streams else 'step time'}",
+        units.seconds(measured),
+        help="The median of the run.",
+    )
+    if measured:
+        error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
+        if caveats.not_of_screen(now, run.job):
+            cells[2].metric(
+                "Its prediction",
+                units.seconds(run.result["predicted_s"]),
+                f"{error} off",
+                delta_color="off",
+                delta_arrow="off",
+                help="The run is not of the placement on the screen; this is what was predicted"
+                " for the one that ran.",
+            )
+        else:
+            cells[2].metric(
+                "Prediction error",
+                error,
+                help="Of what was predicted for the placement that ran, against what was"
+                f" {run.verb.lower()}.",
+            )
+    with cells[3]:
+        _run_menu(now, run)
+
+
+def _run_menu(now: Studio, run: Measured) -> None:
+    found = runs.here(now)
+    labels = {job.id: run_form.label(job, brief=True) for job in found}
+    key = f"timeline-run-{found[0].id}-{run.job.id}"
+    st.selectbox(
+        "Run",
+        list(labels),
+        index=list(labels).index(run.job.id),
+        key=key,
+        format_func=labels.__getitem__,
+        on_change=_pick_run,
+        args=(key, run.job.id),
+    )
+
+
+def _pick_run(key: str, drawn: str) -> None:
+    wanted = choices.changed(key, drawn)
+    if wanted is not None:
+        choices.show_run(str(wanted))
+    fragments.only("timeline", "analysis")
+
+
+def _warn(now: Studio, run: Measured) -> None:
+    """What to know before comparing the two."""
+    changed = caveats.not_of_screen(now, run.job)
+    if changed:
+        st.warning(glossary.plain(changed), icon=":material/edit_note:")
+    if not run.streams and caveats.scatter(run.result["step_s"]):
+        st.warning(caveats.scatter(run.result["step_s"]))
+    if runs.is_imported(run.job):
+        st.info(run_warnings.IMPORTED, icon=":material/input:")
+    if run.result.get("emulated"):
+        st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")
+
+
+def accuracy(run: Measured) -> Sequence[Mapping[str, Any]]:
+    """Predicted beside measured busy time of every device and link, for the placement that ran."""
+    if run.streams:
+        predicted, measured = run.result["loads_s"], run.result["busy_s"]
+    else:
+        predicted, measured = run.predicted.busy_s(), run.timeline.busy_s()
+    rows = []
+    for name in dict.fromkeys((*predicted, *measured)):
+        guess_s, found_s = predicted.get(name), measured.get(name)
+        known = guess_s is not None and found_s
+        rows.append(
+            {
+                "Device or link": gantt.shown(name),
+                "Predicted": "" if guess_s is None else units.seconds(guess_s),
+                run.verb: "not watched" if found_s is None else units.seconds(found_s),
+                "Error": units.percent(guess_s / found_s - 1, signed=True) if known else "",
+            }
+        )
+    return rows

@@ -1,0 +1,38 @@
+"""The verbs `machine` and `machine_for`: what a model may be placed on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+
+
+def machine(spec: str = "local", lanes: int | None = None) -> Machine:
+    """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file."""
+    from profiling.devices.local import load_machine, local_machine
+
+    if lanes is not None:
+        if spec != "local":
+            raise ValueError(
+                f"Lanes split this computer's CPU; machine {spec!r} has its own devices."
+            )
+        return local_machine(lanes)
+    return load_machine(spec)
+
+
+def machine_for(model: Model, machine: Machine) -> Machine:
+    """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
+    if model.executable is None or model.executable.format != "torch":
+        return machine
+    from profiling.devices.runtimes import for_runtime
+
+    return for_runtime(machine, "torch")
+
+
+def can_measure(model: Model, machine: Machine) -> bool:
+    """Whether the model can be executed and every device of the machine is on this computer."""
+    from profiling.devices.local import missing_devices
+
+    return model.executable is not None and not machine.emulated and not missing_devices(machine)

@@ -1,0 +1,95 @@
+"""The verbs `samples`, `load`, `from_torch` and `inspect`: models, and what they hold."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from placement.core.model import Model
+
+
+def samples() -> list[dict[str, Any]]:
+    """The bundled models: name, number of ops and where they come from."""
+    from placement import loaders
+
+    return [dataclasses.asdict(sample) for sample in loaders.samples()]
+
+
+def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
+    """The model in a file, or the bundled sample of that name.
+
+    `dims` sets symbolic dimensions ("batch": 4). A ValueError says in one sentence what is wrong.
+    A file is read by a confined process; all that comes back is what can be checked here.
+    """
+    from placement import loaders
+    from profiling.sandbox import confinement
+
+    sizes = dict(dims or {})
+    if loaders.is_sample(source):
+        return loaders.load(source, sizes)
+    if not confinement.is_confined():
+        from placement.remote import calls
+
+        loaders.require_file(source)
+        return calls.open_model(source, sizes)
+    model = loaders.load(source, sizes)
+    graph = model.graph
+    confinement.file_is_read(graph.param_bytes + sum(t.num_bytes for t in graph.tensors))
+    return model
+
+
+def from_torch(
+    module: Any,
+    example_inputs: Any,
+    *,
+    training: bool = False,
+    loss: Callable[..., Any] | None = None,
+    targets: Sequence[Any] = (),
+    optimizer: str = "sgd",
+    lr: float | None = None,
+    name: str = "",
+) -> Model:
+    """The model of a torch.nn.Module, as a loader would return it.
+
+    `example_inputs` is one tensor or a sequence of them. For inference the module is exported in
+    evaluation mode. For training the graph is one step: `loss(module(*example_inputs), *targets)`,
+    all gradients, and one update per parameter by "sgd", "momentum" or "adam"; without a loss the
+    module's output must be or have one.
+    """
+    from placement.formats.torch.module import model_of
+
+    return model_of(
+        module,
+        example_inputs,
+        training=training,
+        loss=loss,
+        targets=targets,
+        optimizer=optimizer,
+        lr=lr,
+        name=name,
+    )
+
+
+def inspect(model: Model) -> dict[str, Any]:
+    """A model's counts, sizes, inputs and outputs."""
+    graph = model.graph
+
+    def ends(tensors: Sequence[Any]) -> list[dict[str, Any]]:
+        return [
+            {"name": t.name, "shape": None if t.shape is None else list(t.shape), "dtype": t.dtype}
+            for t in tensors
+        ]
+
+    return {
+        "name": graph.name,
+        "num_ops": len(graph.ops),
+        "num_tensors": len(graph.tensors),
+        "param_bytes": graph.param_bytes,
+        "flops": graph.flops,
+        "inputs": ends(graph.inputs),
+        "outputs": ends(graph.outputs),
+        "fingerprint": graph.fingerprint,
+        "notes": list(model.notes),
+    }

@@ -1,0 +1,127 @@
+"""The verbs `profile` and `make_problem`: what a model costs on a machine, and what is to solve."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from placement.api.run import require_present
+from placement.core.events import Emit, silent, waiting
+from placement.files.output import NotWritten
+from placement.remote.calls import in_confinement
+
+if TYPE_CHECKING:
+    from placement.core.machine import Machine
+    from placement.core.model import Model
+    from placement.core.problem import Problem
+    from placement.core.profile import Profile
+
+_log = logging.getLogger(__name__)
+
+
+def stored_profile(model: Model, machine: Machine) -> Profile | None:
+    """The profile of this graph on this machine that was measured before, if any."""
+    from profiling.measuring.store import ProfileStore
+
+    return ProfileStore().get(model.graph.fingerprint, machine.fingerprint)
+
+
+def profile(
+    model: Model,
+    machine: Machine,
+    *,
+    emit: Emit = silent,
+    refresh: bool = False,
+    timeout_s: float | None = None,
+) -> Profile:
+    """Measured costs of every kernel and link; from the store unless `refresh` asks anew.
+
+    Measuring may take `timeout_s`, by default as long as it takes.
+    """
+    found = None if refresh else stored_profile(model, machine)
+    if found is not None:
+        return found
+    from profiling.measuring.store import ProfileStore
+
+    require_present(model, machine)
+    measured = _measured(model, machine, timeout_s, emit=emit)
+    try:
+        ProfileStore().put(measured)
+    except NotWritten as error:
+        message = f"What was measured is used now, but is not kept: {error}"
+        _log.warning(message)
+        emit({"event": "not_kept", "message": message, "profile": measured.to_json()})
+    return measured
+
+
+def _profile_type() -> Any:
+    from placement.core.profile import Profile
+
+    return Profile
+
+
+@in_confinement(_profile_type)
+def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
+    from profiling.measuring import kernels
+    from profiling.measuring.lock import measuring
+    from profiling.sandbox.confinement import deadline
+
+    with measuring(f"profile of {model.graph.name}", waiting(emit)), deadline(timeout_s):
+        return kernels.profile(model, machine, emit, timeout_s)
+
+
+def make_problem(
+    model: Model,
+    machine: Machine,
+    profile: Profile | None = None,
+    *,
+    objective: str = "latency",
+    pins: Sequence[tuple[str, str]] = (),
+) -> Problem:
+    """The placement problem of a model on a machine.
+
+    With a profile its kernels and measured costs, else each op its own kernel with analytic
+    (roofline) costs. A file that carries its own machine and costs keeps them.
+    """
+    from placement.core.decoding import listed, shown
+    from placement.core.problem import Problem, own_kernels
+    from placement.costs.roofline import roofline
+
+    if model.problem is not None:
+        return dataclasses.replace(model.problem, objective=objective, pins=tuple(pins))
+    graph = model.graph
+    if profile is None:
+        costs = roofline(graph, machine)
+        return Problem(
+            graph, machine, costs, graph, own_kernels(graph), pins=tuple(pins), objective=objective
+        )
+    if profile.graph != graph.fingerprint:
+        raise ValueError(
+            f"The profile is of another graph ({shown(profile.graph)}, this one is"
+            f" {graph.fingerprint}); measure this model."
+        )
+    wanted = [d.name for d in machine.devices]
+    if [d.name for d in profile.machine.devices] != wanted:
+        raise ValueError(
+            f"The profile is for devices {listed(profile.machine.index)}, the machine has"
+            f" {listed(wanted)}; measure on this machine."
+        )
+    named = {name for names in profile.sources for name in names}
+    unknown = next((name for name in sorted(named) if name not in graph.index), None)
+    if unknown is not None:
+        raise ValueError(
+            f"The profile's kernels do not fit graph {shown(graph.name)} (it has no op"
+            f" {shown(unknown)}); measure this model again."
+        )
+    same = profile.machine.fingerprint == machine.fingerprint
+    return Problem(
+        graph,
+        dataclasses.replace(machine, links=profile.machine.links),
+        profile.costs() if same else dataclasses.replace(profile.costs(), origin="given"),
+        profile.kernels,
+        tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
+        pins=tuple(pins),
+        objective=objective,
+    )

@@ -1,0 +1,40 @@
+"""Registries: the modules of a folder, each of which defines one thing by an agreed name.
+
+To add something is to add a file. Names that begin with an underscore, and "base", are what the
+others share. Listing names imports nothing; a module is imported when what it defines is asked for.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Registry:
+    """What the modules of a package define as `attribute`; `what` is the word for one of them."""
+
+    package: str
+    path: Sequence[str]
+    attribute: str
+    what: str
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the modules, sorted."""
+        found = (module.name for module in pkgutil.iter_modules(self.path))
+        return tuple(sorted(n for n in found if not n.startswith("_") and n != "base"))
+
+    def get(self, name: str) -> Any:
+        """What the module of that name defines; a ValueError lists the names there are."""
+        known = self.names()
+        if name not in known:
+            raise ValueError(f"There is no {self.what} {name!r}; use one of {', '.join(known)}.")
+        return getattr(importlib.import_module(f"{self.package}.{name}"), self.attribute)
+
+    def all(self) -> Iterator[Any]:
+        """What every module defines, in the order of names; those without are passed over."""
+        for name in self.names():
+            module = importlib.import_module(f"{self.package}.{name}")
+            if hasattr(module, self.attribute):
+                yield getattr(module, self.attribute)

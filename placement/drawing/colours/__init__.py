@@ -1,0 +1,1 @@
+"""What colour everything has: one palette, scales, and the tones of a view."""

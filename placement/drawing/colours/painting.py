@@ -1,0 +1,85 @@
+"""Colours of a view: a short text per edit, whatever the size of the graph."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.drawing.layout.scopes import members_of
+from placement.drawing.views import View
+
+CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+MIXED, NONE = "*", "."
+
+
+@dataclass(frozen=True)
+class Paint:
+    """One character per visible node: its device, `*` for several, `.` for none.
+
+    `mixes[node index]` lists (device, number of ops) of the mixed nodes, the largest share first;
+    `counts[d]` is the number of ops on device d over the whole graph.
+    """
+
+    view: str
+    colours: str
+    mixes: Mapping[int, tuple[tuple[int, int], ...]]
+    counts: tuple[int, ...]
+
+
+def paint(view: View, device_of_op: Sequence[int] | NDArray[np.int64], num_devices: int) -> Paint:
+    """Colours of all nodes of a view, given a device index for each op (-1: not placed)."""
+    table = counts_by_node(view, device_of_op, num_devices)
+    colours, mixes = [], {}
+    for number, row in enumerate(table):
+        used = np.flatnonzero(row)
+        if len(used) == 1:
+            colours.append(NONE if used[0] == num_devices else CODE[used[0]])
+        else:
+            colours.append(MIXED)
+            shares = [(-1 if d == num_devices else int(d), int(row[d])) for d in used]
+            mixes[number] = tuple(sorted(shares, key=lambda s: (-s[1], s[0])))
+    counts = tuple(int(n) for n in table[:, :num_devices].sum(axis=0))
+    return Paint(view.hash, "".join(colours), mixes, counts)
+
+
+def counts_by_node(
+    view: View, class_of_op: Sequence[int] | NDArray[np.int64], num_classes: int
+) -> NDArray[np.int64]:
+    """Ops by (visible node, device or other class); the last column counts those without (-1)."""
+    classes = np.asarray(class_of_op, dtype=np.int64)
+    if classes.shape != (len(view.node_of_op),):
+        raise ValueError(
+            f"The view shows {len(view.node_of_op)} ops, but {classes.size} devices were given;"
+            " give one per op."
+        )
+    if not 0 <= num_classes <= len(CODE):
+        raise ValueError(f"{num_classes} devices cannot be told apart; use at most {len(CODE)}.")
+    if classes.size and not -1 <= classes.min() <= classes.max() < num_classes:
+        raise ValueError(f"A device index lies outside -1 to {num_classes - 1}; correct it.")
+    table = np.zeros((len(view.nodes), num_classes + 1), dtype=np.int64)
+    np.add.at(table, (np.asarray(view.node_of_op, dtype=np.int64), classes), 1)
+    return table
+
+
+def selection_marks(view: View, selection: Iterable[str]) -> str:
+    """One character per visible node: 0 not selected, 1 in part, 2 fully."""
+    chosen = set(selection)
+    if not chosen:
+        return "0" * len(view.nodes)
+    counts = [0] * len(view.nodes)
+    for name, node in zip(view.op_names, view.node_of_op, strict=True):
+        counts[node] += name in chosen
+    return "".join(
+        "0" if not count else "2" if count == node.num_ops else "1"
+        for count, node in zip(counts, view.nodes, strict=True)
+    )
+
+
+def ops_of(view: View, node_ids: Iterable[str]) -> list[str]:
+    """Names of the ops that these node ids stand for, in declared order.
+
+    A group stands for all its ops, open or closed, so an edit made while another view was on the
+    screen is understood too. Ids that the graph does not have are left out.
+    """
+    return [view.op_names[i] for i in members_of(view.tree, node_ids)]

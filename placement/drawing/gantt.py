@@ -1,0 +1,280 @@
+"""Timelines as rows and bars for the eye: what is drawn, what a bar stands for; no Streamlit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Any
+
+from placement.core import formatting as units
+from placement.core.graph import Graph
+from placement.core.timeline import Span, Timeline
+from placement.drawing.spans import OpsOf, name_of, nothing
+from placement.drawing.wording import shortened
+from placement.simulator.idle import idle_s
+
+LINK_COLOUR = "#8a8f98"
+DARK, LIGHT = "#14181f", "#ffffff"
+KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
+# More bars than this are more than a screen has room for: short neighbours are drawn as one.
+MOST_BARS = 1500
+MOST_NAMES = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """A device, or a link as "src->dst"; `about` says how busy it is."""
+
+    name: str
+    colour: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A stretch of one row: a segment, a tensor, or several short ones drawn as one."""
+
+    row: int
+    start_s: float
+    end_s: float
+    colour: str
+    text: str
+    tip: tuple[str, ...]
+    ops: tuple[str, ...] = ()
+    path: bool = False
+
+    @cached_property
+    def ink(self) -> str:
+        """Dark or light letters, whichever reads better on the bar."""
+        red, green, blue = (int(self.colour[i : i + 2], 16) for i in (1, 3, 5))
+        return DARK if 0.3 * red + 0.59 * green + 0.11 * blue > 135 else LIGHT
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One timeline among those that share an axis.
+
+    `idle` and `path` are stretches as (row, start, end); those of the path carry their
+    kind, and whether they began when a device or link came free and not with data.
+    """
+
+    key: str
+    title: str
+    note: str
+    rows: tuple[Row, ...]
+    bars: tuple[Bar, ...]
+    end_s: float
+    idle: tuple[tuple[int, float, float], ...] = ()
+    path: tuple[tuple[int, float, float, str, bool], ...] = field(default=())
+
+    @cached_property
+    def version(self) -> str:
+        """What tells this drawing from others of the same key, the ops of its bars included."""
+        drawn = [(bar.row, bar.start_s, bar.end_s, bar.ops) for bar in self.bars]
+        return sha256(repr((self.rows, drawn)).encode()).hexdigest()[:16]
+
+    @property
+    def has_queues(self) -> bool:
+        """Whether the path is known to have waited somewhere for a device or link to be free."""
+        return any(queued for *_, queued in self.path)
+
+    def selected(self, ops: Iterable[str]) -> list[int]:
+        """Numbers of the bars that stand for any of these ops."""
+        chosen = set(ops)
+        return [i for i, bar in enumerate(self.bars) if not chosen.isdisjoint(bar.ops)]
+
+    def to_data(self, ops: Iterable[str] = ()) -> dict[str, Any]:
+        """What the browser draws; the names of ops stay here."""
+        return {
+            "key": self.key,
+            "version": self.version,
+            "title": self.title,
+            "note": self.note,
+            "rows": [{"name": shown(r.name), "about": r.about} for r in self.rows],
+            "bars": [
+                {
+                    "row": b.row,
+                    "start_s": b.start_s,
+                    "end_s": b.end_s,
+                    "colour": b.colour,
+                    "ink": b.ink,
+                    "text": b.text,
+                    "tip": list(b.tip),
+                    "path": b.path,
+                }
+                for b in self.bars
+            ],
+            "idle": [list(i) for i in self.idle],
+            "path": [list(p) for p in self.path],
+            "end_s": self.end_s,
+            "selected": self.selected(ops),
+        }
+
+
+def shown(row: str) -> str:
+    """A device's name, or a link's with an arrow."""
+    return row.replace("->", " → ")
+
+
+def panel(
+    key: str,
+    title: str,
+    note: str,
+    timeline: Timeline,
+    colours: Mapping[str, str],
+    *,
+    of: OpsOf = nothing,
+    graph: Graph | None = None,
+    path: Sequence[Span] = (),
+    waits: Sequence[str] = (),
+    against: Timeline | None = None,
+    verb: str = "Measured",
+    most: int = MOST_BARS,
+) -> Panel:
+    """A timeline with the critical `path` marked; rows are all devices, then the links in use.
+
+    `waits` says for each span of the path which device or link it queued for, empty for none.
+
+    With the `graph` of the ops, bars whose ops have only numbers for names tell their block.
+    `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
+    how it errs against what was measured, or was emulated, as `verb` says.
+    """
+    busy, step_s = timeline.busy_s(), timeline.step_s
+    links = sorted({s.device for s in timeline.spans if s.device not in colours})
+    names = [*colours, *links]
+    number = {name: i for i, name in enumerate(names)}
+    rows = tuple(
+        Row(name, colours.get(name, LINK_COLOUR), _busy(busy.get(name, 0.0), step_s))
+        for name in names
+    )
+    queued = dict(zip(map(_id, path), waits, strict=True)) if waits else {}
+    on_path = {_id(s): _path_words(queued.get(_id(s), "")) for s in path}
+    predicted = {_id(s): s.duration_s for s in against.spans} if against is not None else {}
+    bars = [
+        _bar(
+            s,
+            number[s.device],
+            rows,
+            of,
+            graph,
+            on_path.get(_id(s), ""),
+            predicted.get(_id(s)),
+            verb,
+        )
+        for s in timeline.spans
+    ]
+    return Panel(
+        key,
+        title,
+        note,
+        rows,
+        tuple(thinned(bars, most)),
+        step_s,
+        tuple((number[name], *i) for name in colours for i in idle_s(timeline, name)),
+        tuple(
+            (number[s.device], s.start_s, s.end_s, s.kind, bool(queued.get(_id(s)))) for s in path
+        ),
+    )
+
+
+def _bar(
+    span: Span,
+    row: int,
+    rows: Sequence[Row],
+    of: OpsOf,
+    graph: Graph | None,
+    on_path: str,
+    predicted_s: float | None,
+    verb: str,
+) -> Bar:
+    """A bar that stands for one span."""
+    ops = of(span)
+    name = name_of(span, ops, graph)
+    tip = _tip(span, name, ops, on_path, predicted_s, verb)
+    return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, bool(on_path))
+
+
+def thinned(bars: Sequence[Bar], most: int = MOST_BARS) -> list[Bar]:
+    """At most about `most` bars: short neighbours of a row that nearly touch are drawn as one.
+
+    Nobody can tell them apart at that size anyway. What is on the critical path and what is not are
+    never mixed.
+    """
+    if len(bars) <= most:
+        return list(bars)
+    end_s = max(bar.end_s for bar in bars)
+    in_rows = sorted(bars, key=lambda b: (b.row, b.start_s, b.end_s))
+    grain_s = end_s / (4 * most)
+    while True:
+        groups = _groups(in_rows, grain_s)
+        if len(groups) <= most or grain_s >= end_s:
+            return [_one(group) for group in groups]
+        grain_s *= 2
+
+
+def _groups(bars: Sequence[Bar], grain_s: float) -> list[list[Bar]]:
+    """Bars by what is drawn as one, of a row from left to right."""
+    groups: list[list[Bar]] = []
+    for bar in bars:
+        last = groups[-1] if groups else None
+        if (
+            last is not None
+            and (bar.row, bar.path) == (last[0].row, last[0].path)
+            and bar.end_s - bar.start_s < grain_s
+            and last[-1].end_s - last[-1].start_s < grain_s
+            and bar.start_s - last[-1].end_s < grain_s
+            and bar.end_s - last[0].start_s < 8 * grain_s
+        ):
+            last.append(bar)
+        else:
+            groups.append([bar])
+    return groups
+
+
+def _one(group: Sequence[Bar]) -> Bar:
+    if len(group) == 1:
+        return group[0]
+    first = group[0]
+    rest = f"and {len(group) - 1} more, too short to be drawn apart"
+    return replace(
+        first,
+        end_s=max(bar.end_s for bar in group),
+        text=f"{len(group)} bars",
+        tip=(first.tip[0], rest, *(("on the critical path",) if first.path else ())),
+        ops=tuple(dict.fromkeys(op for bar in group for op in bar.ops)),
+    )
+
+
+def _path_words(place: str) -> str:
+    """What a bar says of the critical path, and of the queue in which it waited there."""
+    waited = f", waited for {shown(place)} to be free" if place else ""
+    return f"on the critical path{waited}"
+
+
+def _id(span: Span) -> tuple[str, str, str]:
+    return span.kind, span.name, span.device
+
+
+def _busy(busy_s: float, step_s: float) -> str:
+    return f"busy {units.percent(busy_s / step_s)} of the time" if step_s else "idle"
+
+
+def _tip(
+    span: Span, name: str, ops: Sequence[str], on_path: str, predicted_s: float | None, verb: str
+) -> tuple[str, ...]:
+    """What hovering tells, line by line; the browser adds when."""
+    lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
+    if span.kind == "transfer" and span.num_bytes:
+        lines.append(units.num_bytes(span.num_bytes))
+    if span.kind == "compute" and len(ops) > 1:
+        more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
+        names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
+        lines.append(f"{units.counted(len(ops), 'op')}: {names}{more}")
+    if predicted_s is not None:
+        error = predicted_s / span.duration_s - 1 if span.duration_s else None
+        lines.append(f"predicted {units.seconds(predicted_s)}")
+        if error is not None:
+            lines[-1] += f", {units.percent(error, signed=True)} against {verb.lower()}"
+    if on_path:
+        lines.append(on_path)
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""Where a graph is drawn: blocks that open and close, layers, columns."""

@@ -1,0 +1,83 @@
+"""What people know a span of a timeline by: its source ops, and their block or name; no Streamlit.
+
+Files whose ops have only numbers for names are common, and a runtime names its kernels by itself.
+Then the block says more: it is what the picture of the model shows.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+
+from placement.core.graph import Graph, Op
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Span
+from placement.drawing.wording import PLAIN_NAME, shortened
+
+LONGEST_NAME = 60
+
+# Source ops that a span stands for.
+OpsOf = Callable[[Span], tuple[str, ...]]
+
+
+def nothing(span: Span) -> tuple[str, ...]:
+    """The `OpsOf` of a timeline whose graph is not the one on the screen."""
+    return ()
+
+
+def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:
+    """Source ops by span: those of a segment; of a transfer its maker's and its readers' there."""
+    kernels, graph = problem.kernels, problem.graph
+    members = {segment.kernels[0]: segment.kernels for segment in schedule.segments}
+    device_of = {kernel: s.device for s in schedule.segments for kernel in s.kernels}
+    tensors = {tensor.name: tensor for tensor in kernels.tensors}
+
+    def found(span: Span) -> tuple[str, ...]:
+        if span.kind == "compute" or span.name in members:
+            names: Iterable[str] = members.get(span.name, (span.name,))
+        else:
+            tensor, there = tensors.get(span.name), span.device.partition("->")[2]
+            if tensor is None:
+                return ()
+            readers = [c for c in tensor.consumers if device_of.get(c) == there]
+            names = [*([tensor.producer] if tensor.producer else []), *readers]
+        at = sorted(
+            {i for n in names if n in kernels.index for i in problem.sources[kernels.index[n]]}
+        )
+        return tuple(graph.ops[i].name for i in at)
+
+    return found
+
+
+def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
+    """A segment by its first op, a transfer by its tensor; by their blocks if `graph` tells more.
+
+    `ops` are the source ops of the span, and `graph` is theirs.
+    """
+    block = "" if graph is None else block_of(graph, ops[:1] if span.kind == "transfer" else ops)
+    if block and span.kind == "transfer":
+        is_input = any(t.name == span.name for t in graph.inputs) if graph is not None else False
+        return shortened(span.name if is_input else f"output of {block}", LONGEST_NAME)
+    first = ops[0] if ops and span.kind == "compute" else span.name
+    return shortened(block or first, LONGEST_NAME)
+
+
+def block_of(graph: Graph, ops: Sequence[str]) -> str:
+    """The block that these ops are in, as "first … last" for several; empty where names tell more.
+
+    An op alone in its segment is told with its type.
+    """
+    found = [graph.ops[graph.index[name]] for name in ops if name in graph.index]
+    scopes = [op.scope for op in found if op.scope]
+    if not scopes or not _is_counter(found[0]):
+        return ""
+    if len(found) == 1:
+        return f"{scopes[0]} {found[0].kind}"
+    paths = [scope.split("/") for scope in scopes]
+    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
+    shared = "/".join(parts[0] for parts in same)
+    return shared or f"{paths[0][0]} … {paths[-1][0]}"
+
+
+def _is_counter(op: Op) -> bool:
+    """Whether the name is a number with a letter or two, or the op's type with a number."""
+    return bool(PLAIN_NAME.match(op.name)) or op.name.rstrip("0123456789").rstrip("_.") == op.kind

@@ -1,0 +1,1 @@
+"""The studio on disk: projects, jobs and what of them travels; it knows no page."""

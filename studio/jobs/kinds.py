@@ -1,0 +1,320 @@
+"""The kinds of job that pages start, and what becomes of their results."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from placement.core import formatting as units
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+from placement.core.profile import profile_from_json
+from placement.costs.what_if import Conditions
+from placement.files import output
+from placement.schedule.symmetry import aligned
+from profiling.measuring.store import ProfileStore
+from studio import snapshot
+from studio.jobs import command_line, fixed_ops, jobs, outcomes, records
+from studio.project import method_results
+from studio.project.files import all_or_nothing, write_text
+from studio.project.placements import Shelf
+from studio.snapshot import Studio
+
+WORDS = {
+    "place": "Placing",
+    "profile": "Measuring",
+    "run": "Running",
+    "train": "Training",
+    "compare": "Comparing methods",
+    "what-if": "Placing for the what-if machine",
+}
+PAGES = {
+    "place": "Place",
+    "profile": "Devices",
+    "run": "Run",
+    "train": "Run",
+    "compare": "Compare",
+    "what-if": "What if",
+}
+NOT_STARTED = "The job was not started."
+MEASURING, SEARCHING = ("run", "train"), ("place", "compare", "what-if")
+
+_told: set[str] = set()
+
+
+@output.losing(NOT_STARTED)
+def start_profile(now: Studio, *, refresh: bool) -> str:
+    argv = command_line.profile(now.project, refresh=refresh)
+    return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
+
+
+@output.losing(NOT_STARTED)
+def start_place(
+    now: Studio,
+    placer: str,
+    settings: Mapping[str, Any],
+    time_limit_s: float | None,
+    seed: int,
+    ops: Sequence[str] = (),
+) -> str:
+    """Let a placer decide; where ops are named, all others stay where the placement has them."""
+    argv = command_line.place(
+        now.project,
+        placer,
+        settings,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        held=fixed_ops.options(now, ops, lasting=True),
+    )
+    about = {
+        "placer": placer,
+        "num_selected": len(ops),
+        "num_pinned": len(now.pins),
+        "from": now.named.name if ops else "",
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+        "time_limit_s": time_limit_s,
+    }
+    return _start(now, argv, about)
+
+
+@output.losing(NOT_STARTED)
+def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
+    """Run the current placement, as it is now."""
+    path, about = _as_it_is(now)
+    about |= {
+        "steps": steps,
+        "warmup": warmup,
+        "objective": now.settings.objective,
+        "predicted_s": now.simulated.value,
+    }
+    return _start(now, command_line.run(now.project, path, steps, warmup, seed, depth), about)
+
+
+@output.losing(NOT_STARTED)
+def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
+    """Train for some steps, beginning with the current placement as it is now."""
+    path, about = _as_it_is(now)
+    about["steps"] = steps
+    return _start(now, command_line.train(now.project, path, steps, seed, adjust), about)
+
+
+def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
+    """A copy of the current placement, so that editing on does no harm, and what it is."""
+    key = method_results.devices_key(now.placement)
+    path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
+    write_text(path, placement_to_text(now.placement))
+    return path, {
+        "path": str(path),
+        "placement": now.named.name,
+        "devices_key": key,
+        "shelf": now.shelf.folder.name,
+        "model": now.model.graph.name,
+        "machine": now.machine.name,
+    }
+
+
+@output.losing(NOT_STARTED)
+def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
+    held = fixed_ops.options(now, lasting=True)
+    argv = command_line.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
+    about = {
+        "placers": list(placers),
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+    }
+    return _start(now, argv, about)
+
+
+@output.losing(NOT_STARTED)
+def start_what_if(
+    now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
+) -> str:
+    argv = command_line.what_if(
+        now.project,
+        conditions,
+        placer=placer,
+        time_limit_s=time_limit_s,
+        held=fixed_ops.options(now, lasting=True),
+    )
+    about = {
+        "placer": placer,
+        "shelf": now.shelf.folder.name,
+        "objective": now.settings.objective,
+        "time_limit_s": time_limit_s,
+    }
+    return _start(now, argv, about)
+
+
+def collect(now: Studio) -> list[str]:
+    """Take over results of finished jobs; what to tell about each job that newly ended."""
+    told = [
+        f"The record of the job {job_id} is damaged, so that job is left out."
+        for job_id in records.set_damaged_aside(now.project.folder)
+    ]
+    for job_id in jobs.open_ones(now.project.folder):
+        job = jobs.read(now.project.folder, job_id)
+        if not job.is_live:
+            told.append(_collected(now, job))
+    return [text for text in told if text]
+
+
+def _collected(now: Studio, job: jobs.Job) -> str:
+    """Take over a job's result, and only then note that it is; what to tell.
+
+    Whatever is cut off in between is done again at the next look, which finds what is on the shelf
+    already. A result that cannot be read is given up; one that cannot be written is kept for later.
+    """
+    folder = now.project.folder
+    try:
+        with all_or_nothing():
+            told = _taken_over(now, job)
+            jobs.note(folder, job.id, collected=True)
+        _told.discard(job.id)
+        return told
+    except OSError as error:
+        if job.about.get("told") or job.id in _told:
+            return ""
+        # The record may be what cannot be written.
+        _told.add(job.id)
+        _note_if_possible(folder, job.id, told=True)
+        why = f"{error.strerror or error}; it is tried again when there is room"
+    except (ValueError, LookupError, TypeError, AttributeError):
+        _note_if_possible(folder, job.id, collected=True)
+        why = "what the job wrote is damaged; start it again"
+    return f"{WORDS.get(job.verb, job.verb)}: the result could not be kept: {why}."
+
+
+def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
+    with contextlib.suppress(OSError):
+        jobs.note(folder, job_id, **facts)
+
+
+def _taken_over(now: Studio, job: jobs.Job) -> str:
+    _measured_kept(job)
+    if job.verb == "compare":
+        return outcomes.rows_taken_over(now.project, job, by_hand_s(now, job))
+    if job.verb == "what-if":
+        return outcomes.answer_taken_over(now.project, job)
+    if job.status != "done" or job.result is None:
+        return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
+    if job.verb == "place":
+        placed = placement_from_json(job.result["placement"])
+        shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
+        facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
+        facts |= {k: job.about[k] for k in ("num_selected", "num_pinned", "from") if k in job.about}
+        facts["job"] = job.id
+        placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
+        # What else was decided there is in it, so it stands beside earlier answers.
+        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
+        kept = shelf.of_job(job.id)
+        if kept:
+            name = kept[0].name
+        else:
+            placed = _with_names_of(now, shelf, name, placed)
+            name = method_results.keep(
+                now.project, shelf, name, placed, placer, facts, beside=bool(selected)
+            )
+        now.project.change()
+        found = outcomes.predicted(job.result)
+        if job.result.get("cancelled"):
+            return f"Stopped early; the best that {name} had found is kept: {found}."
+        return f"Placed by {name}: {found}."
+    if job.verb == "profile":
+        number = len(job.result["devices"])
+        return (
+            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
+            f" {units.counted(number, 'device')}."
+        )
+    if job.verb == "train":
+        ended_with = outcomes.end_of_training_kept(now.project, job)
+        return f"Training finished: {trained_in_short(job.result)}.{ended_with}"
+    if is_stream(job.result):
+        pace = f"{job.result['bottleneck']} sets the pace"
+        return f"Run finished: {in_short(job.result)}, {pace}."
+    return f"Run finished: median {in_short(job.result)}."
+
+
+def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
+    """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
+    here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
+    is_here = job.about.get("shelf") == now.shelf.folder.name
+    if is_here and all(row.get("problem", here[0]) in here for row in job.all("row")):
+        return snapshot.by_hand_s(now)
+    return {}
+
+
+def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> Placement:
+    """What a method found, by the the device names of its earlier result if no more differs.
+
+    With equal devices nothing has changed then, and what was measured of the earlier one holds.
+    """
+    earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
+    if earlier is None or shelf.folder != now.shelf.folder:
+        return placed
+    before = shelf.read(name)
+    if before.device_of.keys() != placed.device_of.keys():
+        return placed
+    renamed = aligned(now.pinned_problem, before, placed)
+    return renamed if renamed.device_of == before.device_of else placed
+
+
+def _measured_kept(job: jobs.Job) -> None:
+    """Store what a job measured and could not store; NotWritten where that is still so."""
+    measured = job.last("not_kept")
+    if measured is not None:
+        ProfileStore().put(profile_from_json(measured["profile"]))
+
+
+def is_stream(result: Mapping[str, Any]) -> bool:
+    """Whether a run was a pipeline of samples, not steps one after the other."""
+    return "samples_per_s" in result
+
+
+def in_short(result: Mapping[str, Any]) -> str:
+    """What a run measured, in the goal that it was made for."""
+    if is_stream(result):
+        return units.rate(result["samples_per_s"])
+    return f"{units.seconds(result['step_s']['median'])} per step"
+
+
+def trained_in_short(result: Mapping[str, Any]) -> str:
+    """What a training run has shown, in a few words."""
+    losses, moves = result["losses"], len(result["moves"])
+    said = [
+        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
+    ]
+    said += (
+        [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
+    )
+    said += [units.counted(moves, "move")] if result["adjusted"] else []
+    return ", ".join(said)
+
+
+def disturbed(project: Path, verb: str) -> str:
+    """A warning where a search and a measurement go on at once; empty where they do not."""
+    against = SEARCHING if verb in MEASURING else MEASURING if verb in SEARCHING else ()
+    for other in against:
+        job = jobs.latest(project, other)
+        if job is not None and job.is_live:
+            return (
+                f"{WORDS[other]} is still going on, and both share the processors: steps that are"
+                " measured while a method searches take longer. If their times matter, run again"
+                " afterwards."
+            )
+    return ""
+
+
+def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
+    """Start a job unless one of its kind lives, as after the first half of a double click."""
+    verb, *rest = argv
+    latest = jobs.latest(now.project.folder, verb)
+    if latest is not None and latest.is_live:
+        return latest.id
+    # The job is last: whatever cannot be written before keeps it from being started.
+    now.project.change()
+    job_id = jobs.start(now.project.folder, verb, [*rest, "--jsonl"], about)
+    disturbing = disturbed(now.project.folder, verb)
+    if disturbing:
+        now.session.say("warning", disturbing)
+    now.session.show_run("")
+    return job_id

@@ -1,0 +1,47 @@
+"""The methods that the menu offers for a problem."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from placement import list_placers
+from placement.core.problem import Problem
+
+DEFAULT = "auto"
+SEARCH_S = 5.0
+# Their work is done on the page by hand, and on the command line with a file.
+NOT_HERE = ("manual", "expert")
+
+Method = Mapping[str, Any]
+
+
+def offered(problem: Problem) -> dict[str, Method]:
+    """Methods for problems of this kind by name, the default first, the rest in their order."""
+    fitting = [p for p in _all() if problem.execution in p["executions"]]
+    return {p["name"]: p for p in sorted(fitting, key=lambda p: p["name"] != DEFAULT)}
+
+
+def fitting(problem: Problem) -> dict[str, Method]:
+    """Those of the offered methods that work for the problem's goal."""
+    return {n: m for n, m in offered(problem).items() if problem.objective in m["objectives"]}
+
+
+def quick(problem: Problem) -> list[str]:
+    """Methods that answer almost at once on a problem of this kind and size."""
+    size = len(problem.kernels.ops)
+    return [name for name, m in fitting(problem).items() if size <= m["quick_up_to"]]
+
+
+def left_out(problem: Problem) -> list[str]:
+    """Names of the methods that are for problems of another kind."""
+    return [p["name"] for p in _all() if problem.execution not in p["executions"]]
+
+
+def time_limit_s(method: Method) -> float | None:
+    """The limit where nobody has typed one: searches need one, the others end by themselves."""
+    return SEARCH_S if method["all_cores"] or method["exact"] else None
+
+
+@cache
+def _all() -> list[dict[str, Any]]:
+    return [p for p in list_placers() if p["name"] not in NOT_HERE]

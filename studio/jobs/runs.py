@@ -1,0 +1,101 @@
+"""Finished runs of a project: which there are, which count here, and what each of them ran."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from placement.constraints.fusion import mended
+from placement.core.graph import Graph
+from placement.core.placement import Placement, placement_from_json
+from placement.core.schedule import schedule_from_json
+from placement.drawing import spans
+from studio.jobs import jobs, kinds
+from studio.project import method_results
+from studio.project.store import Project
+from studio.snapshot import Studio
+
+MOST = 50
+
+
+def finished(project: Project, verb: str = "run") -> tuple[jobs.Job, ...]:
+    """Those among the last runs, or training runs, that have a result, the newest first."""
+    ids = jobs.listed(project.folder, verb)[:MOST]
+    found = (jobs.read(project.folder, job_id) for job_id in ids)
+    return tuple(job for job in found if job.status == "done" and job.result is not None)
+
+
+def here(now: Studio) -> tuple[jobs.Job, ...]:
+    """Finished runs of the model, the devices and the goal that are open, the newest first."""
+    streams = now.settings.objective == "throughput"
+    return tuple(
+        job
+        for job in finished(now.project)
+        if is_of_this(now, job) and kinds.is_stream(job.result or {}) == streams
+    )
+
+
+def is_of_this(now: Studio, job: jobs.Job) -> bool:
+    """Whether a run was of the model and machine that are open."""
+    return bool(job.about.get("shelf") == now.shelf.folder.name)
+
+
+def sources(now: Studio, job: jobs.Job) -> tuple[Graph | None, spans.OpsOf]:
+    """The graph that is open and the source ops of the run's spans; none of another model's.
+
+    Runs of earlier versions did not write down who ran what.
+    """
+    if not is_of_this(now, job):
+        return None, spans.nothing
+    told = (job.result or {}).get("schedule")
+    schedule = now.simulated.schedule if told is None else schedule_from_json(told)
+    return now.problem.graph, spans.ops_of(now.problem, schedule)
+
+
+def is_imported(job: jobs.Job) -> bool:
+    """Whether a run came with a project's file, so that its times are of another computer."""
+    return bool(job.about.get("imported"))
+
+
+def made_here(now: Studio) -> tuple[jobs.Job, ...]:
+    """Those of `here` that this computer made: only their times say anything about it."""
+    return tuple(job for job in here(now) if not is_imported(job))
+
+
+def predicted_s(now: Studio, job: jobs.Job) -> float | None:
+    """What is predicted of the placement that ran, by the times of now; None where nothing is.
+
+    Seconds of the goal. Runs of another model, machine, goal or computer keep their own prediction.
+    """
+    result = job.result or {}
+    told = result.get("placement")
+    goal = "throughput" if kinds.is_stream(result) else "latency"
+    if not told or not is_of_this(now, job) or goal != now.settings.objective or is_imported(job):
+        return None
+    return now.cache.simulated(now.problem, mended(now.problem, _ran(job.folder))).value
+
+
+@lru_cache(maxsize=32)
+def _ran(folder: Path) -> Placement:
+    """The placement that a finished run used."""
+    job = jobs.read(folder.parents[1], folder.name)
+    return placement_from_json((job.result or {})["placement"])
+
+
+def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
+    """The newest of some runs that was of this very placement."""
+    key = method_results.devices_key(placement)
+    return next((job for job in found if key_of(job) == key), None)
+
+
+def key_of(job: jobs.Job) -> str:
+    """Which placement a finished run used, in the words of `keeping.devices_key`."""
+    return _key_of(job.folder)
+
+
+@lru_cache(maxsize=256)
+def _key_of(folder: Path) -> str:
+    """One made before the model was measured was mended before it ran."""
+    job = jobs.read(folder.parents[1], folder.name)
+    used = (job.result or {}).get("placement")
+    if used:
+        return method_results.devices_key(placement_from_json(used))
+    return str(job.about.get("devices_key"))

@@ -1,0 +1,1 @@
+"""One project on disk: its files, placements, pins, rules, history, and who may change it."""

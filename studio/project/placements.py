@@ -1,0 +1,249 @@
+"""Named placements of one graph on one machine, on disk: made by placers or by hand."""
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placement.core.fingerprint import fingerprint_of
+from placement.core.graph import Graph
+from placement.core.machine import Machine
+from placement.core.placement import Placement, placement_from_json, placement_to_text
+from studio.project import former_names
+from studio.project.edits import History, history_from_json
+from studio.project.file_cache import parsed, written
+from studio.project.files import read_json, write_json, write_text
+
+HAND = "hand"
+MOST_REMOVED = 5
+
+
+@dataclass(frozen=True)
+class Named:
+    """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
+
+    name: str
+    file: str
+    made_by: str
+    facts: Mapping[str, Any]
+
+    @property
+    def by_hand(self) -> bool:
+        return self.made_by == HAND
+
+
+def machine_key(machine: Machine) -> str:
+    """What tells the shelves of one graph apart: the machine's name and devices."""
+    return fingerprint_of([machine.name, [d.name for d in machine.devices]])[:8]
+
+
+def is_about(project: Path, graph: Graph) -> bool:
+    """Whether placements of this graph were made in a project's folder, on whatever machine."""
+    return any((project / "placements").glob(f"{graph.fingerprint}-*"))
+
+
+# What stands on shelves that cannot be written: the first look at a model, in memory alone.
+_lent: OrderedDict[Path, tuple[Named, Placement]] = OrderedDict()
+MOST_LENT = 16
+
+
+class Shelf:
+    """The placements that fit one graph and one set of devices; others keep their own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def of(cls, project: Path, graph: Graph, machine: Machine) -> "Shelf":
+        return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
+
+    def _index(self) -> dict[str, Any]:
+        found = read_json(self.folder / "index.json")
+        return former_names.in_index(found or {"current": "", "items": []})
+
+    def _save(
+        self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
+    ) -> None:
+        kept = self.removed if removed is None else removed
+        listed, gone = (
+            [{**vars(i), "facts": dict(i.facts)} for i in entries] for entries in (items, kept)
+        )
+        content = {"current": current, "items": listed, "removed": gone}
+        write_json(self.folder / "index.json", content)
+
+    @property
+    def items(self) -> tuple[Named, ...]:
+        listed = self._listed("items")
+        return listed or tuple(named for named, _ in filter(None, [_lent.get(self.folder)]))
+
+    def lend(self, name: str, placement: Placement, facts: Mapping[str, Any]) -> None:
+        """Let a placement stand on an empty shelf that cannot be written, until one can be."""
+        _lent[self.folder] = Named(name, "", name, facts), placement
+        while len(_lent) > MOST_LENT:
+            _lent.popitem(last=False)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is written there, whatever is lent."""
+        return not self._listed("items")
+
+    @property
+    def removed(self) -> tuple[Named, ...]:
+        """The placements that were removed last, which can still be brought back; newest last."""
+        return self._listed("removed")
+
+    def _listed(self, key: str) -> tuple[Named, ...]:
+        return tuple(
+            Named(i["name"], i["file"], i["made_by"], i["facts"])
+            for i in self._index().get(key, ())
+        )
+
+    @property
+    def current(self) -> Named | None:
+        """The placement on the screen; None on an empty shelf."""
+        items, name = self.items, self._index()["current"]
+        return next((i for i in items if i.name == name), items[0] if items else None)
+
+    def named(self, name: str) -> Named:
+        found = next((i for i in self.items if i.name == name), None)
+        if found is None:
+            raise ValueError(f"There is no placement named {name!r} here.")
+        return found
+
+    def of_job(self, job_id: str) -> tuple[Named, ...]:
+        """What a job put here, also what somebody removed since."""
+        return tuple(i for i in (*self.items, *self.removed) if i.facts.get("job") == job_id)
+
+    def path(self, name: str) -> Path:
+        return self.folder / self.named(name).file
+
+    def choose(self, name: str) -> None:
+        self._save(list(self.items), self.named(name).name)
+
+    def read(self, name: str) -> Placement:
+        if not self.named(name).file:
+            return _lent[self.folder][1]
+        return parsed(self.path(name), _placement_in)
+
+    def history(self, name: str) -> History:
+        return parsed(self._history_path(self.named(name)), _history_in)
+
+    def add(
+        self,
+        name: str,
+        placement: Placement,
+        made_by: str,
+        facts: Mapping[str, Any] | None = None,
+        *,
+        show: bool = True,
+        beside: bool = False,
+    ) -> str:
+        """Put a placement on the shelf, by default as the current one; its name there is returned.
+
+        A placer's result takes the place of an earlier result of the same placer under the same
+        name; a name that is taken otherwise gets a number, and so does every one with `beside`.
+        """
+        items = list(self._listed("items"))
+        same = next((i for i in items if i.name == name), None)
+        if same is not None and (beside or same.made_by != made_by or made_by == HAND):
+            free = _next_name(name, {i.name for i in items})
+            return self.add(free, placement, made_by, facts, show=show)
+        entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})
+        self._write(self.folder / entry.file, placement)
+        items = [entry if i.name == name else i for i in items] if same else [*items, entry]
+        current = name if show else self._index()["current"]
+        self._save(items, current or name)
+        return name
+
+    def keep_history(self, name: str, history: History) -> None:
+        """Store how a placement came about by hand, and what can be done again."""
+        path = self._history_path(self.named(name))
+        write_text(path, history.text)
+        written(path, _history_in, history)
+
+    @property
+    def pins_path(self) -> Path:
+        return self.folder / "pins.json"
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Devices of the ops that were pinned, in every placement of this graph."""
+        content = read_json(self.pins_path)
+        if not isinstance(content, dict):
+            return {}
+        return {op: device for op, device in content.items() if isinstance(device, str)}
+
+    def keep_pins(self, pins: Mapping[str, str]) -> None:
+        write_json(self.pins_path, dict(pins))
+
+    def replace(self, name: str, placement: Placement) -> None:
+        """Store a placement anew under its name, whoever made it."""
+        self._write(self.path(name), placement)
+
+    def rename(self, name: str, to: str) -> None:
+        to = to.strip()
+        if not to:
+            raise ValueError("A placement needs a name; type one.")
+        if to != name and any(i.name == to for i in self.items):
+            raise ValueError(f"There is already a placement named {to!r}; choose another name.")
+        self.named(name)
+        items = [Named(to, i.file, i.made_by, i.facts) if i.name == name else i for i in self.items]
+        self._save(items, to)
+
+    def duplicate(self, name: str) -> str:
+        """A hand-made copy, current from now on; its name is returned."""
+        copy = _next_name(f"{name} copy", {i.name for i in self.items})
+        return self.add(copy, self.read(name), HAND, {"from": name})
+
+    def remove(self, name: str) -> None:
+        """Take a placement off the shelf; the last few can be brought back."""
+        entry = self.named(name)
+        rest = [i for i in self.items if i.name != name]
+        removed = [*self.removed, entry]
+        self._save(rest, rest[0].name if rest else "", removed[-MOST_REMOVED:])
+        for old in removed[:-MOST_REMOVED]:
+            for path in (self.folder / old.file, self._history_path(old)):
+                path.unlink(missing_ok=True)
+
+    def restore(self, file: str) -> str:
+        """Bring a removed placement back as the current one, with its history; its name."""
+        removed = list(self.removed)
+        entry = next((i for i in removed if i.file == file), None)
+        if entry is None:
+            raise ValueError("This placement was removed for good.")
+        name = _next_name(entry.name, {i.name for i in self.items})
+        back = Named(name, entry.file, entry.made_by, entry.facts)
+        self._save([*self.items, back], name, [i for i in removed if i is not entry])
+        return name
+
+    def _write(self, path: Path, placement: Placement) -> None:
+        write_text(path, placement_to_text(placement))
+        written(path, _placement_in, placement)
+
+    def _new_file(self, name: str) -> str:
+        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "placement"
+        taken = {i.file for i in (*self.items, *self.removed)}
+        return f"{_next_name(stem, {f.removesuffix('.json') for f in taken}, '-')}.json"
+
+    def _history_path(self, entry: Named) -> Path:
+        return self.folder / f"{entry.file.removesuffix('.json')}.history"
+
+
+def _placement_in(path: Path) -> Placement:
+    return placement_from_json(json.loads(path.read_text()))
+
+
+def _history_in(path: Path) -> History:
+    return history_from_json(read_json(path))
+
+
+def _next_name(name: str, taken: set[str], gap: str = " ") -> str:
+    if name not in taken:
+        return name
+    number = 2
+    while f"{name}{gap}{number}" in taken:
+        number += 1
+    return f"{name}{gap}{number}"

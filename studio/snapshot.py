@@ -1,0 +1,356 @@
+"""Everything a page draws from, derived from the project on disk through a cache."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from placement.api.place import Placed
+from placement.constraints.fusion import mended
+from placement.constraints.pins import whole
+from placement.core import formatting as units
+from placement.core.amounts import in_unit
+from placement.core.machine import Machine
+from placement.core.model import Model
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.profile import Profile
+from placement.core.violations import violations
+from placement.placers import placer_class
+from placement.placers.base import Placer
+from placement.schedule.relocation import moved
+from placement.schedule.simulated import Simulated
+from studio.project import edits
+from studio.project.file_cache import by_identity
+from studio.project.files import NotWritten
+from studio.project.placements import HAND, Named, Shelf
+from studio.project.store import Project, Settings
+
+# For the first look at a model, the one that is liked best first; the last fits every problem.
+FIRST_PLACERS = ("heft", "greedy_fill", "linear_dp", "single")
+
+
+class Cache(Protocol):
+    """The verbs with their results kept: the same question gets the same object back."""
+
+    def model(self, source: str, dims: tuple[tuple[str, int], ...]) -> Model: ...
+    def machine(self, spec: str, lanes: int | None) -> Machine: ...
+    def machine_for(self, opened: Model, on: Machine) -> Machine: ...
+    def profile(self, opened: Model, on: Machine) -> Profile | None: ...
+    def can_measure(self, opened: Model, on: Machine) -> bool: ...
+    def problem(
+        self, opened: Model, on: Machine, measured: Profile | None, objective: str
+    ) -> Problem: ...
+    def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
+    def placed(self, posed: Problem, placer: str) -> Placed: ...
+    def simulated(self, posed: Problem, placement: Placement) -> Simulated: ...
+    def violations(self, posed: Problem, placement: Placement) -> tuple[str, ...]: ...
+    def bound(self, posed: Problem) -> float: ...
+    def bound_of(self, posed: Problem, placement: Placement) -> float: ...
+
+
+class Session(Protocol):
+    """Whoever looks at a project: whether it may write there, and how its changes are kept.
+
+    `unwritable` says why nobody can write, empty where somebody can. What is written inside
+    `change` is kept all together or not at all; `lost` says then what is not saved. `say` leaves a
+    message ("info", "success", "warning", "error") for the next drawing, `show_run` picks a run.
+    """
+
+    def may_write(self) -> bool: ...
+    def unwritable(self) -> str: ...
+    def change(self, lost: str) -> AbstractContextManager[None]: ...
+    def say(self, kind: str, text: str) -> None: ...
+    def show_run(self, job_id: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class Studio:
+    """A project at the moment of drawing; parts that are not asked for are not computed."""
+
+    project: Project
+    settings: Settings
+    cache: Cache
+    session: Session
+
+    @cached_property
+    def model(self) -> Model:
+        dims = tuple(sorted((str(k), int(v)) for k, v in self.settings.dims.items()))
+        return self.cache.model(self.project.source, dims)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine to place on; a file that carries its own machine keeps it."""
+        if self.model.problem is not None:
+            return self.model.problem.machine
+        named = self.cache.machine(self.project.machine_spec, self.settings.lanes)
+        return self.cache.machine_for(self.model, named)
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        if self.model.problem is not None:
+            return None
+        return self.cache.profile(self.model, self.machine)
+
+    @cached_property
+    def problem(self) -> Problem:
+        return self.cache.problem(self.model, self.machine, self.profile, self.settings.objective)
+
+    @cached_property
+    def can_measure(self) -> bool:
+        """Whether the model can be executed and all devices are on this computer."""
+        return self.cache.can_measure(self.model, self.machine)
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        return Shelf.of(self.project.folder, self.model.graph, self.machine)
+
+    @cached_property
+    def named(self) -> Named:
+        """The placement on the screen; an empty shelf first gets one, so there is one to see."""
+        if self.shelf.is_empty:
+            self._fill_shelf()
+        found = self.shelf.current
+        assert found is not None
+        return found
+
+    def _fill_shelf(self) -> None:
+        """Place the model for a first look, only to be looked at where that cannot be written."""
+        if not self.session.may_write() and not self.session.unwritable():
+            raise ValueError("The window that owns this project is opening a model; reload soon.")
+        first = first_placer(self.problem)
+        placed = self.cache.placed(self.problem, first)
+        given = placed.placement, facts_of(placed)
+        if self.session.may_write():
+            with self.session.change("The first placement is not saved."):
+                self.shelf.add(first, given[0], first, given[1])
+        if self.shelf.is_empty:
+            self.shelf.lend(first, *given)
+
+    @cached_property
+    def placement(self) -> Placement:
+        """The current placement with every fusion group on one device.
+
+        Groups are known only after measuring, so a placement from before may split one; it is
+        mended, and the mended one stored, because the command line reads the file.
+        """
+        stored = self.shelf.read(self.named.name)
+        whole = _mended(self.problem, stored)
+        if whole is not stored and self.session.may_write():
+            # Whatever reads the file mends it as well.
+            with suppress(NotWritten):
+                self.shelf.replace(self.named.name, whole)
+        return whole
+
+    @cached_property
+    def pins(self) -> Mapping[str, str]:
+        """Ops that stay where they are, with those that move together with them, by device."""
+        return whole(self.problem, self.shelf.pins)
+
+    @cached_property
+    def state(self) -> edits.State:
+        """What edits by hand change."""
+        placed = self.placement
+        return edits.State(placed.device_of, self.pins, placed.order, placed.replicas)
+
+    @cached_property
+    def history(self) -> edits.History:
+        return self.shelf.history(self.named.name)
+
+    @cached_property
+    def pinned_problem(self) -> Problem:
+        """The problem with its pins, for whoever decides; a prediction does not depend on them."""
+        return self.cache.pinned(self.problem, self.pins)
+
+    @cached_property
+    def simulated(self) -> Simulated:
+        return self.cache.simulated(self.problem, self.placement)
+
+    @property
+    def costs(self) -> str:
+        """Where the times come from, in plain words."""
+        return {
+            "measured": "measured on this machine",
+            "analytic": "estimated by formula, not measured",
+            "given": "given in the file",
+        }[self.problem.costs.origin]
+
+    @property
+    def is_estimate(self) -> bool:
+        return self.problem.costs.origin == "analytic"
+
+
+_mended = by_identity(16)(mended)
+
+
+def first_placer(problem: Problem) -> str:
+    """The method that places a model when it is opened: quick, and made for such problems."""
+    return next(name for name in FIRST_PLACERS if _is_quick(placer_class(name), problem))
+
+
+def _is_quick(kind: type[Placer], problem: Problem) -> bool:
+    fits = problem.objective in kind.objectives and problem.execution in kind.executions
+    return fits and len(problem.kernels.ops) <= kind.quick_up_to
+
+
+def bound_of(now: Studio) -> float:
+    """Seconds that nothing like the placement on the screen can beat; see `bounds_of`."""
+    return bounds_of(now, (now.named,))[now.named.name]
+
+
+def bounds_of(now: Studio, items: Sequence[Named]) -> dict[str, float]:
+    """Seconds that nothing like these placements can beat, by name: the best that anybody proved.
+
+    Several calls or replicas have bounds of their own; what is proven of all other placements does
+    not hold for them.
+    """
+    usual_s, found = common_bound_s(now), {}
+    for item in items:
+        placement, bound_s = now.shelf.read(item.name), usual_s
+        if is_unusual(placement):
+            bound_s = max(now.cache.bound_of(now.problem, placement), _proven(now, item.facts))
+        found[item.name] = bound_s
+    return found
+
+
+def common_bound_s(now: Studio) -> float:
+    """The best bound of placements with the usual calls and without replicas, by whomever."""
+    usual = [i for i in now.shelf.items if not is_unusual(now.shelf.read(i.name))]
+    return max([now.cache.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
+
+
+def by_hand_s(now: Studio) -> dict[str, float]:
+    """Seconds of the goal that placements made by hand are predicted to take, by name.
+
+    Those that break a rule are left out.
+    """
+    names = [item.name for item in now.shelf.items if item.by_hand]
+    found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
+    return {
+        name: now.cache.simulated(now.problem, placement).value
+        for name, placement in found.items()
+        if not now.cache.violations(now.problem, placement)
+    }
+
+
+def is_unusual(placement: Placement) -> bool:
+    """Whether it does what common bounds do not allow for: several calls, or replicas."""
+    return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
+
+
+def _proven(now: Studio, facts: Mapping[str, Any]) -> float:
+    """The bound, in seconds, that a method told about this very problem; 0 where it did not."""
+    if facts.get("problem") != now.problem.fingerprint:
+        return 0.0
+    return float(facts["lower_bound"]) / in_unit(1.0, str(facts["unit"]))
+
+
+def violations_of(now: Studio) -> tuple[str, ...]:
+    """What is wrong with the current placement, one sentence each."""
+    return violations(now.problem, now.simulated.schedule, now.placement.calls)
+
+
+def facts_of(placed: Placed) -> dict[str, Any]:
+    """What is worth keeping of a placer's answer; values in their unit, as the command prints."""
+    return {
+        "value": in_unit(placed.value, placed.unit),
+        "unit": placed.unit,
+        "costs": placed.costs,
+        "objective": placed.objective,
+        "lower_bound": in_unit(placed.lower_bound, placed.unit),
+        "proven_optimal": placed.proven_optimal,
+        "seconds": placed.seconds,
+        "account": placed.account,
+        "problem": placed.problem,
+    }
+
+
+def all_on(now: Studio, device: str) -> Placement:
+    """A placement with every op on one device, as far as pins and support allow.
+
+    Nothing of the one on the screen is left in it: its order is open.
+    """
+    move = edits.assign(now.problem, now.state, now.model.graph.index, device)
+    changed = edits.applied(now.state, edits.Edit("", move.changes))
+    return Placement(now.placement.graph, now.placement.machine, changed.device_of)
+
+
+def edit(now: Studio, ops: Sequence[str], device: str) -> str:
+    """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
+
+    A ValueError says why none of the ops may go there; those that may are moved without the others.
+    """
+    move = edits.assign(now.problem, now.state, ops, device)
+    stayed = edits.why_they_stay(move, device)
+    if not move.changes:
+        if stayed:
+            raise ValueError(stayed)
+        return ""
+    told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
+    extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
+    also = f"{units.counted(extra, 'more op')} moved along (fused into one kernel)."
+    return " ".join(filter(None, (told, also if extra else "", stayed)))
+
+
+def do(now: Studio, step: edits.Edit) -> str:
+    """Make a step and remember it; what to tell where a placer's result was copied for it."""
+    name, told = now.named.name, ""
+    history = now.shelf.history(name)
+    step = _with_the_rest(now, step)
+    if step.changes and not now.named.by_hand:
+        name = now.shelf.add("manual", now.placement, HAND, {"from": name})
+        told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
+    _store(now, name, edits.applied(now.state, step), history.add(step))
+    return told
+
+
+def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
+    """The step with what its moves do to the placement's order and replicas."""
+    if not step.changes:
+        return step
+    before = now.placement
+    after = moved(now.problem, before, {op: device for op, _, device in step.changes})
+    return dataclasses.replace(
+        step,
+        order=None if after.order == before.order else (before.order, after.order),
+        replicas=None if after.replicas == before.replicas else (before.replicas, after.replicas),
+    )
+
+
+def step_back(now: Studio) -> None:
+    go_to(now, len(now.history.done) - 1)
+
+
+def step_forward(now: Studio) -> None:
+    go_to(now, len(now.history.done) + 1)
+
+
+def go_to(now: Studio, num_done: int) -> None:
+    """Undo or redo until so many steps are done; ValueError where a step is of something else."""
+    ops, devices = now.model.graph.index, now.machine.index
+    wrong = next(
+        (s for s in edits.between(now.history, num_done) if not edits.fits(s, ops, devices)), None
+    )
+    if wrong is not None:
+        raise ValueError(
+            f"The step {wrong.label[:80]!r} names ops or devices that are not here, so it cannot be"
+            " undone or redone; everything is as it was."
+        )
+    state, history = edits.travel(now.state, now.history, num_done)
+    if history != now.history:
+        _store(now, now.named.name, state, history)
+
+
+def _store(now: Studio, name: str, state: edits.State, history: edits.History) -> None:
+    """Keep what has changed of the pins and of a placement, and how it came about."""
+    if state.pins != now.pins:
+        now.shelf.keep_pins(state.pins)
+    now.shelf.keep_history(name, history)
+    placed = dataclasses.replace(
+        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
+    )
+    if placed != now.placement:
+        now.shelf.replace(name, placed)
+    now.project.change()

@@ -1,0 +1,187 @@
+"""How the placements of a project stand on one problem: predicted, proven and measured.
+
+All values are of the goal and the times that the project has now. What a method reported for
+another goal, other times or another machine is not shown beside them; its placement is predicted
+anew.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from placement.constraints.fusion import mended
+from placement.core import formatting as units
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.schedule.symmetry import renaming, with_names
+from studio import snapshot
+from studio.jobs import caveats, jobs, outcomes, runs
+from studio.jobs import kinds as tasks
+from studio.project.placements import HAND, Named
+from studio.snapshot import Studio
+
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a live run of a placement took, seconds of the goal, and how the prediction erred.
+
+    `error` is predicted / measured - 1. `edited` says that the placement has changed since, so
+    that the figure is of an earlier state of it; `emulated` that a virtual clock took the place of
+    hardware; `scattered` that its steps differ so much that their median says little.
+    """
+
+    seconds: float
+    error: float | None
+    emulated: bool
+    edited: bool
+    scattered: bool = False
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One placement: seconds of the goal, the bound that no placement like it can beat, and notes.
+
+    `bound_s` is 0 where nothing is known. `search_s` is how long its method took, None for one
+    made by hand.
+    """
+
+    name: str
+    made_by: str
+    value_s: float
+    bound_s: float
+    search_s: float | None
+    measured: Measured | None
+    broken: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def gap(self) -> float | None:
+        """How far above the bound it is, as a share of the bound."""
+        return units.gap(self.value_s, self.bound_s)
+
+    @property
+    def is_best_possible(self) -> bool:
+        """Whether no placement can be better, which is proven."""
+        return not self.broken and self.bound_s > 0 and self.value_s <= self.bound_s * (1 + SAME)
+
+
+def standings(now: Studio) -> tuple[Standing, ...]:
+    """All placements of the shelf, the best first; those that break a rule come last."""
+    found = runs.made_here(now)
+    # Asking for the one on the screen puts a first placement on an empty shelf.
+    first = now.named
+    items = now.shelf.items or (first,)
+    placements = {item.name: placement_of(now, item.name) for item in items}
+    bounds_s = snapshot.bounds_of(now, items)
+    rows = [_standing(now, i, placements[i.name], bounds_s[i.name], found) for i in items]
+    rows = sorted(rows, key=lambda row: (bool(row.broken), row.value_s))
+    same = _same_but_for_names(now, rows, placements)
+    return tuple(
+        replace(row, notes=(*row.notes, _same_in_words(same[row.name])))
+        if row.name in same
+        else row
+        for row in rows
+    )
+
+
+def _same_but_for_names(
+    now: Studio, rows: Sequence[Standing], placements: Mapping[str, Placement]
+) -> dict[str, str]:
+    """Rows whose placement is that of a row before but for the names of equal devices."""
+    found: dict[str, str] = {}
+    seen: dict[tuple[int, ...], list[str]] = {}
+    for row in rows:
+        placement = placements[row.name]
+        # A cheap look first: equal placements have equal numbers of ops on their devices.
+        alike = seen.setdefault(tuple(sorted(placement.ops_per_device().values())), [])
+        for name in alike:
+            new = renaming(now.pinned_problem, placements[name], placement)
+            if new and with_names(placement, new).device_of == placements[name].device_of:
+                found[row.name] = name
+                break
+        else:
+            alike.append(row.name)
+    return found
+
+
+def _same_in_words(name: str) -> str:
+    return f"the same as {name} up to the names of equal devices"
+
+
+def placement_of(now: Studio, name: str) -> Placement:
+    """A placement of the shelf with every fusion group on one device."""
+    return mended(now.problem, now.shelf.read(name))
+
+
+def is_of(problem: Problem, facts: Mapping[str, Any]) -> bool:
+    """Whether facts were reported for exactly this problem, with nothing pinned."""
+    return facts.get("problem") == problem.fingerprint
+
+
+def _standing(
+    now: Studio,
+    item: Named,
+    placement: Placement,
+    bound_s: float,
+    found: tuple[jobs.Job, ...],
+) -> Standing:
+    simulated = now.cache.simulated(now.problem, placement)
+    return Standing(
+        name=item.name,
+        made_by=item.made_by,
+        value_s=simulated.value,
+        bound_s=bound_s,
+        search_s=item.facts.get("seconds"),
+        measured=measured_of(item.name, placement, simulated.value, found),
+        broken=now.cache.violations(now.problem, placement),
+        notes=_notes(now, item),
+    )
+
+
+def _notes(now: Studio, item: Named) -> tuple[str, ...]:
+    """What keeps a placement from being compared without a thought, in a few words each."""
+    facts, said = item.facts, []
+    if item.made_by == HAND:
+        start = facts.get("from")
+        return (f"by hand, from {start}" if start else "by hand",)
+    if item.made_by == outcomes.TRAINING:
+        return (f"what training ended with that began with {facts.get('from')}",)
+    if facts.get("made_for"):
+        return (f"found for a what-if machine: {facts['made_for']}",)
+    if facts.get("num_selected"):
+        number = int(facts["num_selected"])
+        said.append(f"only {units.counted(number, 'op')} placed by it, from {facts.get('from')}")
+    if facts.get("objective", now.settings.objective) != now.settings.objective:
+        said.append("found for the other goal")
+    if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:
+        said.append("found with other times than those of now; place again for these")
+    if not said and "problem" in facts and not is_of(now.problem, facts):
+        same = facts["problem"] == now.pinned_problem.fingerprint
+        said.append("found with pins" if same else "found with other pins or times")
+    return tuple(said)
+
+
+def measured_of(
+    name: str, placement: Placement, value_s: float, found: tuple[jobs.Job, ...]
+) -> Measured | None:
+    """The newest run of this very placement; failing that, of an earlier state of this name."""
+    if not found:
+        return None
+    own = runs.of_placement(found, placement)
+    job = own or next((job for job in found if job.about.get("placement") == name), None)
+    if job is None or job.result is None:
+        return None
+    result = job.result
+    seconds = _measured_s(result)
+    error = value_s / seconds - 1.0 if own and seconds else result.get("error")
+    scattered = not tasks.is_stream(result) and bool(caveats.scatter(result["step_s"]))
+    return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
+
+
+def _measured_s(result: Mapping[str, Any]) -> float:
+    """Seconds of a step, or between two samples."""
+    if tasks.is_stream(result):
+        return 1.0 / result["samples_per_s"] if result["samples_per_s"] else 0.0
+    return float(result["step_s"]["median"])

@@ -1,0 +1,1 @@
+"""Projects as single files: packed here, and read from elsewhere without trusting them."""

@@ -1,0 +1,252 @@
+"""What a project from elsewhere says, field by field: taken over where it is what it should be."""
+
+import re
+from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from placement import loaders
+from placement.constraints.regexes import search_names
+from placement.constraints.rules import REGEX, Rule
+from placement.core import formatting as units
+from placement.core.amounts import UNIT_S
+from placement.core.decoding import typed
+from placement.core.machine import Machine, machine_from_json
+from placement.core.placement import placement_from_json
+from profiling.devices.local import load_machine, presets
+from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
+from studio.project.files import read_json
+from studio.project.placements import machine_key
+from studio.project.rules import MAX_RULES
+from studio.project.store import LONGEST_NAME, Project, Settings
+from studio.transfer import fields
+from studio.transfer.fields import shown
+
+# What was typed into the forms of another computer's pages is no part of the work.
+NOT_TAKEN = ("form", "touched")
+LONGEST_PATTERN = 400
+MOST_PLACEMENTS = 4_000
+# Files of a shelf that are no placement.
+LISTS = ("index.json", "pins.json")
+MOST_SHOWN = 4
+_ITEM = ("name", "file", "made_by", "facts")
+_FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
+
+
+def settings(content: Any, machines: Iterable[str]) -> Settings:
+    """The settings of a project file that brings these machine files."""
+    if not isinstance(content, Mapping):
+        raise ValueError("its settings are no JSON object; export it again.")
+    kind, model = _model(content.get("model_kind"), content.get("model"))
+    machine, known = content.get("machine"), ("local", *presets(), *machines)
+    if machine not in known:
+        raise ValueError(f"it names the machine {shown(machine)}, which is not here nor inside.")
+    objective, lanes = content.get("objective"), content.get("lanes")
+    if objective not in ("latency", "throughput"):
+        raise ValueError(f"it has the goal {shown(objective)}; latency and throughput are known.")
+    if lanes is not None and not fields.is_whole(lanes, 1024):
+        raise ValueError(f"it splits the CPU into {shown(lanes)} lanes; 1 to 1024 are possible.")
+    return Settings(
+        name=fields.label(content.get("name"), "name")[:LONGEST_NAME].strip() or "Imported",
+        created_at=fields.number(content.get("created_at"), "created_at"),
+        model_kind=kind,
+        model=model,
+        dims=_dims(content.get("dims", {})),
+        machine=str(machine),
+        lanes=lanes,
+        objective=str(objective),
+        touched=True,
+    )
+
+
+def _model(kind: Any, model: Any) -> tuple[str, str]:
+    model = fields.text(model, "model", fields.LONGEST_TEXT)
+    if kind == "sample" and not any(s.name == model for s in loaders.samples()):
+        raise ValueError(f"it is about the sample {shown(model)}, which is not here.")
+    if kind == "file" and not _FILE.fullmatch(model):
+        raise ValueError(f"its model is called {shown(model)}, which is no name of a file.")
+    absolute = PurePosixPath(model).is_absolute() or PureWindowsPath(model).is_absolute()
+    if kind == "path" and not absolute:
+        raise ValueError(f"its model is at {shown(model)}, which is no full path.")
+    if kind not in ("sample", "file", "path"):
+        raise ValueError(f"its model is of the kind {shown(kind)}, which is not known.")
+    return str(kind), model
+
+
+def _dims(content: Any) -> dict[str, int]:
+    if not isinstance(content, Mapping) or len(content) > 1_000:
+        raise ValueError("its open dimensions are no sizes by name.")
+    for name, size in content.items():
+        if not fields.is_whole(size, 2**31 - 1):
+            raise ValueError(f"its dimension {shown(name)} is {shown(size)}; use 1 or more.")
+    return dict(content)
+
+
+def index(content: Any) -> dict[str, Any]:
+    """The list of a shelf's placements."""
+    content = fields.row(content, "list of placements", "current", "items")
+    rows = fields.rows(content["items"], "placements", MOST_PLACEMENTS, *_ITEM)
+    items = [_item(row) for row in rows]
+    names, files = ([item[key] for item in items] for key in ("name", "file"))
+    if len(set(names)) < len(names) or len(set(files)) < len(files):
+        raise ValueError("two of its placements share a name or a file.")
+    return {"current": fields.label(content["current"], "current placement"), "items": items}
+
+
+def _item(content: Mapping[str, Any]) -> dict[str, Any]:
+    file = fields.text(content["file"], "file", 210)
+    if not file.endswith(".json") or not _FILE.fullmatch(file) or file == "index.json":
+        raise ValueError(f"{shown(file)} is no file of a placement.")
+    return {
+        "name": fields.label(content["name"], "name of a placement"),
+        "file": file,
+        "made_by": fields.label(content["made_by"], "method"),
+        "facts": _facts(fields.row(content["facts"], "facts of a placement")),
+    }
+
+
+def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What a method told about its placement, as far as it can be taken on trust."""
+    facts = {
+        name: read(content[name], name)
+        for name, read in _FACTS.items()
+        if content.get(name) is not None
+    }
+    if facts.get("unit", "s") not in UNIT_S:
+        raise ValueError(f"it has times in {shown(facts['unit'])}, which is no known unit.")
+    return facts
+
+
+def placement(content: Any) -> dict[str, Any]:
+    return placement_from_json(content).to_json()
+
+
+def history(content: Any) -> dict[str, Any]:
+    """The steps of a placement; `check_shelves` sees whether they are about its ops."""
+    found = history_from_json(content)
+    if len(found.done) + len(found.undone) > MAX_STEPS:
+        raise ValueError(f"it has more than {MAX_STEPS} steps.")
+    done, undone = (
+        tuple(replace(step, label=fields.label(step.label, "step")) for step in steps)
+        for steps in (found.done, found.undone)
+    )
+    return History(done, undone).to_json()
+
+
+def pins(content: Any) -> dict[str, str]:
+    """Devices by name of the op that is held there."""
+    return typed(content, dict[str, str], remedy='pins are {"op": "device"}')
+
+
+def rules(content: Any) -> list[dict[str, str]]:
+    """Rules by pattern; all regular expressions are tried out before, within one time limit."""
+    rows = fields.rows(content, "rules", MAX_RULES, "pattern", "device")
+    patterns = [fields.text(row["pattern"], "pattern", LONGEST_PATTERN) for row in rows]
+    devices = [fields.text(row["device"], "device", LONGEST_PATTERN) for row in rows]
+    expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
+    for expression, tried in zip(expressions, search_names(expressions, ()), strict=True):
+        if tried.too_slow or tried.error:
+            why = tried.error or "it takes too long to read"
+            raise ValueError(f"{shown(expression)} is not a regular expression: {why}.")
+    found = [Rule(pattern, device) for pattern, device in zip(patterns, devices, strict=True)]
+    return [{"pattern": rule.pattern, "device": rule.device} for rule in found]
+
+
+def machine(content: Any) -> dict[str, Any]:
+    return machine_from_json(content).to_json()
+
+
+def known_machines(project: Path) -> list[Machine]:
+    """Machines that a project can mean on every computer: presets, and its own files."""
+    found = [load_machine(name) for name in presets()]
+    files = sorted((project / "machines").glob("*.json"))
+    return [*found, *(machine_from_json(read_json(path)) for path in files)]
+
+
+def unseen(project: Project, machine: Machine) -> str:
+    """What to say of placements for a computer that this one is not; empty where all show."""
+    if project.settings.machine != "local":
+        return ""
+    known = {machine_key(each) for each in (machine, *known_machines(project.folder))}
+    shelves = sorted((project.folder / "placements").glob("*"))
+    strange = [s for s in shelves if s.name.rpartition("-")[2] not in known]
+    placed = [read_json(p) for s in strange for p in s.glob("*.json") if p.name not in LISTS]
+    devices = sorted({device for each in placed for device in each["device_of"].values()})
+    if not placed:
+        return ""
+    number = units.counted(len(placed), "placement")
+    named = ", ".join(devices[:MOST_SHOWN]) + (" and more" if len(devices) > MOST_SHOWN else "")
+    return (
+        f"{number} in it {'is' if len(placed) == 1 else 'are'} for"
+        f" devices of the computer that it comes from ({named}) and"
+        f" {'shows' if len(placed) == 1 else 'show'} only on one that has the same."
+    )
+
+
+def check_shelves(folder: Path, machines: Iterable[Machine]) -> None:
+    """ValueError unless each shelf lists placements that are there, made for the shelf's graph.
+
+    All of them, their steps and the pins are about the same ops. Devices are those of the shelf's
+    machine, where that is one of `machines`; a machine of another computer is not known here.
+    """
+    devices_of = {machine_key(m): frozenset(m.index) for m in machines}
+    for shelf in sorted(folder.glob("*")):
+        listed = read_json(shelf / "index.json")
+        if listed is None:
+            raise ValueError(f"the placements in {shelf.name!r} have no list.")
+        for item in listed["items"]:
+            stored = read_json(shelf / item["file"])
+            if stored is None:
+                raise ValueError(f"the placement {shown(item['name'])} is not inside.")
+            if stored["graph"] != shelf.name.rpartition("-")[0]:
+                raise ValueError(f"the placement {shown(item['name'])} is for another model.")
+        _check_names(shelf, listed["items"], devices_of.get(shelf.name.rpartition("-")[2]))
+
+
+def ops_and_devices(
+    folder: Path, machines: Iterable[Machine]
+) -> tuple[dict[str, AbstractSet[str]], dict[str, AbstractSet[str]]]:
+    """By shelf the ops of its placements, and its devices where its machine is one of these."""
+    devices_of = {machine_key(m): frozenset(m.index) for m in machines}
+    ops: dict[str, AbstractSet[str]] = {}
+    for shelf in sorted(folder.glob("*")):
+        items = read_json(shelf / "index.json", {}).get("items", ())
+        placed = [read_json(shelf / item["file"])["device_of"] for item in items[:1]]
+        ops[shelf.name] = placed[0].keys() if placed else frozenset()
+    keys = {name: name.rpartition("-")[2] for name in ops}
+    return ops, {name: devices_of[key] for name, key in keys.items() if key in devices_of}
+
+
+def _check_names(
+    shelf: Path, items: Iterable[Mapping[str, Any]], devices: Container[str] | None
+) -> None:
+    """ValueError where placements, steps or pins of a shelf are about other ops or devices."""
+    placed = [placement_from_json(read_json(shelf / item["file"])) for item in items]
+    if not placed:
+        return
+    ops = placed[0].device_of.keys()
+    pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
+    known = fits(pins, ops, devices)
+    for item, each in zip(items, placed, strict=True):
+        steps = history_from_json(read_json((shelf / item["file"]).with_suffix(".history"), {}))
+        stays = tuple((op, device, device) for op, device in each.device_of.items())
+        whole = Edit("", stays, order=(each.order, each.order))
+        known = known and each.device_of.keys() == ops
+        known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
+        if not known:
+            raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")
+
+
+# What is kept of a method's report. A job stays behind, and so do claims of proof: nobody here has
+# seen the proof.
+_FACTS: dict[str, Callable[[Any, str], Any]] = {
+    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), fields.number),
+    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), fields.count),
+    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), fields.long_text),
+    **dict.fromkeys(("made_for", "placer"), fields.label),
+    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), fields.truth),
+    "violations": fields.texts,
+    "ops_per_device": fields.table(fields.count),
+}

@@ -4,12 +4,11 @@ A file of this folder whose name does not begin with an underscore defines `EXPO
 `Exporter`). Heavy libraries are imported inside functions.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from placement.core.registry import Registry
 from placement.exporters.base import Export
 from placement.files.output import plain_refusals
 
@@ -36,11 +35,12 @@ class Exporter(Protocol):
     def export(self, export: Export, path: Path) -> None: ...
 
 
+_REGISTRY = Registry(__name__, __path__, "EXPORTER", "export format")
+
+
 def exporters() -> tuple[Exporter, ...]:
     """Every exporter of this folder, in the order of file names."""
-    names = sorted(i.name for i in pkgutil.iter_modules(__path__) if not i.name.startswith("_"))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return tuple(module.EXPORTER for module in modules if hasattr(module, "EXPORTER"))
+    return tuple(_REGISTRY.all())
 
 
 def exporter(name: str) -> Exporter:

@@ -10,16 +10,14 @@ that listing loaders and samples loads none.
 """
 
 import gc
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 from placement.core.model import Model, Sample, SymbolicDim
+from placement.core.registry import Registry
 from placement.files.input import regular_file
 
 
@@ -52,6 +50,10 @@ class SampleSource(Protocol):
     def load_sample(self, name: str, dims: Mapping[str, int]) -> Model: ...
 
 
+_LOADERS = Registry(__name__, __path__, "LOADER", "loader")
+_SAMPLES = Registry(__name__, __path__, "SAMPLES", "source of samples")
+
+
 def is_sample(input: str) -> bool:
     """Whether an input is the name of a bundled model."""
     return any(sample.name == input for sample in samples())
@@ -64,12 +66,12 @@ def require_file(input: str) -> None:
 
 def loaders() -> tuple[Loader, ...]:
     """Every loader of this folder, in the order of file names."""
-    return tuple(_defined("LOADER"))
+    return tuple(_LOADERS.all())
 
 
 def samples() -> tuple[Sample, ...]:
     """Every bundled model, in the order of file names and then of the file's own list."""
-    return tuple(sample for source in _defined("SAMPLES") for sample in source.samples())
+    return tuple(sample for source in _SAMPLES.all() for sample in source.samples())
 
 
 def load(input: str, dims: Mapping[str, int] | None = None) -> Model:
@@ -79,7 +81,7 @@ def load(input: str, dims: Mapping[str, int] | None = None) -> Model:
     the input, where, and what to do about it.
     """
     dims = dict(dims or {})
-    for source in _defined("SAMPLES"):
+    for source in _SAMPLES.all():
         if any(sample.name == input for sample in source.samples()):
             with _uncollected():
                 model: Model = source.load_sample(input, dims)
@@ -125,7 +127,7 @@ def symbolic_dims(input: str) -> tuple[SymbolicDim, ...]:
 
     Raises the same ValueErrors as `load`.
     """
-    for source in _defined("SAMPLES"):
+    for source in _SAMPLES.all():
         if any(sample.name == input for sample in source.samples()):
             asked = getattr(source, "symbolic_dims", None)
             sizes: tuple[SymbolicDim, ...] = () if asked is None else asked(input)
@@ -175,15 +177,3 @@ def _existing(input: str) -> Path:
 
 def _suffixes() -> set[str]:
     return {suffix for loader in loaders() for suffix in loader.suffixes}
-
-
-def _defined(attribute: str) -> Iterator[Any]:
-    for module in _modules():
-        if hasattr(module, attribute):
-            yield getattr(module, attribute)
-
-
-def _modules() -> Iterator[ModuleType]:
-    for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
-        if not info.name.startswith("_"):
-            yield importlib.import_module(f"{__name__}.{info.name}")

@@ -1,8 +1,6 @@
 """Placers: this folder's listing is the registry; files that begin with "_" are shared steps."""
 
-import importlib
-import pkgutil
-
+from placement.core.registry import Registry
 from placement.placers.base import Placer
 
 # What placers were called before, in files and on command lines that are older.
@@ -14,21 +12,11 @@ def current_name(name: str) -> str:
     return FORMER_NAMES.get(name, name)
 
 
-def names() -> tuple[str, ...]:
-    """Names of all placers, sorted."""
-    return tuple(
-        sorted(
-            m.name
-            for m in pkgutil.iter_modules(__path__)
-            if not m.name.startswith("_") and m.name != "base"
-        )
-    )
+_REGISTRY = Registry(__name__, __path__, "PLACER", "placer")
+names = _REGISTRY.names
 
 
 def placer_class(name: str) -> type[Placer]:
     """The placer of that name, also of a former one; a ValueError lists the names there are."""
-    name = current_name(name)
-    if name not in names():
-        raise ValueError(f"There is no placer {name!r}; choose one of {', '.join(names())}.")
-    found: type[Placer] = importlib.import_module(f"{__name__}.{name}").PLACER
+    found: type[Placer] = _REGISTRY.get(current_name(name))
     return found

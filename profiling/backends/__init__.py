@@ -4,23 +4,16 @@ A backend is a module of this folder (names starting with "_" are helpers) with 
 that fulfils `profiling.backends.base.Backend`.
 """
 
-import pkgutil
-from importlib import import_module
-
+from placement.core.registry import Registry
 from profiling.backends.base import Backend
 
-
-def names() -> tuple[str, ...]:
-    """Every backend by file name, in alphabetical order; loads none of them."""
-    found = (m.name for m in pkgutil.iter_modules(__path__))
-    return tuple(sorted(n for n in found if not n.startswith("_") and n != "base"))
+_REGISTRY = Registry(__name__, __path__, "BACKEND", "backend")
+names = _REGISTRY.names
 
 
 def get(name: str) -> Backend:
     """The backend of this name, whether its library is installed or not (`missing()` says)."""
-    if name not in names():
-        raise ValueError(f"There is no backend {name!r}; use one of {', '.join(names())}.")
-    backend: Backend = import_module(f"{__name__}.{name}").BACKEND
+    backend: Backend = _REGISTRY.get(name)
     return backend
 
 

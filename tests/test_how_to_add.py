@@ -1,0 +1,126 @@
+"""One file is enough: what docs/design.md shows as "how to add", put into a copy of the studio."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+STUDIO = ("app.py", "pages", "placement", "profiling", "studio", "assets", "tests")
+PAGE = """
+import sys
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file("app.py", default_timeout=120)
+page.switch_page("pages/sizes.py")
+page.run()
+assert not page.exception, page.exception
+import app
+from pathlib import Path
+print(*(place.stem for place in sorted(app.PAGES.glob("*.py"), key=app.place_in_menu)))
+"""
+
+
+def shown() -> dict[str, str]:
+    """The files that the section shows, by path."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    section = text.partition("## How to add")[2]
+    found = {}
+    for part in re.split(r"\n(?=\*\*)", section)[1:]:
+        path = re.search(r"`([\w/]+/\w+\.py)`", part)
+        code = re.search(r"```python\n(.*?)```", part, re.DOTALL)
+        if code:
+            found[path[1]] = code[1]
+    return found
+
+
+FILES = shown()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("studio")
+    for name in STUDIO:
+        if (ROOT / name).is_dir():
+            left_out = shutil.ignore_patterns("__pycache__", "*.onnx", "browser", "webgpu")
+            shutil.copytree(ROOT / name, folder / name, ignore=left_out)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name, code in FILES.items():
+        assert not (folder / name).exists(), f"{name} is there already"
+        (folder / name).write_text(code)
+    return folder
+
+
+def answered(folder: Path, *arguments: str):
+    command = (sys.executable, *arguments)
+    # Compiled code is kept by path, so all of it would be compiled once more for the copy.
+    uncompiled = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run(command, cwd=folder, env=uncompiled, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_kind_is_shown():
+    folders = {str(Path(name).parent) for name in FILES}
+    assert folders == {
+        "placement/placers",
+        "placement/exporters",
+        "placement/loaders",
+        "profiling/backends",
+        "pages",
+    }
+
+
+def test_what_is_shown_is_code_as_the_rest():
+    for name, code in FILES.items():
+        for tool in (("format", "--check"), ("check",)):
+            subprocess.run(
+                (sys.executable, "-m", "ruff", *tool, "--stdin-filename", name, "-"),
+                cwd=ROOT,
+                input=code,
+                text=True,
+                check=True,
+            )
+
+
+def test_the_command_line_lists_and_uses_them(copy, tmp_path):
+    pl = ("-m", "placement")
+    listed = {row["name"]: row for row in json.loads(answered(copy, *pl, "placers", "--json"))}
+    assert listed["last_device"]["objectives"] == ["latency", "throughput"]
+    formats = {row["name"] for row in json.loads(answered(copy, *pl, "exporters", "--json"))}
+    assert "device-list" in formats
+    model, placed, out = tmp_path / "pair.edges", tmp_path / "p.json", tmp_path / "list.txt"
+    model.write_text("a b\nb\n")
+    on = (str(model), "--machine", "null-2")
+    answered(copy, *pl, "place", *on, "--placer", "last_device", "--out", str(placed))
+    device_of = json.loads(placed.read_text())["device_of"]
+    assert set(device_of) == {"a", "b"} and len(set(device_of.values())) == 1
+    how = ("--placement", str(placed), "--format", "device-list", "--out", str(out))
+    answered(copy, *pl, "export", *on, *how)
+    assert out.read_text() == "".join(f"{op} {device}\n" for op, device in device_of.items())
+
+
+def test_a_machine_may_name_the_backend_s_device(copy):
+    code = "from profiling import backends; print(backends.names(), backends.get('toy').devices())"
+    assert "'toy'" in answered(copy, "-c", code) and "a toy" in answered(copy, "-c", code)
+
+
+def test_the_page_is_in_the_menu_and_is_drawn(copy, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
+    assert "sizes" in answered(copy, "-c", PAGE).split()
+
+
+def test_the_conformance_tests_try_them(copy):
+    names = answered(
+        copy, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests/placers",
+        "tests/exporters", "tests/profiling/test_backends.py"
+    )  # fmt: skip
+    assert "last_device" in names and "device-list" in names and "toy" in names
+    tried = ("tests/placers/test_placers.py", "-k", "last_device", "-x")
+    assert " passed" in answered(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tried)

@@ -15,9 +15,10 @@ from profiling.execute import execute
 from tests.profiling.compositions import composition
 from tests.profiling.live import problem_of, random_schedule, two_lanes
 from tests.profiling.onnx_models import never_empty, shipped, sizes
+from tests.thorough import either
 
-PLACEMENTS = 2
-COMPOSITIONS = 200
+PLACEMENTS = either(1, 2)
+COMPOSITIONS = either(60, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
 
@@ -71,6 +72,7 @@ def check(model, inputs, expected, name, rng):
     return "" if same.match else f"{name}: loaded model differs from the file in {same.where}"
 
 
+@pytest.mark.thorough
 def test_every_model_of_the_onnx_package(tmp_path, capsys):
     """Runs all that onnxruntime runs; prints how many ran, were skipped, and why."""
     counts: Counter[str] = Counter()
@@ -114,6 +116,7 @@ def reason(error):
     return next((why for mark, why in known.items() if mark in text), "fails")
 
 
+@pytest.mark.thorough
 def test_random_compositions(tmp_path, capsys):
     wrong = []
     sizes_seen = []
@@ -134,12 +137,13 @@ def test_random_compositions(tmp_path, capsys):
     assert not wrong, "\n".join(map(str, wrong))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [s.name for s in samples() if s.name.startswith("onnx-")])
 def test_samples(name):
     model = load(name)
     problem = problem_of(model, two_lanes())
     rng = np.random.default_rng(0)
-    for _ in range(2 if "vgg" in name or "alexnet" in name or "zfnet" in name else PLACEMENTS):
+    for _ in range(PLACEMENTS):
         schedule = random_schedule(problem, rng)
         run = execute(problem, schedule, model=model, steps=1, warmup=0, baselines=False)
         assert run.outputs_match, f"{name} differs by {run.max_abs_diff}"

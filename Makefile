@@ -33,16 +33,17 @@ run: setup
 
 setup: $(VENV)/ready-to-run $(VENV)/compiled
 
-test: check webgpu
+test: check
 
 PYTEST = $(VENV)/bin/python -m pytest -q
 # Processes that take tests from one another, so that a new file needs no place in a list.
 WORKERS = 2
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
-check: lint $(VENV)/compiled browser
+# What waits for a browser or a measurement leaves room for the types and the second provider.
+check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
 ifeq ($(TESTS),)
-	$(MAKE) -j2 types all-tests
+	$(MAKE) -j3 types webgpu all-tests
 else
 	$(PYTEST) $(TESTS)
 endif
@@ -77,7 +78,7 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser
-	$(WEBGPU)/bin/python -m pytest tests/webgpu
+	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
 browser:
 	@sh tests/browser/find_chromium.sh

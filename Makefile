@@ -26,7 +26,7 @@ make_venv = \
 
 FAST = $(wildcard placement/_fast_*.py placement/*/_fast_*.py)
 
-.PHONY: run setup test quick fuzz check lint types all-tests quick-tests browser webgpu pictures clean
+.PHONY: run setup test quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
@@ -65,6 +65,10 @@ all-tests:
 
 quick-tests:
 	$(PYTEST) $(SIDE_BY_SIDE) --quick
+
+# Write tests/slow.txt anew, on a quiet computer.
+slow: $(VENV)/ready-to-test $(VENV)/compiled
+	$(PYTEST) $(SIDE_BY_SIDE) --note-slow --ignore=tests/browser
 
 # FUZZ="--seed 7 --kind onnx --case 3" brings one case back. The examples of properties are fresh, too.
 FUZZ =

@@ -93,6 +93,20 @@ def _note_slow(reporter):
 
 
 def pytest_terminal_summary(terminalreporter):
+    _tell_what_was_said(terminalreporter)
+    _tell_what_was_skipped(terminalreporter)
+
+
+def _tell_what_was_said(terminalreporter):
+    """What tests recorded under the name "said": a process of several has no terminal."""
+    for report in (r for reports in terminalreporter.stats.values() for r in reports):
+        if getattr(report, "when", "") == "call":
+            for name, value in report.user_properties:
+                if name == "said":
+                    terminalreporter.line(str(value))
+
+
+def _tell_what_was_skipped(terminalreporter):
     """Count and name what was skipped: a test that did not run has shown nothing."""
     by_reason = defaultdict(list)
     for report in terminalreporter.stats.get("skipped", []):

@@ -73,8 +73,8 @@ def check(model, inputs, expected, name, rng):
 
 
 @pytest.mark.thorough
-def test_every_model_of_the_onnx_package(tmp_path, capsys):
-    """Runs all that onnxruntime runs; prints how many ran, were skipped, and why."""
+def test_every_model_of_the_onnx_package(tmp_path, record_property):
+    """Runs all that onnxruntime runs; says how many ran, were skipped, and why."""
     counts: Counter[str] = Counter()
     wrong = []
     rng = np.random.default_rng(0)
@@ -96,10 +96,9 @@ def test_every_model_of_the_onnx_package(tmp_path, capsys):
             found = f"{case.name}: {type(error).__name__} {error}"
         counts["run"] += 1
         wrong += [found] if found else []
-    with capsys.disabled():
-        print(f"\nonnx package, {PLACEMENTS} placements each, {len(wrong)} mismatches:")
-        for what, count in counts.most_common():
-            print(f"  {count} {what}")
+    record_property("said", f"onnx package, {PLACEMENTS} placements each, {len(wrong)} mismatches:")
+    for what, count in counts.most_common():
+        record_property("said", f"    {count} {what}")
     assert not wrong, "\n".join(wrong)
     assert counts["run"] > 1000
 
@@ -117,7 +116,7 @@ def reason(error):
 
 
 @pytest.mark.thorough
-def test_random_compositions(tmp_path, capsys):
+def test_random_compositions(tmp_path, record_property):
     wrong = []
     sizes_seen = []
     path = tmp_path / "composition.onnx"
@@ -129,11 +128,11 @@ def test_random_compositions(tmp_path, capsys):
             load(str(path)), inputs, plain_outputs(path, inputs), seed, np.random.default_rng(seed)
         )
         wrong += [found] if found else []
-    with capsys.disabled():
-        print(
-            f"\n{COMPOSITIONS} compositions of {min(sizes_seen)} to {max(sizes_seen)} ops:"
-            f" {len(wrong)} mismatches"
-        )
+    record_property(
+        "said",
+        f"{COMPOSITIONS} compositions of {min(sizes_seen)} to {max(sizes_seen)} ops:"
+        f" {len(wrong)} mismatches",
+    )
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -1,6 +1,8 @@
 # make run     the studio at http://127.0.0.1:8501
 # make test    everything that must hold: format, lint, types, tests, browser, a second provider
+# make quick   the same without the browser and what tests/slow.txt names: for every change
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
+#              (ROUNDS=100: as often as that, or until something is found)
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -24,48 +26,63 @@ make_venv = \
 
 FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/*_compiled.py placement/*/*/*_compiled.py)
 
-.PHONY: run setup test fuzz check tests-browser-and-pages tests-others webgpu browser pictures clean
+.PHONY: run setup test quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
 
 setup: $(VENV)/ready-to-run $(VENV)/compiled
 
-test: check webgpu
+test: check
 
-check: $(VENV)/ready-to-test $(VENV)/compiled browser
-	$(VENV)/bin/python -m ruff check .
-	$(VENV)/bin/python -m ruff format --check .
-	$(VENV)/bin/python -m mypy
+PYTEST = $(VENV)/bin/python -m pytest -q
+# Processes that take tests from one another, so that a new file needs no place in a list.
+WORKERS = 2
+SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
+
+# What waits for a browser or a measurement leaves room for the types and the second provider.
+check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
 ifeq ($(TESTS),)
-	$(MAKE) -j2 tests-browser-and-pages tests-others
-	$(BROWSER_TESTS) --last-failed --last-failed-no-failures none || [ $$? -eq 5 ]
+	$(MAKE) -j3 types webgpu all-tests
 else
-	$(VENV)/bin/python -m pytest $(TESTS)
+	$(PYTEST) $(TESTS)
 endif
 
-# Side by side, because a browser mostly waits. What came too late beside the others (status 1) must
-# pass by itself afterwards; with nothing to repeat pytest answers 5.
-BROWSER_TESTS = $(VENV)/bin/python -m pytest -q -o cache_dir=.pytest_cache/browser tests/browser
+quick: lint $(VENV)/compiled
+	$(MAKE) -j2 types quick-tests
 
-# Two halves that take about as long.
-tests-browser-and-pages:
-	$(BROWSER_TESTS) || [ $$? -eq 1 ]
-	$(VENV)/bin/python -m pytest -q tests/pages tests/exporters tests/hostile
+lint: $(VENV)/ready-to-test
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
 
-tests-others:
-	$(VENV)/bin/python -m pytest -q $(addprefix --ignore=tests/,browser pages exporters hostile)
+types:
+	$(VENV)/bin/python -m mypy
+
+# A test in the browser may come too late beside the others. Where only such ones have failed
+# (status 20, tests/conftest.py), they must pass by themselves afterwards.
+all-tests:
+	$(PYTEST) $(SIDE_BY_SIDE) || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
+
+quick-tests:
+	$(PYTEST) $(SIDE_BY_SIDE) --quick
+
+# Write tests/slow.txt anew, on a quiet computer.
+slow: $(VENV)/ready-to-test $(VENV)/compiled
+	$(PYTEST) $(SIDE_BY_SIDE) --note-slow --ignore=tests/browser
 
 # FUZZ="--seed 7 --kind onnx --case 3" brings one case back. The examples of properties are fresh, too.
 FUZZ =
+ROUNDS = 1
 
 fuzz: $(VENV)/ready-to-test $(VENV)/compiled
-	$(VENV)/bin/python -m tests.fuzz $(FUZZ)
-	HYPOTHESIS_PROFILE=fresh $(VENV)/bin/python -m pytest -q -m hypothesis tests
+	for round in $$(seq $(ROUNDS)); do \
+		$(VENV)/bin/python -m tests.fuzz $(FUZZ) && \
+		HYPOTHESIS_PROFILE=fresh $(PYTEST) -m "hypothesis or thorough" || exit 1; \
+	done
 
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser
-	$(WEBGPU)/bin/python -m pytest tests/webgpu
+	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
 browser:
 	@sh tests/browser/find_chromium.sh

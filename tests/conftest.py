@@ -1,9 +1,13 @@
-"""What all tests share: one home folder per run, the same examples of properties, skips by name."""
+"""What all tests share: a home folder per process, the same examples of properties, skips by name.
+
+`--quick` leaves out the browser and what tests/slow.txt names; `--note-slow` writes that file anew.
+"""
 
 import importlib.metadata
 import importlib.util
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,12 @@ def _installed(distribution: str) -> bool:
         return False
     return True
 
+
+SLOW = Path(__file__).with_name("slow.txt")
+# Of one test function with all its parameters.
+SLOW_S = 0.3
+# The exit status where nothing failed but tests in the browser, which may have come too late.
+ONLY_BROWSER_FAILED = 20
 
 # tests/webgpu has an environment of its own, in which nothing else can run.
 collect_ignore = [] if _installed("onnxruntime-webgpu") else ["webgpu"]
@@ -39,7 +49,64 @@ def studio_home(tmp_path_factory):
         yield folder
 
 
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="no browser, nothing of tests/slow.txt")
+    parser.addoption("--note-slow", action="store_true", help="write tests/slow.txt after this run")
+
+
+def _function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def _needs_a_browser(nodeid: str) -> bool:
+    return nodeid.startswith("tests/browser/")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("quick"):
+        return
+    slow = set(SLOW.read_text().split())
+    left_out = [
+        item for item in items if _needs_a_browser(item.nodeid) or _function_of(item.nodeid) in slow
+    ]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_sessionfinish(session, exitstatus):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:  # a process of several
+        return
+    bad = [r.nodeid for key in ("failed", "error") for r in reporter.stats.get(key, [])]
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and bad and all(map(_needs_a_browser, bad)):
+        session.exitstatus = ONLY_BROWSER_FAILED
+    if session.config.getoption("note_slow"):
+        _note_slow(reporter)
+
+
+def _note_slow(reporter):
+    took_s = Counter()
+    for report in (r for reports in reporter.stats.values() for r in reports):
+        if isinstance(report, pytest.TestReport) and not _needs_a_browser(report.nodeid):
+            took_s[_function_of(report.nodeid)] += report.duration
+    SLOW.write_text("".join(f"{name}\n" for name in sorted(took_s) if took_s[name] > SLOW_S))
+
+
 def pytest_terminal_summary(terminalreporter):
+    _tell_what_was_said(terminalreporter)
+    _tell_what_was_skipped(terminalreporter)
+
+
+def _tell_what_was_said(terminalreporter):
+    """What tests recorded under the name "said": a process of several has no terminal."""
+    for report in (r for reports in terminalreporter.stats.values() for r in reports):
+        if getattr(report, "when", "") == "call":
+            for name, value in report.user_properties:
+                if name == "said":
+                    terminalreporter.line(str(value))
+
+
+def _tell_what_was_skipped(terminalreporter):
     """Count and name what was skipped: a test that did not run has shown nothing."""
     by_reason = defaultdict(list)
     for report in terminalreporter.stats.get("skipped", []):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from placement import simulate
 from placement.advice.replacing import Policy, Slowdown, alone, decide, unslowed, updated
 from placement.placers import placer_class
-from placement.search.candidates import final_s
 from tests.instances import random_problem
 
 POLICY = Policy(time_limit_s=60.0, max_moves=200)
@@ -33,15 +33,15 @@ def test_never_worse_than_staying(seed):
     slowed = updated(problem, Slowdown(factors, 2.0, problem.costs.contention))
     current = scattered(slowed, seed)
     found = decided(slowed, current)
-    staying_s = final_s(slowed, current)
+    staying_s = simulate(slowed, current).value
     assert found.before_s == pytest.approx(staying_s)
-    assert final_s(slowed, found.placement) == pytest.approx(found.after_s)
+    assert simulate(slowed, found.placement).value == pytest.approx(found.after_s)
     assert found.after_s <= staying_s
     if found.moves:
         assert found.after_s < staying_s * (1 - POLICY.margin)
         quick = [placement for _, placement in alone(slowed)]
         quick.append(placer_class("ceft_pbqp")().place(slowed))
-        assert found.after_s <= min(final_s(slowed, p) for p in quick) * (1 + 1e-9)
+        assert found.after_s <= min(simulate(slowed, p).value for p in quick) * (1 + 1e-9)
     else:
         assert found.placement == current
 

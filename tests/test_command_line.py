@@ -9,11 +9,19 @@ import sys
 import pytest
 
 from placement.api import compare
-from tests.command import answer, call, canonical, refused
+from tests.command import answer, call, call_here, canonical, refused
 from tests.instances import canonical_file
 from tests.pages.problems import diamond
 
 assert canonical
+
+
+@pytest.mark.parametrize("wrong", [(), ("--dim", "batch=2"), ("--nonsense",)])
+def test_a_process_says_what_the_verb_says_here(canonical, wrong):
+    arguments = ("inspect", canonical, "--json", *wrong)
+    there, here = call(*arguments), call_here(*arguments)
+    assert (there.returncode, there.stderr) == (here.returncode, here.stderr)
+    assert there.stdout == here.stdout and bool(wrong) != bool(there.stdout)
 
 
 def test_placers_have_all_keys():

@@ -4,6 +4,7 @@ Rows from bottom to top as in docs/design.md; a module may import from its own r
 """
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -95,6 +96,11 @@ VERBS = "placement.api"
 ROOTS = ("placement.__init__", "profiling.__init__")
 
 
+@functools.cache
+def imported_by(module: str, *, at_once: bool) -> tuple[str, ...]:
+    return tuple(imports(tree_of(module), at_once=at_once))
+
+
 def imports(tree: ast.AST, *, at_once: bool) -> Iterator[str]:
     """Dotted names that a tree imports: all of them, or those that run when it is imported."""
     for node in ast.iter_child_nodes(tree):
@@ -113,6 +119,7 @@ def imports(tree: ast.AST, *, at_once: bool) -> Iterator[str]:
         yield from imports(node, at_once=at_once)
 
 
+@functools.cache
 def tree_of(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
@@ -122,7 +129,7 @@ def loaded_with(module: str) -> set[str]:
     loaded: set[str] = set()
     waiting = [module]
     while waiting:
-        for name in imports(tree_of(waiting.pop()), at_once=True):
+        for name in imported_by(waiting.pop(), at_once=True):
             if name not in loaded:
                 loaded.add(name)
                 waiting += [m for m in (name, f"{name}.__init__") if m in MODULES]
@@ -131,7 +138,7 @@ def loaded_with(module: str) -> set[str]:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m not in ROOTS])
 def test_imports_point_down(module):
-    for name in imports(tree_of(module), at_once=False):
+    for name in imported_by(module, at_once=False):
         if name.split(".")[0] in OURS:
             assert row(name) <= row(module), f"{module} imports {name}, which stands above it"
 
@@ -145,7 +152,7 @@ def test_no_modules_import_each_other_in_a_circle():
     """Not even inside functions: what two of them share stands in a third, below both."""
     below: dict[str, set[str]] = {}
     for module in MODULES:
-        names = {n for name in imports(tree_of(module), at_once=False) for n in _ours(name)}
+        names = {n for name in imported_by(module, at_once=False) for n in _ours(name)}
         below[module] = names - {module}
     order = list(TopologicalSorter(below).static_order())
     assert set(order) == set(MODULES)
@@ -158,19 +165,19 @@ def _ours(name: str) -> list[str]:
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith(DECIDING)])
 def test_deciding_and_predicting_touch_no_machine(module):
-    touched = [n for n in imports(tree_of(module), at_once=False) if n.startswith("profiling")]
+    touched = [n for n in imported_by(module, at_once=False) if n.startswith("profiling")]
     assert not touched, f"{module} imports {touched}"
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.startswith("placement.core")])
 def test_core_needs_the_standard_library_numpy_and_msgspec(module):
-    tops = {name.split(".")[0] for name in imports(tree_of(module), at_once=False)}
+    tops = {name.split(".")[0] for name in imported_by(module, at_once=False)}
     assert tops <= {*sys.stdlib_module_names, "msgspec", "numpy", "placement"}
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_streamlit_stays_on_the_pages(module):
-    tops = {name.split(".")[0] for name in imports(tree_of(module), at_once=False)}
+    tops = {name.split(".")[0] for name in imported_by(module, at_once=False)}
     assert "streamlit" not in tops or module.split(".")[0] in ("app", "pages")
     if module == "pages.ui.panels.charts":
         assert "streamlit" not in tops, "charts are pure"

@@ -105,7 +105,7 @@ ENDS = {
 def test_a_case_that_ends_its_process_is_told_and_the_next_one_runs(code, tmp_path, monkeypatch):
     """Case 1 of the kind misbehaves; its file is kept, and cases 0 and 2 are none the worse."""
     monkeypatch.setattr("tests.fuzz.cases.CASE_S", 1.0)
-    monkeypatch.setattr("tests.fuzz.cases.WAIT_S", 20.0)
+    monkeypatch.setattr("tests.fuzz.cases.WAIT_S", 5.0 if "sleep" in code else 60.0)
     monkeypatch.setattr("tests.fuzz.cases.PROGRAM", ["-c", _worker_that(code)])
     (fault,) = run_cases([("names", n) for n in range(3)], SEED, tmp_path)
     assert (fault.kind, fault.number) == ("names", 1) and ENDS[code] in fault.said

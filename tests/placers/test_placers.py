@@ -28,6 +28,7 @@ from placement.schedule.segments import make_schedule
 from placement.simulator.flat import flatten
 from tests.checker import timeline_faults
 from tests.instances import canonical_file, random_problem
+from tests.thorough import either
 from tests.workloads import diamond, problem_from_workload, random_workload
 
 
@@ -38,7 +39,8 @@ def missing(name):
 
 # One that needs a file has tests of its own.
 PLACERS = tuple(name for name in names() if name != "expert" and not missing(name))
-SEEDS = range(12)
+# Eight have every number of devices, with and without groups and gaps.
+SEEDS = range(either(8, 12))
 KINDS = [
     (name, execution, objective)
     for name in PLACERS
@@ -84,6 +86,7 @@ def best_by_force(problem):
     return best
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "execution", "objective"), KINDS)
 def test_every_placement_is_valid_and_simulates_by_the_rules(name, execution, objective):
     for seed in SEEDS:
@@ -157,11 +160,10 @@ def test_the_same_answers_under_any_hash_seed():
             text=True,
             check=True,
         ).stdout.splitlines()
-        for seed in ("0", "1", "77")
+        for seed in ("0", "77")
     ]
     assert len(answers[0]) == len(KINDS)
     assert answers[1] == answers[0]
-    assert answers[2] == answers[0]
 
 
 def test_heft_on_the_canonical_example_is_the_published_schedule():

@@ -10,6 +10,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from placement.loaders import symbolic_dims
+
 FOLDERS = ("simple", "pytorch-converted", "pytorch-operator")
 
 
@@ -82,12 +84,8 @@ def never_empty(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
 
 def _symbolic(path: Path, inputs: dict[str, Any]) -> Iterator[tuple[str, str, int, int]]:
     """Dimension, input, axis and size of everything symbolic."""
-    from placement.formats.onnx.dims import dims_of, drop_constant_inputs
-
-    model = onnx.load(path)
-    drop_constant_inputs(model)
-    names = {dim.name for dim in dims_of(model)}
-    for value in model.graph.input:
+    names = {dim.name for dim in symbolic_dims(str(path))}
+    for value in onnx.load(path).graph.input:
         array = inputs.get(value.name)
         if isinstance(array, np.ndarray) and value.type.HasField("tensor_type"):
             dims = value.type.tensor_type.shape.dim

@@ -15,9 +15,10 @@ from profiling.measuring.outputs import compare
 from tests.profiling.compositions import composition
 from tests.profiling.live import problem_of, random_schedule, two_lanes
 from tests.profiling.onnx_models import never_empty, shipped, sizes
+from tests.thorough import either
 
-PLACEMENTS = 2
-COMPOSITIONS = 200
+PLACEMENTS = either(1, 2)
+COMPOSITIONS = either(60, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
 
@@ -71,8 +72,9 @@ def check(model, inputs, expected, name, rng):
     return "" if same.match else f"{name}: loaded model differs from the file in {same.where}"
 
 
-def test_every_model_of_the_onnx_package(tmp_path, capsys):
-    """Runs all that onnxruntime runs; prints how many ran, were skipped, and why."""
+@pytest.mark.thorough
+def test_every_model_of_the_onnx_package(tmp_path, record_property):
+    """Runs all that onnxruntime runs; says how many ran, were skipped, and why."""
     counts: Counter[str] = Counter()
     wrong = []
     rng = np.random.default_rng(0)
@@ -94,10 +96,9 @@ def test_every_model_of_the_onnx_package(tmp_path, capsys):
             found = f"{case.name}: {type(error).__name__} {error}"
         counts["run"] += 1
         wrong += [found] if found else []
-    with capsys.disabled():
-        print(f"\nonnx package, {PLACEMENTS} placements each, {len(wrong)} mismatches:")
-        for what, count in counts.most_common():
-            print(f"  {count} {what}")
+    record_property("said", f"onnx package, {PLACEMENTS} placements each, {len(wrong)} mismatches:")
+    for what, count in counts.most_common():
+        record_property("said", f"    {count} {what}")
     assert not wrong, "\n".join(wrong)
     assert counts["run"] > 1000
 
@@ -114,7 +115,8 @@ def reason(error):
     return next((why for mark, why in known.items() if mark in text), "fails")
 
 
-def test_random_compositions(tmp_path, capsys):
+@pytest.mark.thorough
+def test_random_compositions(tmp_path, record_property):
     wrong = []
     sizes_seen = []
     path = tmp_path / "composition.onnx"
@@ -126,20 +128,21 @@ def test_random_compositions(tmp_path, capsys):
             load(str(path)), inputs, plain_outputs(path, inputs), seed, np.random.default_rng(seed)
         )
         wrong += [found] if found else []
-    with capsys.disabled():
-        print(
-            f"\n{COMPOSITIONS} compositions of {min(sizes_seen)} to {max(sizes_seen)} ops:"
-            f" {len(wrong)} mismatches"
-        )
+    record_property(
+        "said",
+        f"{COMPOSITIONS} compositions of {min(sizes_seen)} to {max(sizes_seen)} ops:"
+        f" {len(wrong)} mismatches",
+    )
     assert not wrong, "\n".join(map(str, wrong))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [s.name for s in samples() if s.name.startswith("onnx-")])
 def test_samples(name):
     model = load(name)
     problem = problem_of(model, two_lanes())
     rng = np.random.default_rng(0)
-    for _ in range(2 if "vgg" in name or "alexnet" in name or "zfnet" in name else PLACEMENTS):
+    for _ in range(PLACEMENTS):
         schedule = random_schedule(problem, rng)
         run = execute(problem, schedule, model=model, steps=1, warmup=0, baselines=False)
         assert run.outputs_match, f"{name} differs by {run.max_abs_diff}"

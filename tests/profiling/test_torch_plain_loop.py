@@ -1,5 +1,7 @@
 """Every network of the zoo, trained for three steps: the graph is a plain loop of PyTorch."""
 
+from itertools import cycle, product
+
 import pytest
 import torch
 from torch import fx, nn
@@ -8,6 +10,7 @@ from placement.formats.torch import zoo
 from placement.formats.torch.module import model_of
 from tests.profiling.test_torch import OPTIMISERS
 from tests.profiling.test_torch_zoo import NETWORKS, SMALL
+from tests.thorough import either
 
 STEPS = 3
 TRAINING = ":training"
@@ -17,9 +20,12 @@ TRAINING = ":training"
 # are that small, and losses of later steps then tell rounding apart. Four images of these sizes
 # leave more.
 FOR_ADAM = {"inception_v3": {"size": 75, "batch": 4}, "resnet50": {"size": 64, "batch": 4}}
-CASES = [(name.removesuffix(TRAINING), how) for name in NETWORKS for how in OPTIMISERS]
+NAMES = [name.removesuffix(TRAINING) for name in NETWORKS]
+# Each network with one optimiser, or with each.
+CASES = either([*zip(NAMES, cycle(OPTIMISERS), strict=False)], [*product(NAMES, OPTIMISERS)])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "optimizer"), CASES)
 def test_the_graph_is_a_plain_loop(name, optimizer):
     """Losses and, but for Adam, parameters and buffers. No network of the zoo has dropout.

@@ -1,6 +1,5 @@
 """Every network of the zoo, trained for three placed steps, is the graph unplaced to the bit."""
 
-import functools
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from profiling.backends._torch import memories
 from profiling.measuring.outputs import compare
 from tests.profiling.pretend import Pretend, everywhere, with_pretended
 from tests.profiling.test_torch import lanes, schedules
+from tests.thorough import either
 
 # Small inputs, where the network allows; the ops are those of the large ones but for the
 # recurrent networks, which are unrolled.
@@ -31,15 +31,21 @@ NETWORKS = [s.name for s in loaders.samples() if s.name.endswith(":training")]
 STEPS = 3
 
 
-@functools.cache
-def small(name):
-    return pl.load(name, SMALL[name.partition(":")[0]])
+@pytest.fixture(scope="module")
+def small(request):
+    """The name of a network and its model; one at a time, for VGG-16 has 138 million parameters."""
+    return request.param, pl.load(request.param, SMALL[request.param.partition(":")[0]])
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_placed_training_is_unplaced_training(name):
+def each(names):
+    return pytest.mark.parametrize("small", names, indirect=True, scope="module")
+
+
+@pytest.mark.thorough
+@each(NETWORKS)
+def test_placed_training_is_unplaced_training(small):
+    name, model = small
     network = name.partition(":")[0]
-    model = small(name)
     if "length" not in SMALL[network]:
         listed = {sample.name: sample.num_ops for sample in loaders.samples()}
         assert len(model.graph.ops) == listed[name]
@@ -48,7 +54,7 @@ def test_placed_training_is_unplaced_training(name):
     feeds = compiled.feeds(0, {})
     whole = compiled.unplaced(machine.devices[0], feeds)
     expected = advanced(whole, 1)
-    for schedule in schedules(model, machine, 5):
+    for schedule in schedules(model, machine, either(2, 5)):
         program = compiled.open(schedule, feeds)
         found = advanced(program, len(schedule.segments))
         program.close()
@@ -69,13 +75,12 @@ def advanced(program, num_segments):
 
 
 # Between them they have every op of the others.
-@pytest.mark.parametrize("name", ["nmt:training", "resnet50:training", "rnnlm:training"])
-def test_across_accelerators_that_pretend(name, monkeypatch):
-    places = {}
+@each(["nmt:training", "resnet50:training", "rnnlm:training"])
+def test_across_accelerators_that_pretend(small, monkeypatch):
+    (name, model), places = small, {}
     monkeypatch.setattr(
         memories, "place_of", lambda _, device: places.setdefault(device, Pretend())
     )
-    model = small(name)
     machine = with_pretended(lanes(model))
     compiled = backends.usable("torch").compile(model, machine)
     feeds = compiled.feeds(0, {})
@@ -90,19 +95,19 @@ def test_across_accelerators_that_pretend(name, monkeypatch):
     assert all(place.taken and place.given for place in places.values()) and len(places) == 2
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_every_value_is_made_where_its_segment_runs(name):
+@each(NETWORKS)
+def test_every_value_is_made_where_its_segment_runs(small):
     """Under the device "meta" nothing is computed, and mixing it with the CPU is an error."""
-    values = everywhere(small(name), torch.device("meta"))
+    values = everywhere(small[1], torch.device("meta"))
     kinds = {v.device.type for v in values.values() if isinstance(v, torch.Tensor)}
     assert kinds == {"meta"}
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_gpus_that_are_not_here_run_on_a_virtual_clock(name):
+@each(NETWORKS)
+def test_gpus_that_are_not_here_run_on_a_virtual_clock(small):
+    _, model = small
     gpus = pl.machine("pcie-4gpu")
     machine = replace(gpus, devices=tuple(replace(d, runtime="null") for d in gpus.devices))
-    model = small(name)
     problem = pl.make_problem(model, machine)
     placed = pl.place(problem, "round_robin")
     predicted, measured = pl.run(model, problem, placed.placement, steps=2)

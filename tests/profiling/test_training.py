@@ -7,14 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from placement import place
 from placement.advice.replacing import Policy, Slowdown, prepare, unslowed, updated
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
-from placement.placers import placer_class
 from placement.schedule.segments import make_schedule
-from placement.search.candidates import final_s
 from placement.simulator.simulate import step_time_s
 from profiling.training.drift import in_words
 from profiling.training.loop import Adjust, train
@@ -47,7 +46,7 @@ def problem() -> Problem:
 @cache
 def start():
     prepare(problem(), Policy())
-    return placer_class("heft")().place(problem())
+    return place(problem(), "heft").placement
 
 
 CALM = unslowed(problem())
@@ -68,7 +67,7 @@ def best_s(slowdown):
     """Of what any quick method places for a machine that is so from the start."""
     slowed = updated(problem(), slowdown)
     placers = ("heft", "ceft_pbqp", "single", "local_search")
-    return min(final_s(slowed, placer_class(name)().place(slowed)) for name in placers)
+    return min(place(slowed, name).value for name in placers)
 
 
 def test_a_placement_follows_a_load_and_returns_when_it_ends():

@@ -8,13 +8,13 @@ from pages.ui import (
     results,
     running,
     streamed,
-    tasks,
     training,
     units,
     words,
     yardstick,
 )
 from pages.ui.studio import Studio, studio
+from placement.results import StreamResult
 
 
 def measure(now: Studio) -> None:
@@ -32,7 +32,7 @@ def measure(now: Studio) -> None:
             icon=":material/play_circle:" if can_run else ":material/info:",
         )
     elif shown is not None:
-        streams = shown.result is not None and tasks.is_stream(shown.result)
+        streams = isinstance(shown.result, StreamResult)
         (streamed if streams else results).show(now, shown)
 
 

@@ -1,30 +1,25 @@
 """What was run, and what to know before believing its times."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from pages.ui import jobs, keeping, runs, units, words
 from pages.ui.studio import Studio
 from placement.mend import mended
+from placement.results import RunResult, Spread
 
 # Steps further apart than this come from work of others on the computer, not from the placement.
 SCATTERED = 1.5
 IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 
 
-def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str) -> None:
+def badges(now: Studio, job: jobs.Job, result: RunResult, how_long: str) -> None:
     """What was run, and what to know before believing the numbers."""
     about = job.about
     st.caption(
-        words.plain(
-            f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
-            f" {how_long}"
-        ),
+        words.plain(f"{about.model} on {about.machine}, placement {about.placement}, {how_long}"),
         help=words.SEGMENT if "segment" in how_long else None,
     )
-    if result.get("emulated"):
+    if result.emulated:
         st.info(
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",
@@ -41,7 +36,7 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
     if not runs.is_of_this(now, job):
         return "This run was of another model or machine than the one now open."
     current = {i.name: i for i in now.shelf.items}
-    name = str(job.about.get("placement"))
+    name = job.about.placement
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
     if keeping.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
@@ -52,28 +47,23 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
 
 def not_of_screen(now: Studio, job: jobs.Job) -> str:
     """Why a run does not belong to the placement on the screen; empty where it does."""
-    name = str(job.about.get("placement"))
+    name = job.about.placement
     changed = what_changed(now, job)
     if not changed and name != now.named.name:
         return f"This run is of the placement {name}; on the screen is {now.named.name}."
     return changed
 
 
-def scatter(step_s: Mapping[str, float]) -> str:
+def scatter(step_s: Spread) -> str:
     """A warning where steps differ so much that their median says little; else empty."""
     if not is_scattered(step_s):
         return ""
     return (
-        f"The steps took between {units.seconds(step_s['p5'])} and {units.seconds(step_s['p95'])}:"
+        f"The steps took between {units.seconds(step_s.p5)} and {units.seconds(step_s.p95)}:"
         " something else kept this computer busy meanwhile. Trust none of these times, nor what"
         " they say of the prediction and of single devices; run again when it is quiet."
     )
 
 
-def is_scattered(step_s: Mapping[str, float]) -> bool:
-    return 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]
-
-
-def verb(result: Mapping[str, Any]) -> str:
-    """How the figures of a run came about: nothing is measured on a virtual clock."""
-    return "Emulated" if result.get("emulated") else "Measured"
+def is_scattered(step_s: Spread) -> bool:
+    return 0.0 < SCATTERED * step_s.p5 < step_s.p95

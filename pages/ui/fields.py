@@ -54,18 +54,6 @@ def count(value: Any, what: str) -> int:
     return value
 
 
-def seconds(value: Any, what: str) -> float:
-    if number(value, what) < 0:
-        raise ValueError(f"its {what} is {shown(value)}, which is less than nothing.")
-    return float(value)
-
-
-def positive(value: Any, what: str) -> float:
-    if number(value, what) <= 0:
-        raise ValueError(f"its {what} is {shown(value)}, which is not more than nothing.")
-    return float(value)
-
-
 def truth(value: Any, what: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"its {what} is {shown(value)}, not true or false.")
@@ -89,12 +77,21 @@ def table(read: Callable[[Any, str], Any]) -> Callable[[Any, str], dict[str, Any
     return taken
 
 
-def or_none(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    return lambda value, what: None if value is None else read(value, what)
-
-
 def long_text(value: Any, what: str) -> str:
     return text(value, what, LONGEST_TEXT)
+
+
+def require_texts(content: Any) -> None:
+    """ValueError where a text in a JSON value, a name too, cannot be shown on a page."""
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            text(value, "name or text", LONGEST_TEXT)
+        elif isinstance(value, Mapping):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
 
 
 def is_whole(value: Any, most: int) -> bool:

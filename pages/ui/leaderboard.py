@@ -1,7 +1,7 @@
 """The methods' results on one board, the best first, and the button that fills it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -23,6 +23,7 @@ from pages.ui.shelf import HAND
 from pages.ui.standing import Measured, Standing
 from pages.ui.studio import Studio, studio
 from placement.core.sizes import in_unit
+from placement.results import CompareRow
 
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {
@@ -76,9 +77,9 @@ def show(now: Studio) -> tuple[Standing, ...]:
 
 def live(job: jobs.Job) -> None:
     """The rows that a running comparison has so far."""
-    rows = [row for row in job.all("row") if row["value"] is not None]
+    rows = [row for row in job.all(CompareRow) if row.value is not None]
     if rows:
-        names = ", ".join(str(row["placer"]) for row in rows)
+        names = ", ".join(row.placer for row in rows)
         so_far = trials.best_in_words(rows, tasks.by_hand_s(studio(), job))
         st.caption(words.plain(f"Done: {names}. So far {so_far}."))
 
@@ -215,7 +216,7 @@ def _columns(number: str) -> dict[str, Any]:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
         else:
             # Of a figure with a word behind it the word may be cut off, never the figure.
-            side = "left" if name == "Measured" else "right"
+            side: Literal["left", "right"] = "left" if name == "Measured" else "right"
             config[name] = column.TextColumn(help=HELP[name], width=width, alignment=side)
     return config
 
@@ -271,11 +272,11 @@ def notes_of(row: Standing) -> list[str]:
 def _failures(now: Studio) -> None:
     """Methods of the last comparison that found nothing, and why."""
     job = jobs.latest(now.project.folder, "compare")
-    if job is None or job.about.get("shelf") != now.shelf.folder.name:
+    if job is None or job.about.shelf != now.shelf.folder.name:
         return
-    for row in job.all("row"):
-        if row["error"]:
-            st.caption(words.plain(f"{row['placer']} found nothing: {row['error']}"))
+    for row in job.all(CompareRow):
+        if row.error:
+            st.caption(words.plain(f"{row.placer} found nothing: {row.error}"))
 
 
 def _open(names: Sequence[str]) -> None:

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pages.ui import cached, doubts, jobs, runs, studio, tasks, trials, units
+from pages.ui import cached, doubts, jobs, runs, studio, trials, units
 from pages.ui.shelf import HAND, Named
 from pages.ui.studio import Studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.mend import mended
+from placement.results import RunResult, StreamResult
 from placement.symmetry import renaming, with_names
 
 SAME = 1e-9
@@ -167,18 +168,18 @@ def measured_of(
     if not found:
         return None
     own = runs.of_placement(found, placement)
-    job = own or next((job for job in found if job.about.get("placement") == name), None)
-    if job is None or job.result is None:
+    job = own or next((job for job in found if job.about.placement == name), None)
+    if job is None or job.ran is None:
         return None
-    result = job.result
+    result = job.ran
     seconds = _measured_s(result)
-    error = value_s / seconds - 1.0 if own and seconds else result.get("error")
-    scattered = not tasks.is_stream(result) and bool(doubts.scatter(result["step_s"]))
-    return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
+    error = value_s / seconds - 1.0 if own and seconds else result.error
+    scattered = not isinstance(result, StreamResult) and doubts.is_scattered(result.step_s)
+    return Measured(seconds, error, result.emulated, own is None, scattered)
 
 
-def _measured_s(result: Mapping[str, Any]) -> float:
+def _measured_s(result: RunResult) -> float:
     """Seconds of a step, or between two samples."""
-    if tasks.is_stream(result):
-        return 1.0 / result["samples_per_s"] if result["samples_per_s"] else 0.0
-    return float(result["step_s"]["median"])
+    if isinstance(result, StreamResult):
+        return 1.0 / result.samples_per_s if result.samples_per_s else 0.0
+    return result.step_s.median

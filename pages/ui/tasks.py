@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from pages.ui import (
     choices,
     commands,
@@ -18,11 +20,20 @@ from pages.ui import (
     words,
 )
 from pages.ui.atomic import all_or_nothing, write_text
+from pages.ui.events import Damaged, NotKept
+from pages.ui.records import About
 from pages.ui.shelf import Shelf
 from pages.ui.studio import Studio
 from placement import files
-from placement.core.placement import Placement, placement_from_json, placement_to_text
-from placement.core.profile import profile_from_json
+from placement.core.placement import Placement, placement_to_text
+from placement.results import (
+    CompareRow,
+    PlaceResult,
+    ProfileResult,
+    RunResult,
+    StreamResult,
+    TrainResult,
+)
 from placement.symmetry import aligned
 from placement.what_if import Conditions
 from profiling.store import ProfileStore
@@ -52,7 +63,7 @@ _told: set[str] = set()
 @files.losing(NOT_STARTED)
 def start_profile(now: Studio, *, refresh: bool) -> str:
     argv = commands.profile(now.project, refresh=refresh)
-    return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
+    return _start(now, argv, About(model=now.model.graph.name, machine=now.machine.name))
 
 
 @files.losing(NOT_STARTED)
@@ -73,15 +84,15 @@ def start_place(
         seed=seed,
         held=holding.options(now, ops, lasting=True),
     )
-    about = {
-        "placer": placer,
-        "num_selected": len(ops),
-        "num_pinned": len(now.pins),
-        "from": now.named.name if ops else "",
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-        "time_limit_s": time_limit_s,
-    }
+    about = About(
+        placer=placer,
+        num_selected=len(ops),
+        num_pinned=len(now.pins),
+        start=now.named.name if ops else "",
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+        time_limit_s=time_limit_s,
+    )
     return _start(now, argv, about)
 
 
@@ -89,12 +100,13 @@ def start_place(
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
-    about |= {
-        "steps": steps,
-        "warmup": warmup,
-        "objective": now.settings.objective,
-        "predicted_s": now.simulated.value,
-    }
+    about = replace(
+        about,
+        steps=steps,
+        warmup=warmup,
+        objective=now.settings.objective,
+        predicted_s=now.simulated.value,
+    )
     return _start(now, commands.run(now.project, path, steps, warmup, seed, depth), about)
 
 
@@ -102,34 +114,34 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
 def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
-    about["steps"] = steps
-    return _start(now, commands.train(now.project, path, steps, seed, adjust), about)
+    argv = commands.train(now.project, path, steps, seed, adjust)
+    return _start(now, argv, replace(about, steps=steps))
 
 
-def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
+def _as_it_is(now: Studio) -> tuple[Path, About]:
     """A copy of the current placement, so that editing on does no harm, and what it is."""
     key = keeping.devices_key(now.placement)
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
-    return path, {
-        "path": str(path),
-        "placement": now.named.name,
-        "devices_key": key,
-        "shelf": now.shelf.folder.name,
-        "model": now.model.graph.name,
-        "machine": now.machine.name,
-    }
+    return path, About(
+        path=str(path),
+        placement=now.named.name,
+        devices_key=key,
+        shelf=now.shelf.folder.name,
+        model=now.model.graph.name,
+        machine=now.machine.name,
+    )
 
 
 @files.losing(NOT_STARTED)
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
     held = holding.options(now, lasting=True)
     argv = commands.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
-    about = {
-        "placers": list(placers),
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-    }
+    about = About(
+        placers=tuple(placers),
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+    )
     return _start(now, argv, about)
 
 
@@ -144,12 +156,12 @@ def start_what_if(
         time_limit_s=time_limit_s,
         held=holding.options(now, lasting=True),
     )
-    about = {
-        "placer": placer,
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-        "time_limit_s": time_limit_s,
-    }
+    about = About(
+        placer=placer,
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+        time_limit_s=time_limit_s,
+    )
     return _start(now, argv, about)
 
 
@@ -180,7 +192,7 @@ def _collected(now: Studio, job: jobs.Job) -> str:
         _told.discard(job.id)
         return told
     except OSError as error:
-        if job.about.get("told") or job.id in _told:
+        if job.about.told or job.id in _told:
             return ""
         # The record may be what cannot be written.
         _told.add(job.id)
@@ -192,61 +204,68 @@ def _collected(now: Studio, job: jobs.Job) -> str:
     return f"{WORDS.get(job.verb, job.verb)}: the result could not be kept: {why}."
 
 
-def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
+def _note_if_possible(folder: Path, job_id: str, **facts: bool) -> None:
     with contextlib.suppress(OSError):
         jobs.note(folder, job_id, **facts)
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
+    damaged = job.last(Damaged)
+    if damaged is not None:
+        raise ValueError(damaged.why)
     _measured_kept(job)
     if job.verb == "compare":
         return trials.rows_taken_over(now.project, job, by_hand_s(now, job))
     if job.verb == "what-if":
         return trials.answer_taken_over(now.project, job)
-    if job.status != "done" or job.result is None:
-        return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
-    if job.verb == "place":
-        placed = placement_from_json(job.result["placement"])
-        shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
-        facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
-        facts |= {k: job.about[k] for k in ("num_selected", "num_pinned", "from") if k in job.about}
-        facts["job"] = job.id
-        placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
-        # What else was decided there is in it, so it stands beside earlier answers.
-        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
-        kept = shelf.of_job(job.id)
-        if kept:
-            name = kept[0].name
-        else:
-            placed = _with_names_of(now, shelf, name, placed)
-            name = keeping.keep(
-                now.project, shelf, name, placed, placer, facts, beside=bool(selected)
-            )
-        now.project.change()
-        found = words.predicted(job.result)
-        if job.result.get("cancelled"):
-            return f"Stopped early; the best that {name} had found is kept: {found}."
-        return f"Placed by {name}: {found}."
-    if job.verb == "profile":
-        number = len(job.result["devices"])
+    result = job.result
+    if job.status == "done" and isinstance(result, PlaceResult):
+        return _placed_kept(now, job, result)
+    if job.status == "done" and isinstance(result, ProfileResult):
         return (
-            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
-            f" {units.counted(number, 'device')}."
+            f"Measured {units.counted(result.num_kernels, 'kernel')} on"
+            f" {units.counted(len(result.devices), 'device')}."
         )
-    if job.verb == "train":
+    if job.status == "done" and isinstance(result, TrainResult):
         kept = trials.end_of_training_kept(now.project, job)
-        return f"Training finished: {trained_in_short(job.result)}.{kept}"
-    if is_stream(job.result):
-        pace = f"{job.result['bottleneck']} sets the pace"
-        return f"Run finished: {in_short(job.result)}, {pace}."
-    return f"Run finished: median {in_short(job.result)}."
+        return f"Training finished: {trained_in_short(result)}.{kept}"
+    if job.status == "done" and isinstance(result, StreamResult):
+        return f"Run finished: {in_short(result)}, {result.bottleneck} sets the pace."
+    if job.status == "done" and isinstance(result, RunResult):
+        return f"Run finished: median {in_short(result)}."
+    return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
+
+
+def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
+    """Put what a method found on the shelf; what to tell."""
+    if result.placement is None:
+        raise ValueError("The result has no placement.")
+    about, shelf = job.about, Shelf(now.project.folder / "placements" / job.about.shelf)
+    task = {"num_selected": about.num_selected, "num_pinned": about.num_pinned, "from": about.start}
+    facts = trials.facts_of(result, job.id) | task
+    # What else was decided there is in it, so it stands beside earlier answers.
+    selected = units.counted(about.num_selected, "op")
+    name = f"{about.placer} on {selected}" if about.num_selected else about.placer
+    kept = shelf.of_job(job.id)
+    if kept:
+        name = kept[0].name
+    else:
+        placed = _with_names_of(now, shelf, name, result.placement)
+        name = keeping.keep(
+            now.project, shelf, name, placed, about.placer, facts, beside=bool(about.num_selected)
+        )
+    now.project.change()
+    found = words.predicted(result)
+    if result.cancelled:
+        return f"Stopped early; the best that {name} had found is kept: {found}."
+    return f"Placed by {name}: {found}."
 
 
 def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
     """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
     here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
-    is_here = job.about.get("shelf") == now.shelf.folder.name
-    if is_here and all(row.get("problem", here[0]) in here for row in job.all("row")):
+    is_here = job.about.shelf == now.shelf.folder.name
+    if is_here and all(row.problem in (None, *here) for row in job.all(CompareRow)):
         return studio.by_hand_s(now)
     return {}
 
@@ -268,33 +287,24 @@ def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> P
 
 def _measured_kept(job: jobs.Job) -> None:
     """Store what a job measured and could not store; NotWritten where that is still so."""
-    measured = job.last("not_kept")
+    measured = job.last(NotKept)
     if measured is not None:
-        ProfileStore().put(profile_from_json(measured["profile"]))
+        ProfileStore().put(measured.profile)
 
 
-def is_stream(result: Mapping[str, Any]) -> bool:
-    """Whether a run was a pipeline of samples, not steps one after the other."""
-    return "samples_per_s" in result
-
-
-def in_short(result: Mapping[str, Any]) -> str:
+def in_short(result: RunResult) -> str:
     """What a run measured, in the goal that it was made for."""
-    if is_stream(result):
-        return units.rate(result["samples_per_s"])
-    return f"{units.seconds(result['step_s']['median'])} per step"
+    if isinstance(result, StreamResult):
+        return units.rate(result.samples_per_s)
+    return f"{units.seconds(result.step_s.median)} per step"
 
 
-def trained_in_short(result: Mapping[str, Any]) -> str:
+def trained_in_short(result: TrainResult) -> str:
     """What a training run has shown, in a few words."""
-    losses, moves = result["losses"], len(result["moves"])
-    said = [
-        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
-    ]
-    said += (
-        [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
-    )
-    said += [units.counted(moves, "move")] if result["adjusted"] else []
+    losses = result.losses
+    said = [f"{units.counted(result.steps, 'step')} of {units.seconds(result.step_s.median)}"]
+    said += [f"loss {units.loss(losses.first)} to {units.loss(losses.last)}"] if losses else []
+    said += [units.counted(len(result.moves), "move")] if result.adjusted else []
     return ", ".join(said)
 
 
@@ -312,7 +322,7 @@ def disturbed(project: Path, verb: str) -> str:
     return ""
 
 
-def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
+def _start(now: Studio, argv: list[str], about: About) -> str:
     """Start a job unless one of its kind lives, as after the first half of a double click."""
     verb, *rest = argv
     latest = jobs.latest(now.project.folder, verb)

@@ -19,7 +19,9 @@ from pages.ui import (
     working,
 )
 from pages.ui.charts import CONFIG
+from pages.ui.events import Step
 from pages.ui.studio import Studio, studio
+from placement.results import Move
 from placement.training import is_training
 
 MEASURE, TRAIN = "Measure steps", "Train"
@@ -131,14 +133,14 @@ def is_live(now: Studio) -> bool:
 
 def live_curves(job: jobs.Job) -> None:
     """The steps so far, what moved, and the loss."""
-    steps = job.all("step")
+    steps = job.all(Step)
     if not steps:
         return
-    step_s = [float(e["seconds"]) for e in steps]
-    predicted_s = [float(e["predicted_s"]) for e in steps]
-    curve = training_charts.step_curve(step_s, predicted_s, job.all("move"))
+    curve = training_charts.step_curve(
+        [step.seconds for step in steps], [step.predicted_s for step in steps], job.all(Move)
+    )
     st.plotly_chart(curve, key=f"training-{job.id}", config=CONFIG)
-    losses = [None if e.get("loss") is None else float(e["loss"]) for e in steps]
+    losses = [step.loss for step in steps]
     if any(loss is not None for loss in losses):
         st.plotly_chart(
             training_charts.loss_curve(losses), key=f"training-loss-{job.id}", config=CONFIG
@@ -160,9 +162,9 @@ def _chosen(now: Studio) -> jobs.Job | None:
 
 def label(job: jobs.Job) -> str:
     """A finished training run in a list."""
-    assert job.result is not None
+    assert job.trained is not None
     age = units.age(time.time() - job.started_at)
-    return f"{job.about.get('placement')}: {tasks.trained_in_short(job.result)}, {age}"
+    return f"{job.about.placement}: {tasks.trained_in_short(job.trained)}, {age}"
 
 
 def _start(steps: int, seed: int, adjust: bool) -> None:

@@ -1,10 +1,9 @@
 """Words for people: explanations of the field's terms, and names made safe to show."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from pages.ui import units
+from placement.results import CompareRow, PlaceResult
 
 LANE = (
     "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
@@ -107,10 +106,10 @@ ORIGINS = {
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
 
-def predicted(facts: Mapping[str, Any]) -> str:
+def predicted(found: PlaceResult | CompareRow) -> str:
     """The value that a method reported, and by which times it is."""
-    value = units.stated(facts["value"], facts["unit"])
-    return f"predicted {value}{BY_TIMES.get(str(facts.get('costs')), '')}"
+    value = "nothing" if found.value is None else units.stated(found.value, found.unit)
+    return f"predicted {value}{BY_TIMES.get(found.costs or '', '')}"
 
 
 def provider(name: str) -> str:

@@ -11,6 +11,7 @@ from pages.ui import (
     colouring,
     comparing,
     differing,
+    events,
     leaderboard,
     projects,
     standing,
@@ -19,6 +20,7 @@ from pages.ui import (
     trials,
 )
 from pages.ui.canvas.palette import lone_colour
+from pages.ui.records import About
 from pages.ui.shelf import HAND
 from placement import pipeline
 from placement.core.placement import placement_from_json
@@ -103,8 +105,8 @@ def test_placing_again_with_equal_devices_exchanged_changes_nothing(now):
     job = replace(
         comparison(now, []),
         verb="place",
-        about={"shelf": now.shelf.folder.name, "placer": "round_robin"},
-        events=({"event": "result", **result},),
+        about=About(shelf=now.shelf.folder.name, placer="round_robin"),
+        events=(events.decoded({"event": "result", **result}, "place"),),
     )
     tasks._taken_over(now, job)
     assert again(now.project).shelf.read("round_robin") == before

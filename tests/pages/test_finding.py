@@ -10,6 +10,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import charts, finding, jobs, projects, studio, worker
 from pages.ui.atomic import write_json
+from pages.ui.events import decoded
+from pages.ui.records import About
 from placement import pipeline
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -24,6 +26,10 @@ def own_home(tmp_path, monkeypatch):
 def progress(seconds, best, bound=0.0, unit="s", **more):
     given = {"step": 0, "of": 0, "best": best, "bound": bound, "unit": unit, "note": ""}
     return {"event": "progress", **given, "seconds": seconds, **more}
+
+
+def curve_of(events):
+    return finding.curve_of([decoded(event, "place") for event in events])
 
 
 def result(seconds, value, lower_bound, **more):
@@ -44,21 +50,21 @@ def test_a_curve_keeps_the_changes_and_the_end():
         progress(0.5, 4.0, 2.0),
         progress(0.9, 4.0, 2.0),
     )
-    curve = finding.curve_of(events)
+    curve = curve_of(events)
     assert curve == finding.Curve((0.2, 0.4, 0.5, 0.9), (5.0, 4.0, 4.0, 4.0), (1, 1, 2, 2), "s")
-    ended = finding.curve_of((*events, result(1.0, 3.9, 2.0)))
+    ended = curve_of((*events, result(1.0, 3.9, 2.0)))
     assert (ended.seconds[-1], ended.best[-1], ended.bound[-1]) == (1.0, 3.9, 2.0)
 
 
 @pytest.mark.parametrize("events", [(), (MEASURING,), (progress(0, None), progress(0.1, 3.0))])
 def test_there_is_no_curve_with_fewer_than_two_values(events):
-    assert finding.curve_of(events) is None
+    assert curve_of(events) is None
 
 
 def test_a_method_without_a_bound_of_its_own_gets_that_of_the_result():
     events = (progress(0.1, 5.0), progress(0.2, 4.0), result(0.3, 4.0, 3.0))
-    assert finding.curve_of(events).bound == (3.0, 3.0, 3.0)
-    assert finding.curve_of(events[:2]).bound == (0.0, 0.0)
+    assert curve_of(events).bound == (3.0, 3.0, 3.0)
+    assert curve_of(events[:2]).bound == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +209,8 @@ def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
 
 
 def a_job(*events, **about):
-    return jobs.Job(Path(), "place", (), time.time(), about, events, 0, "running", "")
+    told = tuple(decoded(event, "place") for event in events)
+    return jobs.Job(Path(), "place", (), time.time(), About(**about), told, 0, "running", "")
 
 
 def test_a_search_without_steps_tells_how_much_of_its_time_is_gone():

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs, projects, standing, studio, trials
 from pages.ui.atomic import write_json
 from placement import pipeline as pl
+from placement.results import CompareRow
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
 
@@ -94,5 +95,5 @@ def test_a_job_of_then_is_taken_over_under_the_present_name(old):
     ended = [row, {"event": "result", "rows": []}]
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in ended))
     job = jobs.read(old.folder, folder.name)
-    assert job.about["placers"] == [NEW] and job.all("row")[0]["placer"] == NEW
+    assert job.about.placers == (NEW,) and job.all(CompareRow)[0].placer == NEW
     assert f"the best is {NEW}" in trials.rows_taken_over(old, job)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pages.ui import jobs, studio, tasks
 from pages.ui.atomic import read_json
+from pages.ui.records import About
 
 ROOT = Path(__file__).parents[2]
 NUM_KILLS = 50
@@ -188,7 +189,7 @@ for number in range(10**6):
     print(json.dumps({"event": "progress", "what": "x" * 200, "step": number}), flush=True)
 """
 RESULT = """
-print('{"event": "result", "value": 1, "unit": "s", "step_s": {"median": 0.5}}')
+print('{"event": "result", "value": 1, "unit": "s"}')
 """
 
 
@@ -207,10 +208,10 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
 
     def start(verb, argv, *command):
         given = (command,) if command else ()
-        started.append(jobs.start(project.folder, verb, argv, {"shelf": "x"}, *given))
+        started.append(jobs.start(project.folder, verb, argv, About(shelf="x"), *given))
         return started[-1]
 
-    first = start("run", [], sys.executable, "-S", "-c", RESULT)
+    first = start("place", [], sys.executable, "-S", "-c", RESULT)
     assert ended(project, first).status == "done"
     seen = studio.Studio(project, project.settings)
     before = (seen.placement.device_of, seen.shelf.items)
@@ -229,7 +230,7 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
         assert job.status in possible and not job.num_garbled, job.message
         assert job.status == "done" or "start it again" in job.message
     assert list(jobs.listed(project.folder)) == started[::-1]
-    assert jobs.read(project.folder, first).result["step_s"] == {"median": 0.5}
+    assert jobs.read(project.folder, first).result.value == 1.0
     assert len(tasks.collect(seen)) == len(started)
     seen = studio.Studio(project, project.settings)
     assert (seen.placement.device_of, seen.shelf.items) == before

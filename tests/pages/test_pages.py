@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas, doubts, jobs, keeping, messages, owner, projects, studio, tasks
 from pages.ui.atomic import write_json
+from placement.results import Spread
 
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("model", "devices", "place", "run", "compare", "what_if")
@@ -412,7 +413,7 @@ def test_steps_that_scatter_make_the_page_doubt_them():
     finished_run(project, step_s={"median": 0.074, "p5": 0.048, "p95": 0.312})
     shown = texts(checked(app.run()))
     assert "took between 48 ms and 312 ms" in shown and "run again when it is quiet" in shown
-    assert doubts.scatter({"median": 0.03, "p5": 0.029, "p95": 0.033}) == ""
+    assert doubts.scatter(Spread(median=0.03, p5=0.029, p95=0.033)) == ""
 
 
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui import jobs, leaderboard, projects, runs, standing, studio, tasks, trials
+from pages.ui import events, jobs, leaderboard, projects, runs, standing, studio, tasks, trials
 from pages.ui.atomic import write_json
+from pages.ui.records import About
 from pages.ui.shelf import HAND
 from placement import pipeline as pl
 from placement.bounds import lower_bound
@@ -156,13 +157,14 @@ def comparison(now, rows, status="done"):
     """A job of the verb `compare` that has ended, with these rows."""
     folder = now.project.folder / "jobs" / "00000000000000000001-0000"
     about = {
-        "placers": ["heft", "single", "metis"],
+        "placers": ("heft", "single", "metis"),
         "shelf": now.shelf.folder.name,
         "objective": now.settings.objective,
     }
     record = {"verb": "compare", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
     write_json(folder / "job.json", {**record, "about": about})
-    return jobs.Job(folder, "compare", (), 0.0, about, tuple(rows), 0, status, "")
+    told = tuple(events.decoded(row, "compare") for row in rows)
+    return jobs.Job(folder, "compare", (), 0.0, About(**about), told, 0, status, "")
 
 
 def rows_of(now, *names):
@@ -200,6 +202,7 @@ def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
 def test_what_a_placer_says_when_it_finds_nothing_is_kept_and_alone_is_no_comparison():
     now = opened()
     failed = {"event": "row", "placer": "metis", "error": "The library is not installed."}
+    failed |= {"value": None, "unit": "s"}
     told = trials.rows_taken_over(now.project, comparison(now, [failed]))
     assert told == "No method found a placement."
 

@@ -3,11 +3,13 @@
 import dataclasses
 
 import pytest
+from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import asking, runs, standing, studio, units, words
 from pages.ui.trials import what_if_shelf
 from placement import pipeline as pl
+from placement.results import PlaceResult
 from profiling.store import ProfileStore
 from tests.pages.test_pages import (
     checked,
@@ -79,10 +81,10 @@ def test_a_placement_made_by_measured_times_does_not_hide_what_was_an_estimate()
 
 
 def test_messages_of_methods_name_the_times_they_are_by():
-    told = {"value": 0.0361, "unit": "s", "costs": "measured"}
+    told = PlaceResult(value=0.0361, unit="s", costs="measured")
     assert words.predicted(told) == "predicted 36.1 ms by measured times"
-    assert words.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
-    assert words.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
+    assert words.predicted(structs.replace(told, costs="analytic")).endswith(" by estimated times")
+    assert words.predicted(structs.replace(told, costs="given")) == "predicted 36.1 ms"
 
 
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
@@ -164,6 +166,6 @@ def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
     now = again(project)
     (job,) = runs.finished(project)
     value = pl.simulate(now.problem, now.placement).value
-    assert runs.predicted_s(now, job) == value != job.result["predicted_s"]
+    assert runs.predicted_s(now, job) == value != job.result.predicted_s
     assert metric(app, "Predicted").value == units.seconds(value)
     assert metric(app, "Predicted").delta.startswith(units.percent(value / 0.030 - 1, signed=True))

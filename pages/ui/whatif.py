@@ -24,7 +24,7 @@ from pages.ui.messages import plain_errors
 from pages.ui.studio import Studio, studio
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.what_if import Conditions
+from placement.what_if import UNCHANGED, Conditions
 
 # Kernels times placements up to which the others are predicted at every move of a slider.
 AT_ONCE = 20_000
@@ -76,7 +76,7 @@ def show() -> None:
         st.button(
             "Reset to the machine as it is",
             icon=":material/restart_alt:",
-            disabled=wanted == conditions.UNCHANGED,
+            disabled=wanted == UNCHANGED,
             on_click=_reset,
             width="stretch",
         )
@@ -92,7 +92,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     name = words.plain(now.named.name)
     st.caption(
         f"Placement **{name}** on a machine with {said}."
-        if wanted != conditions.UNCHANGED
+        if wanted != UNCHANGED
         else f"Placement **{name}** on the machine as it is: move a slider."
     )
     yardstick.remember(now, now.named.name, now.placement, case.before_s)

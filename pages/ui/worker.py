@@ -42,7 +42,7 @@ def start(command: Sequence[str], out: Path, errors: Path, folder: Path) -> int:
 def born_at(pid: int) -> float:
     """When the process was started; 0 where there is none."""
     try:
-        return psutil.Process(pid).create_time()
+        return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return 0.0
 
@@ -60,7 +60,7 @@ def is_alive(pid: int, born: float) -> bool:
         return False
     try:
         process = psutil.Process(pid)
-        return process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
 

@@ -19,37 +19,58 @@ Mix = tuple[tuple[int, int], ...]
 class Node(Protocol):
     """A visible op or closed block; `x`, `y` are its centre, `group` is -1 for an op."""
 
-    id: str
-    label: str
-    subtitle: str
-    title: str
-    x: float
-    y: float
-    width: float
-    height: float
-    group: int
-    num_ops: int
+    @property
+    def id(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def subtitle(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def x(self) -> float: ...
+    @property
+    def y(self) -> float: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def height(self) -> float: ...
+    @property
+    def group(self) -> int: ...
+    @property
+    def num_ops(self) -> int: ...
 
 
 class Edge(Protocol):
     """Data between two nodes by index; without `way` it is drawn on demand only."""
 
-    start: int
-    end: int
-    num_bytes: int
-    title: str
-    way: tuple[tuple[float, float], ...] | None
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def num_bytes(self) -> int: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def way(self) -> tuple[tuple[float, float], ...] | None: ...
 
 
 class Box(Protocol):
     """The frame of an open block; `left`, `top` is its corner."""
 
-    label: str
-    title: str
-    left: float
-    top: float
-    width: float
-    height: float
+    @property
+    def label(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def left(self) -> float: ...
+    @property
+    def top(self) -> float: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def height(self) -> float: ...
 
 
 class View(Protocol):

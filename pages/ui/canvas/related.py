@@ -53,7 +53,7 @@ def _alike(graph: Graph, chosen: Sequence[int]) -> set[int]:
         else:
             kinds.add(graph.ops[i].kind)
     found = {i for i, op in enumerate(graph.ops) if op.kind in kinds}
-    for group in tree.groups[1:]:
-        if group.shape in shapes:
-            found.update(tree.ops(group.index))
+    for block in tree.groups[1:]:
+        if block.shape in shapes:
+            found.update(tree.ops(block.index))
     return found

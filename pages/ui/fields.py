@@ -48,39 +48,6 @@ def number(value: Any, what: str) -> float:
     return value
 
 
-def count(value: Any, what: str) -> int:
-    if type(value) is not int or not 0 <= value <= 2**53:
-        raise ValueError(f"its {what} is {shown(value)}, not a whole number.")
-    return value
-
-
-def truth(value: Any, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"its {what} is {shown(value)}, not true or false.")
-    return value
-
-
-def texts(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > MOST_NAMES:
-        raise ValueError(f"its {what} are no short list of texts.")
-    return [label(one, what) for one in value]
-
-
-def table(read: Callable[[Any, str], Any]) -> Callable[[Any, str], dict[str, Any]]:
-    """Names with values that `read` takes, not too many."""
-
-    def taken(value: Any, what: str) -> dict[str, Any]:
-        if not isinstance(value, Mapping) or len(value) > MOST_NAMES:
-            raise ValueError(f"its {what} are no short table.")
-        return {label(name, what): read(one, what) for name, one in value.items()}
-
-    return taken
-
-
-def long_text(value: Any, what: str) -> str:
-    return text(value, what, LONGEST_TEXT)
-
-
 def require_texts(content: Any) -> None:
     """ValueError where a text in a JSON value, a name too, cannot be shown on a page."""
     waiting = [content]

@@ -1,11 +1,14 @@
 """What a project from elsewhere says, field by field: taken over where it is what it should be."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
 
 from pages.ui import fields, units
 from pages.ui.atomic import read_json
@@ -17,9 +20,9 @@ from pages.ui.shelf import machine_key
 from placement import loaders
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
-from placement.core.sizes import UNIT_S
 from placement.core.typed import typed
 from placement.regexes import search_names
+from placement.results import Count, Counts, Number, Text, Texts, require_unit
 from placement.rules import REGEX, Rule
 from profiling.devices import load_machine, presets
 
@@ -30,7 +33,6 @@ MOST_PLACEMENTS = 4_000
 # Files of a shelf that are no placement.
 LISTS = ("index.json", "pins.json")
 MOST_SHOWN = 4
-_ITEM = ("name", "file", "made_by", "facts")
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 
@@ -83,39 +85,71 @@ def _dims(content: Any) -> dict[str, int]:
     return dict(content)
 
 
-def index(content: Any) -> dict[str, Any]:
+class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
+    """What a method told about its placement, as far as it can be taken on trust.
+
+    A job stays behind, and so do claims of proof: nobody here has seen the proof.
+    """
+
+    value: Number | None = None
+    unit: Text | None = None
+    costs: Text | None = None
+    objective: Text | None = None
+    lower_bound: Number | None = None
+    seconds: Number | None = None
+    gap: Number | None = None
+    measured_s: Number | None = None
+    num_selected: Count | None = None
+    num_pinned: Count | None = None
+    num_segments: Count | None = None
+    ops_per_device: Counts | None = None
+    account: Text | None = None
+    start: Text | None = None
+    placer: Text | None = None
+    made_for: Text | None = None
+    violations: Texts | None = None
+    cancelled: bool | None = None
+    outputs_match: bool | None = None
+    simulated: bool | None = None
+
+    def __post_init__(self) -> None:
+        require_unit(self.unit or "s")
+
+
+class Item(Struct, frozen=True):
+    """A placement in the list of its shelf."""
+
+    name: str
+    file: Annotated[str, Meta(pattern=rf"\A{_FILE.pattern}\Z")]
+    made_by: str
+    facts: Facts
+
+    def __post_init__(self) -> None:
+        if not self.file.endswith(".json") or self.file == "index.json":
+            raise ValueError(f"{shown(self.file)} is no file of a placement.")
+
+
+class Index(Struct, frozen=True):
+    """The list of a shelf."""
+
+    current: str
+    items: Annotated[tuple[Item, ...], Meta(max_length=MOST_PLACEMENTS)]
+
+
+def index(content: Any, kind: type[Struct] = Index) -> dict[str, Any]:
     """The list of a shelf's placements."""
-    content = fields.row(content, "list of placements", "current", "items")
-    rows = fields.rows(content["items"], "placements", MOST_PLACEMENTS, *_ITEM)
-    items = [_item(row) for row in rows]
+    listed = msgspec.to_builtins(typed(content, kind, remedy="export the project again"))
+    items = [_item(row) for row in listed["items"]]
     names, files = ([item[key] for item in items] for key in ("name", "file"))
     if len(set(names)) < len(names) or len(set(files)) < len(files):
         raise ValueError("two of its placements share a name or a file.")
-    return {"current": fields.label(content["current"], "current placement"), "items": items}
+    return {"current": fields.label(listed["current"], "current placement"), "items": items}
 
 
-def _item(content: Mapping[str, Any]) -> dict[str, Any]:
-    file = fields.text(content["file"], "file", 210)
-    if not file.endswith(".json") or not _FILE.fullmatch(file) or file == "index.json":
-        raise ValueError(f"{shown(file)} is no file of a placement.")
-    return {
-        "name": fields.label(content["name"], "name of a placement"),
-        "file": file,
-        "made_by": fields.label(content["made_by"], "method"),
-        "facts": _facts(fields.row(content["facts"], "facts of a placement")),
-    }
-
-
-def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a method told about its placement, as far as it can be taken on trust."""
-    facts = {
-        name: read(content[name], name)
-        for name, read in _FACTS.items()
-        if content.get(name) is not None
-    }
-    if facts.get("unit", "s") not in UNIT_S:
-        raise ValueError(f"it has times in {shown(facts['unit'])}, which is no known unit.")
-    return facts
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    """With names that can be shown."""
+    fields.require_texts(row["facts"])
+    return row | {key: fields.label(row[key], key) for key in ("name", "made_by")}
 
 
 def placement(content: Any) -> dict[str, Any]:
@@ -236,16 +270,3 @@ def _check_names(
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
             raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")
-
-
-# What is kept of a method's report. A job stays behind, and so do claims of proof: nobody here has
-# seen the proof.
-_FACTS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), fields.number),
-    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), fields.count),
-    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), fields.long_text),
-    **dict.fromkeys(("made_for", "placer"), fields.label),
-    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), fields.truth),
-    "violations": fields.texts,
-    "ops_per_device": fields.table(fields.count),
-}

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from pages.ui import fields, imported
 from pages.ui.atomic import read_json
-from pages.ui.fields import shown
+from placement.core.typed import shown
 from placement.results import Goal, Number, Text
 from placement.what_if import ConditionRows
 

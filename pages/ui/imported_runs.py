@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from pages.ui import fields, jobs
 from pages.ui.records import About, Record
-from placement.core.typed import typed
+from placement.core.typed import shown, typed
 from placement.results import Amount, Count, Goal, RunResult, run_from_json
 
 # No process has this number, so nobody takes the job for a living one.
@@ -63,8 +63,8 @@ def packed(job: jobs.Job) -> dict[str, Any]:
 def run(content: Any) -> Run:
     """A run from elsewhere, as `packed` writes it; a ValueError where it is none."""
     found = typed(content, _File, remedy="export the project again")
-    shown = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}
-    fields.require_texts([msgspec.to_builtins(found.about), shown])
+    told = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}
+    fields.require_texts([msgspec.to_builtins(found.about), told])
     about = About(**msgspec.to_builtins(found.about), collected=True, imported=True)
     record = Record(
         verb="run",
@@ -94,7 +94,7 @@ def check(
     known = devices_of.get(shelf)
     if known is not None and not named <= known:
         stranger = min(named - known)
-        raise ValueError(f"a run in it used {fields.shown(stranger)}, which its machine has not.")
+        raise ValueError(f"a run in it used {shown(stranger)}, which its machine has not.")
 
 
 def _devices(result: RunResult) -> set[str]:

@@ -6,8 +6,8 @@ from pages.ui.panels import placement_menu, run_form, yardstick
 from pages.ui.run import results, stream_results, train_form
 from pages.ui.session.current import studio
 from pages.ui.shell import frame, glossary
+from placement.api.results import StreamResult
 from placement.core import formatting as units
-from studio.jobs import kinds
 from studio.snapshot import Studio
 
 
@@ -26,7 +26,7 @@ def measure(now: Studio) -> None:
             icon=":material/play_circle:" if can_run else ":material/info:",
         )
     elif shown is not None:
-        streams = shown.result is not None and kinds.is_stream(shown.result)
+        streams = isinstance(shown.result, StreamResult)
         (stream_results if streams else results).show(now, shown)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from placement.api.results import RunResult, StreamResult
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
 from placement.core.placement import Placement
@@ -16,7 +17,6 @@ from placement.core.problem import Problem
 from placement.schedule.symmetry import renaming, with_names
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
-from studio.jobs import kinds as tasks
 from studio.project.placements import HAND, Named
 from studio.snapshot import Studio
 
@@ -170,18 +170,18 @@ def measured_of(
     if not found:
         return None
     own = runs.of_placement(found, placement)
-    job = own or next((job for job in found if job.about.get("placement") == name), None)
-    if job is None or job.result is None:
+    job = own or next((job for job in found if job.about.placement == name), None)
+    if job is None or job.ran is None:
         return None
-    result = job.result
+    result = job.ran
     seconds = _measured_s(result)
-    error = value_s / seconds - 1.0 if own and seconds else result.get("error")
-    scattered = not tasks.is_stream(result) and bool(caveats.scatter(result["step_s"]))
-    return Measured(seconds, error, bool(result.get("emulated")), own is None, scattered)
+    error = value_s / seconds - 1.0 if own and seconds else result.error
+    scattered = not isinstance(result, StreamResult) and caveats.is_scattered(result.step_s)
+    return Measured(seconds, error, result.emulated, own is None, scattered)
 
 
-def _measured_s(result: Mapping[str, Any]) -> float:
+def _measured_s(result: RunResult) -> float:
     """Seconds of a step, or between two samples."""
-    if tasks.is_stream(result):
-        return 1.0 / result["samples_per_s"] if result["samples_per_s"] else 0.0
-    return float(result["step_s"]["median"])
+    if isinstance(result, StreamResult):
+        return 1.0 / result.samples_per_s if result.samples_per_s else 0.0
+    return result.step_s.median

@@ -140,9 +140,9 @@ def test_a_comparison_goes_on_where_a_placement_cannot_be_run(monkeypatch, kind)
     heard = []
     monkeypatch.setattr(compare, "_live", fail_first)
     rows = compare.compare(None, diamond(), ["single", "heft"], live=True, emit=listen)
-    assert "the runtime gave up" in rows[0]["error"] and rows[0]["measured_s"] is None
-    assert rows[0]["value"] > 0 and heard[0]["placement"]["device_of"]
-    assert (rows[1]["error"], rows[1]["measured_s"], rows[1]["outputs_match"]) == ("", 0.5, True)
+    assert "the runtime gave up" in rows[0].error and rows[0].measured_s is None
+    assert rows[0].value > 0 and heard[0]["placement"]["device_of"]
+    assert (rows[1].error, rows[1].measured_s, rows[1].outputs_match) == ("", 0.5, True)
 
 
 def test_compare_and_what_if_leave_pinned_ops_where_they_are(canonical, tmp_path):

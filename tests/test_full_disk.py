@@ -87,18 +87,18 @@ def test_what_is_no_file_is_written_to_as_it_is(tmp_path):
 def test_a_job_whose_events_are_cut_short_says_why(tmp_path):
     """Its events and the reason go to files that may not grow."""
     command = (sys.executable, "-c", LIMITED.replace(str(LIMIT_BYTES), "1000"))
-    before = jobs.start(tmp_path, "place", ["onnx-squeezenet"], {}, (sys.executable, "-c", SAYS))
-    job_id = jobs.start(tmp_path, PLACE[0], [*PLACE[1:], "--jsonl"], {}, command)
+    before = jobs.start(tmp_path, "place", ["onnx-squeezenet"], None, (sys.executable, "-c", SAYS))
+    job_id = jobs.start(tmp_path, PLACE[0], [*PLACE[1:], "--jsonl"], None, command)
     while jobs.read(tmp_path, job_id).is_live or jobs.read(tmp_path, before).is_live:
         time.sleep(0.05)
     job = jobs.read(tmp_path, job_id)
     assert (job.status, job.result) == ("failed", None)
     events = tmp_path / "jobs" / job_id / "events.jsonl"
     assert str(events) in job.message and "larger than files may be here" in job.message
-    assert jobs.read(tmp_path, before).result["value"] == 1
+    assert jobs.read(tmp_path, before).result.value == 1
 
 
-SAYS = 'print(\'{"event": "result", "value": 1}\')'
+SAYS = 'print(\'{"event": "result", "value": 1, "unit": "s"}\')'
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 import pytest
 
+from placement.api.results import CompareRow
 from placement.cli.printing import lines_of, table_of
+from placement.core.decoding import typed
 from placement.core.graph import Graph, Op
 from placement.core.model import Model
 
@@ -50,13 +52,11 @@ def compared(placer, value, **changes):
         "error": "",
         "account": "",
     }
-    return row | changes
+    return typed(row | changes, CompareRow)
 
 
 def test_a_comparison_is_a_table_with_units():
-    failed = {"unit": "s", "placer": "exact", "proven_optimal": False, "violations": []}
-    failed |= dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s"))
-    failed |= {"outputs_match": None, "error": "It does not fit."}
+    failed = CompareRow(placer="exact", value=None, unit="s", error="It does not fit.")
     best = compared("greedy_fill", 0.0312, gap=0.0, proven_optimal=True, account="single 39 ms")
     assert list(table_of([compared("heft", 0.039), best, failed])) == [
         "Placer       Predicted  Fastest ≥  Gap  Proven   Search",

@@ -1,4 +1,4 @@
-"""What the verbs print: values of the pipeline as the JSON objects of the command line."""
+"""What the verbs tell, made from the values of the pipeline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec.structs import asdict
 
+from placement.api.results import (
+    BetweenSteps,
+    CompareRow,
+    Losses,
+    Move,
+    PlaceResult,
+    ProfileResult,
+    RunResult,
+    SimulateResult,
+    Spread,
+    Stay,
+    StreamResult,
+    TrainResult,
+)
 from placement.core.amounts import in_unit
 from placement.core.violations import violations
 from placement.schedule.simulated import simulate
@@ -19,10 +34,10 @@ if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.profile import Profile
-    from placement.core.timeline import Span
     from placement.schedule.simulated import Simulated
     from profiling.execution.execute import Run
     from profiling.execution.stream import Stream
+    from profiling.training.loop import Trained
 
 
 def of_machine(machine: Machine) -> dict[str, Any]:
@@ -50,132 +65,161 @@ def of_machine(machine: Machine) -> dict[str, Any]:
     }
 
 
-def of_profile(profile: Profile, seconds: float) -> dict[str, Any]:
-    return {
-        "fingerprint": profile.graph,
-        "machine": profile.machine.name,
-        "devices": [d.name for d in profile.machine.devices],
-        "num_kernels": len(profile.kernels.ops),
-        "seconds": seconds,
-        "coverage": profile.coverage,
-        "step_s": dict(zip((d.name for d in profile.machine.devices), profile.step_s, strict=True)),
-        "sum_of_kernels_s": {
-            d.name: None
-            if any(row[i] is None for row in profile.compute_s)
-            else sum(row[i] or 0.0 for row in profile.compute_s)
-            for i, d in enumerate(profile.machine.devices)
-        },
-        "all_cores_s": profile.all_cores_s,
-        "contention": profile.contention,
-        "measured_at": profile.measured_at,
-    }
+def of_profile(profile: Profile, seconds: float) -> ProfileResult:
+    names = tuple(d.name for d in profile.machine.devices)
+    sums_s = (
+        None if any(s is None for s in column) else sum(s or 0.0 for s in column)
+        for column in (tuple(row[i] for row in profile.compute_s) for i in range(len(names)))
+    )
+    return ProfileResult(
+        fingerprint=profile.graph,
+        machine=profile.machine.name,
+        devices=names,
+        num_kernels=len(profile.kernels.ops),
+        seconds=seconds,
+        coverage=profile.coverage,
+        step_s=dict(zip(names, profile.step_s, strict=True)),
+        sum_of_kernels_s=dict(zip(names, sums_s, strict=True)),
+        all_cores_s=profile.all_cores_s,
+        contention=profile.contention,
+        measured_at=profile.measured_at,
+    )
 
 
-def of_placed(placed: Placed) -> dict[str, Any]:
-    return {
-        "placer": placed.placer,
-        "objective": placed.objective,
-        "value": in_unit(placed.value, placed.unit),
-        "unit": placed.unit,
-        "costs": placed.costs,
-        "lower_bound": in_unit(placed.lower_bound, placed.unit),
-        "proven_optimal": placed.proven_optimal,
-        "violations": list(placed.violations),
-        "seconds": placed.seconds,
-        "account": placed.account,
-        "problem": placed.problem,
-        "ops_per_device": placed.placement.ops_per_device(),
-        "num_segments": placed.num_segments,
-    }
+def of_placed(placed: Placed) -> PlaceResult:
+    return PlaceResult(
+        placer=placed.placer,
+        objective=placed.objective,
+        value=in_unit(placed.value, placed.unit),
+        unit=placed.unit,
+        costs=placed.costs,
+        lower_bound=in_unit(placed.lower_bound, placed.unit),
+        proven_optimal=placed.proven_optimal,
+        violations=placed.violations,
+        seconds=placed.seconds,
+        account=placed.account,
+        problem=placed.problem,
+        ops_per_device=placed.placement.ops_per_device(),
+        num_segments=placed.num_segments,
+    )
 
 
-def of_path(path: tuple[Span, ...]) -> list[dict[str, Any]]:
-    return [
-        {"kind": s.kind, "name": s.name, "device": s.device, "start_s": s.start_s, "end_s": s.end_s}
-        for s in path
-    ]
+def of_compared(placed: Placed) -> CompareRow:
+    """A row of a comparison with its placement, which was not measured."""
+    found = asdict(of_placed(placed))
+    del found["cancelled"]
+    bound = found["lower_bound"]
+    gap = found["value"] / bound - 1.0 if bound > 0 else None
+    return CompareRow(**{**found, "gap": gap, "placement": placed.placement})
 
 
-def of_simulated(simulated: Simulated, costs: str) -> dict[str, Any]:
-    return {
-        "value": in_unit(simulated.value, simulated.unit),
-        "unit": simulated.unit,
-        "costs": costs,
-        "critical_path": of_path(simulated.critical_path),
-        "busy_s": dict(simulated.busy_s),
-        "transfer_bytes": simulated.transfer_bytes,
-        "peak_bytes": dict(simulated.peak_bytes),
-        "num_segments": len(simulated.schedule.segments),
-    }
-
-
-def of_prediction(problem: Problem, placement: Placement) -> dict[str, Any]:
+def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
     """What a placement is predicted to do, and what it breaks."""
     simulated = simulate(problem, placement)
-    answer = of_simulated(simulated, problem.costs.origin)
-    broken = violations(problem, simulated.schedule, placement.calls)
-    return answer | {"violations": list(broken)}
+    return SimulateResult(
+        value=in_unit(simulated.value, simulated.unit),
+        unit=simulated.unit,
+        costs=problem.costs.origin,
+        critical_path=simulated.critical_path,
+        busy_s=simulated.busy_s,
+        transfer_bytes=simulated.transfer_bytes,
+        peak_bytes=simulated.peak_bytes,
+        num_segments=len(simulated.schedule.segments),
+        violations=violations(problem, simulated.schedule, placement.calls),
+    )
 
 
-def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> dict[str, Any]:
-    return {
-        "step_s": _spread(measured.step_s),
-        "steps_s": list(measured.step_s),
-        "predicted_s": predicted.timeline.step_s,
-        "error": predicted.timeline.step_s / measured.median_s - 1.0 if measured.median_s else None,
-        "costs": costs,
-        "baseline_s": dict(measured.baseline_s),
-        "all_cores_s": measured.all_cores_s,
-        "outputs_match": measured.outputs_match,
-        "max_abs_diff": measured.max_abs_diff,
-        "skipped_outputs_reason": measured.skipped_outputs_reason,
-        "requested_devices": dict(measured.requested_devices),
-        "actual_devices": dict(measured.actual_devices),
-        "fallbacks": list(measured.fallbacks),
-        "critical_path": of_path(critical_path(measured.timeline)),
-        "busy_s": measured.timeline.busy_s(),
-        "num_segments": len(predicted.schedule.segments),
-        "transfer_bytes": measured.transfer_bytes,
-        "peak_bytes": dict(measured.peak_bytes),
-        "emulated": measured.timeline.origin == "emulated",
-        "ops_per_device": placement.ops_per_device(),
-        "timeline": measured.timeline.to_json(),
-        "predicted_timeline": predicted.timeline.to_json(),
-    }
+def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> RunResult:
+    return RunResult(
+        step_s=_spread(measured.step_s),
+        steps_s=measured.step_s,
+        predicted_s=predicted.timeline.step_s,
+        error=_error(predicted.timeline.step_s, measured.median_s),
+        costs=costs,
+        baseline_s=measured.baseline_s,
+        all_cores_s=measured.all_cores_s,
+        outputs_match=measured.outputs_match,
+        max_abs_diff=measured.max_abs_diff,
+        skipped_outputs_reason=measured.skipped_outputs_reason,
+        requested_devices=measured.requested_devices,
+        actual_devices=measured.actual_devices,
+        fallbacks=measured.fallbacks,
+        critical_path=critical_path(measured.timeline),
+        busy_s=measured.timeline.busy_s(),
+        num_segments=len(predicted.schedule.segments),
+        transfer_bytes=measured.transfer_bytes,
+        peak_bytes=measured.peak_bytes,
+        emulated=measured.timeline.origin == "emulated",
+        ops_per_device=placement.ops_per_device(),
+        timeline=measured.timeline,
+        predicted_timeline=predicted.timeline,
+    )
 
 
 def of_stream(
     problem: Problem, predicted: Simulated, measured: Stream, placement: Placement
-) -> dict[str, Any]:
-    """A pipeline's answer: that of a run, whose step is the time from one output to the next.
-
-    `error` is about those seconds; `loads_s` is predicted and `busy_s` measured work per sample.
-    """
-    whole = of_run(predicted, measured.run, placement, problem.costs.origin)
-    between_s = measured.run.median_s
-    return whole | {
-        "samples_per_s": measured.samples_per_s,
-        "predicted_samples_per_s": 1.0 / predicted.value if predicted.value else None,
-        "bottleneck": measured.bottleneck,
-        "predicted_bottleneck": bottleneck(problem, predicted.schedule, placement.replicas),
-        "predicted_s": predicted.value,
-        "error": predicted.value / between_s - 1.0 if between_s else None,
-        "latency_s": _spread(measured.latency_s),
-        "predicted_latency_s": predicted.timeline.step_s,
-        "loads_s": loads_s(problem, predicted.schedule, placement.replicas),
-        "busy_s": dict(measured.busy_s),
-        "samples": measured.num_samples,
-        "outputs_compared": measured.num_outputs,
-        "depth": measured.depth,
-        "stages": measured.num_stages,
-        "bit_equal": measured.bit_equal,
-        "distinct_inputs": measured.distinct_inputs,
-        "distinct_outputs": measured.distinct_outputs,
-        "cancelled": measured.cancelled,
-        "critical_path": [],
-    }
+) -> StreamResult:
+    whole = asdict(of_run(predicted, measured.run, placement, problem.costs.origin))
+    return StreamResult(
+        **{
+            **whole,
+            "samples_per_s": measured.samples_per_s,
+            "predicted_samples_per_s": 1.0 / predicted.value if predicted.value else None,
+            "bottleneck": measured.bottleneck,
+            "predicted_bottleneck": bottleneck(problem, predicted.schedule, placement.replicas),
+            "predicted_s": predicted.value,
+            "error": _error(predicted.value, measured.run.median_s),
+            "latency_s": _spread(measured.latency_s),
+            "predicted_latency_s": predicted.timeline.step_s,
+            "loads_s": loads_s(problem, predicted.schedule, placement.replicas),
+            "busy_s": measured.busy_s,
+            "samples": measured.num_samples,
+            "outputs_compared": measured.num_outputs,
+            "depth": measured.depth,
+            "stages": measured.num_stages,
+            "bit_equal": measured.bit_equal,
+            "distinct_inputs": measured.distinct_inputs,
+            "distinct_outputs": measured.distinct_outputs,
+            "cancelled": measured.cancelled,
+            "critical_path": (),
+        }
+    )
 
 
-def _spread(seconds: Sequence[float]) -> dict[str, float]:
+def of_training(
+    problem: Problem, predicted: Simulated, trained: Trained, adjusted: bool
+) -> TrainResult:
+    from profiling.training.loop import move_to_json
+
+    losses = trained.losses
+    return TrainResult(
+        step_s=_spread(trained.step_s or (0.0,)),
+        steps=len(trained.step_s),
+        losses=Losses(first=losses[0], last=losses[-1]) if losses else None,
+        predicted_s=predicted.timeline.step_s,
+        predicted_final_s=trained.predicted_s[-1] if trained.predicted_s else None,
+        adjusted=adjusted,
+        moves=tuple(
+            Move(**{**move_to_json(move), "ops": move.ops_moved}) for move in trained.moves
+        ),
+        stays=tuple(Stay(step=s.step, reason=s.reason) for s in trained.stays),
+        between_steps_s=BetweenSteps(
+            probes=trained.probe_s, searching=trained.solve_s, switching=trained.switch_s
+        ),
+        costs=problem.costs.origin,
+        emulated=problem.machine.emulated,
+        ops_per_device=trained.placement.ops_per_device(),
+        num_segments=len(trained.schedule.segments),
+        steps_s=trained.step_s,
+        all_losses=losses,
+        predicted_steps_s=trained.predicted_s,
+    )
+
+
+def _error(predicted_s: float, measured_s: float) -> float | None:
+    return predicted_s / measured_s - 1.0 if measured_s else None
+
+
+def _spread(seconds: Sequence[float]) -> Spread:
     p5_s, median_s, p95_s = np.percentile(seconds, (5, 50, 95)).tolist()
-    return {"median": median_s, "p5": p5_s, "p95": p95_s}
+    return Spread(median=median_s, p5=p5_s, p95=p95_s)

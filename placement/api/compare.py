@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from placement.api.place import place
+from placement.api.results import CompareRow
 from placement.api.run import run, stream
-from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent
 
 if TYPE_CHECKING:
-    from placement.api.place import Placed
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -27,7 +28,7 @@ def compare(
     live: bool = False,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
-) -> list[dict[str, Any]]:
+) -> tuple[CompareRow, ...]:
     """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
     measured median if `live`.
 
@@ -49,13 +50,13 @@ def compare(
         heard = _Numbered(emit, name, number, len(names))
         heard({"event": "progress", "what": ""})
         row = _row(model, problem, name, time_limit_s, seed, live, heard, stop)
-        emit({"event": "row", **row})
-        rows.append({key: value for key, value in row.items() if key != "placement"})
+        emit({"event": "row", **row.to_json()})
+        rows.append(replace(row, placement=None))
         if stop():
             break
-    if all(row["value"] is None for row in rows):
-        raise ValueError(rows[0]["error"])
-    return rows
+    if all(row.value is None for row in rows):
+        raise ValueError(rows[0].error)
+    return tuple(rows)
 
 
 def _require_known(problem: Problem, names: Sequence[str]) -> None:
@@ -84,40 +85,22 @@ def _row(
     live: bool,
     emit: Emit,
     stop: Callable[[], bool],
-) -> dict[str, Any]:
+) -> CompareRow:
+    from placement.api.answers import of_compared
+
     try:
         placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit, stop=stop)
     except ValueError as error:
-        return {
-            **dict.fromkeys(("value", "lower_bound", "gap", "seconds", "measured_s")),
-            "placer": name,
-            "unit": problem.unit,
-            "proven_optimal": False,
-            "violations": [],
-            "outputs_match": None,
-            "error": str(error),
-        }
-    row = _answer(placed) | {"measured_s": None, "outputs_match": None, "error": ""}
+        return CompareRow(placer=name, value=None, unit=problem.unit, error=str(error))
+    row = of_compared(placed)
     if live and not stop():
         # What was found counts, and so do the other placers, where this one cannot be run.
         try:
-            row["measured_s"], row["outputs_match"] = _live(
-                model, problem, placed.placement, seed, emit
-            )
+            measured_s, match = _live(model, problem, placed.placement, seed, emit)
+            row = replace(row, measured_s=measured_s, outputs_match=match)
         except (ValueError, RuntimeError) as error:
-            row["error"] = f"It was not measured: {error}"
+            row = replace(row, error=f"It was not measured: {error}")
     return row
-
-
-def _answer(placed: Placed) -> dict[str, Any]:
-    from placement.api import answers
-
-    bound = in_unit(placed.lower_bound, placed.unit)
-    value = in_unit(placed.value, placed.unit)
-    return answers.of_placed(placed) | {
-        "gap": value / bound - 1.0 if bound > 0 else None,
-        "placement": placed.placement.to_json(),
-    }
 
 
 def _live(

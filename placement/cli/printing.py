@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from placement.api.results import CompareRow, to_json
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
 from placement.files.output import NotWritten
@@ -78,9 +79,9 @@ def show_progress(event: dict[str, Any]) -> bool:
 
 def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
     if getattr(options, "jsonl", False):
-        lines = [json.dumps(finite({"event": "result", **answer}), allow_nan=False)]
+        lines = [json.dumps(finite({"event": "result", **to_json(answer)}), allow_nan=False)]
     elif options.json:
-        lines = [json.dumps(finite(answer), allow_nan=False)]
+        lines = [json.dumps(finite(to_json(answer)), allow_nan=False)]
     for line in lines:
         with output_refusals():
             print(line)
@@ -97,7 +98,7 @@ def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key}: {_readable(key, value, unit)}"
 
 
-def table_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
     """Rows of a comparison for a person: aligned columns named as on the Compare page, then notes.
 
     A column in which no row says anything is left out.
@@ -108,9 +109,9 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for line in zip(*columns, strict=True):
         yield "  ".join(line).rstrip()
     for row in rows:
-        said = [row["error"], *row["violations"], row.get("account", "")]
-        yield from (f"{row['placer']}: {text}" for text in said if text)
-    costs = sorted({row["costs"] for row in rows if row.get("costs")})
+        said = [row.error, *row.violations, row.account]
+        yield from (f"{row.placer}: {text}" for text in said if text)
+    costs = sorted({row.costs for row in rows if row.costs})
     if costs:
         yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
 
@@ -123,20 +124,21 @@ def _aligned(column: Sequence[str]) -> list[str]:
     return [text.ljust(width) if is_name else text.rjust(width) for text in texts]
 
 
-def _cell(key: str) -> Callable[[Mapping[str, Any]], str]:
+def _cell(key: str) -> Callable[[CompareRow], str]:
     """How a row's value reads; nothing where it is unknown."""
 
-    def text(row: Mapping[str, Any]) -> str:
-        return "" if row[key] is None else _readable(key, row[key], row["unit"])
+    def text(row: CompareRow) -> str:
+        value = getattr(row, key)
+        return "" if value is None else _readable(key, value, row.unit)
 
     return text
 
 
-def _gap(row: Mapping[str, Any]) -> str:
+def _gap(row: CompareRow) -> str:
     """How far a row's value is above its bound; nothing where either is unknown."""
-    if row["gap"] is None:
+    if row.gap is None or row.value is None or row.lower_bound is None:
         return ""
-    return percent(gap(row["value"], row["lower_bound"]) or 0.0)
+    return percent(gap(row.value, row.lower_bound) or 0.0)
 
 
 MATCHES = {True: "match", False: "differ", None: ""}
@@ -150,9 +152,9 @@ COLUMNS = (
     ("Predicted", _cell("value")),
     ("Fastest ≥", _cell("lower_bound")),
     ("Gap", lambda row: _gap(row)),
-    ("Proven", lambda row: "yes" if row["proven_optimal"] else ""),
+    ("Proven", lambda row: "yes" if row.proven_optimal else ""),
     ("Measured", _cell("measured_s")),
-    ("Outputs", lambda row: MATCHES[row["outputs_match"]]),
+    ("Outputs", lambda row: MATCHES[row.outputs_match]),
     ("Search", _cell("seconds")),
 )
 

@@ -7,9 +7,19 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict, replace
+
 import placement as pl
 from placement.api import answers
 from placement.api.place import Placed
+from placement.api.results import (
+    CompareResult,
+    ExportResult,
+    PlaceResult,
+    RunResult,
+    WhatIfPlaceResult,
+    WhatIfResult,
+)
 from placement.cli.printing import lines_of, listener, print_answer, table_of
 from placement.cli.reading import (
     chosen,
@@ -30,10 +40,13 @@ from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
 if TYPE_CHECKING:
+    from placement.core.placement import Placement
     from placement.core.problem import Problem
 
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
 SEARCH_PATIENCE_S = 15.0
+# What a person is not shown of an answer.
+_LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement")
 
 
 def write_out(path: str, text: str) -> None:
@@ -92,7 +105,7 @@ def profile(options: Namespace) -> int:
     if options.out:
         write_out(options.out, json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
-    return print_answer(options, answer, lines_of(answer))
+    return print_answer(options, answer, lines_of(answer.to_json()))
 
 
 def place(options: Namespace) -> int:
@@ -110,13 +123,14 @@ def place(options: Namespace) -> int:
     if options.split:
         split = split_to_json(problem, placed.placement)
         write_out(options.split, json.dumps(split) + "\n")
-    answer = answers.of_placed(placed)
-    if stopped:
-        answer["cancelled"] = True
-    if options.jsonl:
-        answer["placement"] = placed.placement.to_json()
-    print_answer(options, answer, lines_of(answer))
+    answer = replace(answers.of_placed(placed), cancelled=stopped)
+    print_answer(options, _with(options, answer, placed.placement), lines_of(answer.to_json()))
     return _status(stopped, placed.violations)
+
+
+def _with(options: Namespace, answer: PlaceResult, placement: "Placement") -> PlaceResult:
+    """What is for a person alone is without the placement."""
+    return replace(answer, placement=placement) if options.jsonl else answer
 
 
 def _placed(options: Namespace, problem: "Problem") -> tuple[Placed, bool]:
@@ -144,8 +158,8 @@ def _status(stopped: bool, failed: object) -> int:
 def simulate(options: Namespace) -> int:
     _, problem = read_problem(options)
     answer = answers.of_prediction(problem, read_whole(options, problem))
-    print_answer(options, answer, lines_of(answer))
-    return 1 if answer["violations"] else 0
+    print_answer(options, answer, lines_of(answer.to_json()))
+    return 1 if answer.violations else 0
 
 
 def run(options: Namespace) -> int:
@@ -159,6 +173,7 @@ def run(options: Namespace) -> int:
         "timeout_s": options.timeout,
     }
     stop = Stop()
+    answer: RunResult
     if problem.objective == "throughput":
         with partly(stop, listener(options)) as emit:
             predicted, streamed = pl.stream(
@@ -177,18 +192,13 @@ def run(options: Namespace) -> int:
             model, problem, placement, steps=options.steps, emit=listener(options), **common
         )
         answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
+    short = {k: v for k, v in answer.to_json().items() if k not in _LONG}
     if options.jsonl:
-        answer["placement"] = placement.to_json()
-        answer["schedule"] = predicted.schedule.to_json()
-    short = {
-        k: v
-        for k, v in answer.items()
-        if "timeline" not in k and k not in ("steps_s", "critical_path")
-    }
+        answer = replace(answer, placement=placement, schedule=predicted.schedule)
     print_answer(options, answer, lines_of(short))
     if stop.asked:
         return TERMINATED
-    return 1 if answer["outputs_match"] is False else 0
+    return 1 if answer.outputs_match is False else 0
 
 
 def compare(options: Namespace) -> int:
@@ -206,9 +216,9 @@ def compare(options: Namespace) -> int:
             emit=emit,
             stop=stop,
         )
-    answer: Any = {"rows": rows, "cancelled": stop.asked} if options.jsonl else rows
+    answer = CompareResult(rows=rows, cancelled=stop.asked) if options.jsonl else rows
     print_answer(options, answer, table_of(rows))
-    failed = any(r["violations"] or r["error"] or r["outputs_match"] is False for r in rows)
+    failed = any(r.violations or r.error or r.outputs_match is False for r in rows)
     return _status(stop.asked, failed)
 
 
@@ -216,21 +226,23 @@ def what_if(options: Namespace) -> int:
     _, problem = read_problem(options)
     conditions = read_conditions(options)
     changed, stopped = pl.what_if(problem, conditions), False
+    answer: WhatIfPlaceResult | WhatIfResult
     if options.placer:
         placed, stopped = _placed(options, hold(options, changed))
-        placement, answer = placed.placement, answers.of_placed(placed)
-        if options.jsonl:
-            answer["placement"] = placement.to_json()
+        unchanged = answers.of_prediction(problem, placed.placement)
+        found = _with(options, answers.of_placed(placed), placed.placement)
+        answer = WhatIfPlaceResult(
+            **{**asdict(found), "cancelled": stopped}, what_if=conditions.rows, unchanged=unchanged
+        )
     else:
         placement = read_whole(options, problem)
-        answer = answers.of_prediction(changed, placement)
-    answer["what_if"] = conditions.to_json()
-    answer["unchanged"] = answers.of_prediction(problem, placement)
-    answer |= {"simulated": True, "cancelled": stopped}
-    short = {k: v for k, v in answer.items() if k not in ("critical_path", "unchanged")}
-    short["unchanged_value"] = answer["unchanged"]["value"]
+        unchanged = answers.of_prediction(problem, placement)
+        predicted = asdict(answers.of_prediction(changed, placement))
+        answer = WhatIfResult(**predicted, what_if=conditions.rows, unchanged=unchanged)
+    short = {k: v for k, v in answer.to_json().items() if k not in (*_LONG, "unchanged")}
+    short["unchanged_value"] = unchanged.value
     print_answer(options, answer, lines_of(short))
-    return _status(stopped, answer["violations"])
+    return _status(stopped, answer.violations)
 
 
 def exporters(options: Namespace) -> int:
@@ -252,5 +264,5 @@ def export(options: Namespace) -> int:
         label=Path(options.placement).stem,
         measured=read_timeline(options.run) if options.run else None,
     )
-    answer = {"format": options.format, "path": options.out, "note": note}
+    answer = ExportResult(format=options.format, path=options.out, note=note)
     return print_answer(options, answer, (f"wrote {options.out}", *([note] if note else [])))

@@ -31,6 +31,12 @@ class Placement:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "device_of", MappingProxyType(dict(self.device_of)))
+        for key in ("calls", "replicas"):
+            if not all(0 < n <= MAX_COUNT for n in (getattr(self, key) or {}).values()):
+                raise ValueError(
+                    f"The placement's {key} are not counts by device, 1 to {MAX_COUNT}; correct"
+                    " them."
+                )
 
     def require_graph(self, graph: Graph) -> None:
         """ValueError unless this placement gives a device to every op of `graph` and no other."""
@@ -85,14 +91,6 @@ def placement_from_json(content: Any) -> Placement:
         if not isinstance(device, str):
             raise ValueError(
                 f"The placement gives op {shown(op)} the device {shown(device)}; use a device name."
-            )
-    for key in ("calls", "replicas"):
-        counts = content.get(key) or {}
-        if not isinstance(counts, dict) or not all(
-            type(n) is int and 0 < n <= MAX_COUNT for n in counts.values()
-        ):
-            raise ValueError(
-                f"The placement's {key} are not counts by device, 1 to {MAX_COUNT}; correct them."
             )
     order = content.get("order") or ()
     return typed({"graph": "", "machine": "", **content, "order": order}, Placement)

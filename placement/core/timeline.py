@@ -97,9 +97,14 @@ class Timeline:
 def timeline_from_json(content: Any) -> Timeline:
     """The timeline of a JSON object; a ValueError says which part of it is wrong."""
     timeline = typed(content, Timeline, remedy="write it with `run --json`")
+    require_complete(timeline)
+    return timeline
+
+
+def require_complete(timeline: Timeline) -> None:
+    """ValueError where a timeline cannot be shown: something never ends, or waits for itself."""
     _require_finite(timeline)
     require_order([span.after for span in timeline.spans])
-    return timeline
 
 
 def _require_finite(timeline: Timeline) -> None:
@@ -122,8 +127,7 @@ class _RunFile:
 def timeline_of_run(content: Any) -> Timeline:
     """The measured timeline in the JSON object that `run --json` prints."""
     timeline = typed(content, _RunFile, remedy="write one with run --json").timeline
-    _require_finite(timeline)
-    require_order([span.after for span in timeline.spans])
+    require_complete(timeline)
     return timeline
 
 

@@ -63,21 +63,16 @@ class Conditions:
         return tuple(dict.fromkeys((*self.link_bandwidth, *self.link_latency)))
 
     def to_json(self) -> dict[str, Any]:
-        links = []
-        for ends in self.own_links:
-            row: dict[str, Any] = {"src": ends[0], "dst": ends[1]}
-            if ends in self.link_bandwidth:
-                row["bandwidth"] = self.link_bandwidth[ends]
-            if ends in self.link_latency:
-                row["latency"] = self.link_latency[ends]
-            links.append(row)
-        return {
-            "speed": dict(self.speed),
-            "bandwidth": self.bandwidth,
-            "latency": self.latency,
-            "memory_bytes": dict(self.memory_bytes),
-            "links": links,
-        }
+        return self.rows.to_json()
+
+    @property
+    def rows(self) -> "ConditionRows":
+        """The same as JSON lists it."""
+        links = tuple(
+            _LinkRow(*ends, self.link_bandwidth.get(ends), self.link_latency.get(ends))
+            for ends in self.own_links
+        )
+        return ConditionRows(self.speed, self.bandwidth, self.latency, self.memory_bytes, links)
 
 
 UNCHANGED = Conditions()
@@ -94,29 +89,39 @@ class _LinkRow:
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """Conditions as JSON lists them."""
+class ConditionRows:
+    """Conditions as JSON lists them: links in rows, for its objects have texts as keys."""
 
-    speed: dict[str, float] = field(default_factory=dict)
+    speed: Mapping[str, float] = field(default_factory=dict)
     bandwidth: float = 1.0
     latency: float = 1.0
-    memory_bytes: dict[str, int | None] = field(default_factory=dict)
+    memory_bytes: Mapping[str, int | None] = field(default_factory=dict)
     links: tuple[_LinkRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.conditions()
+
+    def conditions(self) -> Conditions:
+        bandwidth, latency = (
+            {(r.src, r.dst): f for r in self.links if (f := getattr(r, key)) is not None}
+            for key in ("bandwidth", "latency")
+        )
+        return Conditions(
+            self.speed, self.bandwidth, self.latency, self.memory_bytes, bandwidth, latency
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        rows = ({k: v for k, v in vars(link).items() if v is not None} for link in self.links)
+        maps = {"speed": dict(self.speed), "memory_bytes": dict(self.memory_bytes)}
+        return {**vars(self), **maps, "links": list(rows)}
 
 
 def conditions_from_json(content: Any) -> Conditions:
     """Conditions from their JSON object; a ValueError where the object is not understood."""
     try:
-        rows = typed(content, _Rows, remedy="set them anew")
+        return typed(content, ConditionRows, remedy="set them anew").conditions()
     except ValueError as error:
         raise ValueError(f"The what-if conditions are not understood: {error}") from None
-    bandwidth, latency = (
-        {(r.src, r.dst): f for r in rows.links if (f := getattr(r, key)) is not None}
-        for key in ("bandwidth", "latency")
-    )
-    return Conditions(
-        rows.speed, rows.bandwidth, rows.latency, rows.memory_bytes, bandwidth, latency
-    )
 
 
 def changes(machine: Machine, conditions: Conditions) -> Conditions:

@@ -1,8 +1,6 @@
 """What speaks against believing the times of a run, in sentences."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from placement.api.results import Spread
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
 from studio.jobs import jobs, runs
@@ -18,7 +16,7 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
     if not runs.is_of_this(now, job):
         return "This run was of another model or machine than the one now open."
     current = {i.name: i for i in now.shelf.items}
-    name = str(job.about.get("placement"))
+    name = job.about.placement
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
     if method_results.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
@@ -29,28 +27,23 @@ def what_changed(now: Studio, job: jobs.Job) -> str:
 
 def not_of_screen(now: Studio, job: jobs.Job) -> str:
     """Why a run does not belong to the placement on the screen; empty where it does."""
-    name = str(job.about.get("placement"))
+    name = job.about.placement
     changed = what_changed(now, job)
     if not changed and name != now.named.name:
         return f"This run is of the placement {name}; on the screen is {now.named.name}."
     return changed
 
 
-def scatter(step_s: Mapping[str, float]) -> str:
+def scatter(step_s: Spread) -> str:
     """A warning where steps differ so much that their median says little; else empty."""
     if not is_scattered(step_s):
         return ""
     return (
-        f"The steps took between {units.seconds(step_s['p5'])} and {units.seconds(step_s['p95'])}:"
+        f"The steps took between {units.seconds(step_s.p5)} and {units.seconds(step_s.p95)}:"
         " something else kept this computer busy meanwhile. Trust none of these times, nor what"
         " they say of the prediction and of single devices; run again when it is quiet."
     )
 
 
-def is_scattered(step_s: Mapping[str, float]) -> bool:
-    return 0.0 < SCATTERED * step_s["p5"] < step_s["p95"]
-
-
-def verb(result: Mapping[str, Any]) -> str:
-    """How the figures of a run came about: nothing is measured on a virtual clock."""
-    return "Emulated" if result.get("emulated") else "Measured"
+def is_scattered(step_s: Spread) -> bool:
+    return 0.0 < SCATTERED * step_s.p5 < step_s.p95

@@ -10,16 +10,21 @@ import secrets
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from msgspec.structs import replace
+
+from placement.api.results import Result, RunResult, TrainResult
 from placement.files import output
+from studio.jobs import event_log as events
 from studio.jobs import process, records
-from studio.jobs.event_log import read as read_events
+from studio.jobs.event_log import Damaged, Event, Progress, Step, Waiting
+from studio.jobs.records import About, Record
 from studio.project.files import NotWritten, write_json
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +33,7 @@ LIVE = ("running", "waiting")
 GRACE_S = {"place": 20.0, "compare": 20.0, "what-if": 20.0}
 # The process of a job that is being started has no number yet; that takes no longer than this.
 NOT_YET, STARTING_S = 0, 30.0
+E = TypeVar("E", bound=Event)
 _NATIVE_LOG = re.compile(r"\[[VIWEF]:[a-z]+:")
 
 
@@ -43,8 +49,8 @@ class Job:
     verb: str
     argv: tuple[str, ...]
     started_at: float
-    about: Mapping[str, Any]
-    events: tuple[Mapping[str, Any], ...]
+    about: About
+    events: tuple[Event, ...]
     num_garbled: int
     status: str
     message: str
@@ -58,33 +64,42 @@ class Job:
         return self.status in LIVE
 
     @cached_property
-    def result(self) -> Mapping[str, Any] | None:
-        return self.last("result")
+    def result(self) -> Result | None:
+        return next((e for e in reversed(self.events) if isinstance(e, Result)), None)
 
-    def last(self, event: str) -> Mapping[str, Any] | None:
-        return next((e for e in reversed(self.events) if e["event"] == event), None)
+    @property
+    def ran(self) -> RunResult | None:
+        """The result of a run, or of a pipeline of samples."""
+        return self.result if isinstance(self.result, RunResult) else None
 
-    def all(self, event: str) -> list[Mapping[str, Any]]:
-        return [e for e in self.events if e["event"] == event]
+    @property
+    def trained(self) -> TrainResult | None:
+        return self.result if isinstance(self.result, TrainResult) else None
+
+    def last(self, kind: type[E]) -> E | None:
+        return next((e for e in reversed(self.events) if isinstance(e, kind)), None)
+
+    def all(self, kind: type[E]) -> list[E]:
+        return [e for e in self.events if isinstance(e, kind)]
 
     @property
     def progress(self) -> tuple[float, str]:
         """Share done, 0 to 1, and a few words on what is being done."""
-        num_steps, of_steps = len(self.all("step")), int(self.about.get("steps") or 0)
+        num_steps, of_steps = len(self.all(Step)), self.about.steps
         if num_steps and of_steps:
-            one = "Sample" if self.about.get("objective") == "throughput" else "Step"
+            one = "Sample" if self.about.objective == "throughput" else "Step"
             return min(1.0, num_steps / of_steps), f"{one} {num_steps} of {of_steps}"
-        latest = self.last("progress") or {}
-        step, of = latest.get("step") or 0, latest.get("of") or 0
-        if "seconds" in latest and not of:
-            return self._search_progress(float(latest["seconds"]))
+        latest = self.last(Progress) or Progress()
+        step, of = latest.step or 0, latest.of or 0
+        if latest.seconds is not None and not of:
+            return self._search_progress(latest.seconds)
         share = min(1.0, max(0.0, step / of)) if of else 0.0
-        words = str(latest.get("what") or "").capitalize()
+        words = latest.what.capitalize()
         return share, words or (f"{step} of {of}" if of else "Starting")
 
     def _search_progress(self, seconds: float) -> tuple[float, str]:
         """Of a search that counts no steps: the share of its time that is gone."""
-        limit_s = float(self.about.get("time_limit_s") or 0.0)
+        limit_s = self.about.time_limit_s
         if not limit_s:
             return 0.0, f"{seconds:.0f} s"
         return min(1.0, seconds / limit_s), f"{min(seconds, limit_s):.0f} s of {limit_s:g} s"
@@ -94,7 +109,7 @@ def start(
     project: Path,
     verb: str,
     argv: Sequence[str],
-    about: Mapping[str, Any] | None = None,
+    about: About | None = None,
     command: Sequence[str] = (sys.executable, "-m", "placement"),
 ) -> str:
     """Start a worker for one verb; the job's id. The process outlives this session.
@@ -102,23 +117,23 @@ def start(
     It is written down before it is started, so that no process works for a project unknown to it.
     """
     folder = project / "jobs" / f"{time.time_ns():020d}-{secrets.token_hex(2)}"
-    record = {
-        "verb": verb,
-        "argv": list(argv),
-        "pid": NOT_YET,
-        "born_at": 0.0,
-        "started_at": time.time(),
-        "about": dict(about or {}),
-    }
+    record = Record(
+        verb=verb,
+        argv=tuple(argv),
+        pid=NOT_YET,
+        born_at=0.0,
+        started_at=time.time(),
+        about=about or About(),
+    )
     pid = NOT_YET
     with output.refusals(folder / records.RECORD):
         try:
-            write_json(folder / records.RECORD, record, is_change=False)
+            write_json(folder / records.RECORD, record.to_json(), is_change=False)
             pid = process.start(
                 [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
             )
-            numbered = {**record, "pid": pid, "born_at": process.born_at(pid)}
-            write_json(folder / records.RECORD, numbered, is_change=False)
+            numbered = replace(record, pid=pid, born_at=process.born_at(pid))
+            write_json(folder / records.RECORD, numbered.to_json(), is_change=False)
         except BaseException:
             if pid != NOT_YET:
                 process.end(pid, process.born_at(pid), grace_s=0.0)
@@ -129,12 +144,12 @@ def start(
 
 def listed(project: Path, verb: str | None = None) -> tuple[str, ...]:
     """Ids of the project's jobs, the newest first; records that are damaged are left out."""
-    return tuple(i for i, r in records.all_of(project).items() if verb in (None, r["verb"]))
+    return tuple(i for i, r in records.all_of(project).items() if verb in (None, r.verb))
 
 
 def open_ones(project: Path) -> tuple[str, ...]:
     """Ids of jobs that live, or whose end nobody has taken note of yet, the newest first."""
-    return tuple(i for i, r in records.all_of(project).items() if not r["about"].get("collected"))
+    return tuple(i for i, r in records.all_of(project).items() if not r.about.collected)
 
 
 def latest(project: Path, verb: str) -> Job | None:
@@ -150,26 +165,26 @@ def read(project: Path, job_id: str) -> Job:
         raise ValueError(f"There is no job {job_id!r} in this project.")
     # The process is looked at first: what it wrote before it ended is then in the file.
     alive = _is_alive(record)
-    events, num_garbled = read_events(folder / "events.jsonl")
-    status, message = _status(record, folder, events, alive)
+    told, num_garbled = events.read(folder / "events.jsonl", record.verb)
+    status, message = _status(record, folder, told, alive)
     return Job(
         folder,
-        record["verb"],
-        tuple(record["argv"]),
-        record["started_at"],
-        record["about"],
-        events,
+        record.verb,
+        record.argv,
+        record.started_at,
+        record.about,
+        told,
         num_garbled,
         status,
         message,
     )
 
 
-def _is_alive(record: Mapping[str, Any]) -> bool:
+def _is_alive(record: Record) -> bool:
     """Whether the process lives, or is about to: a server may be killed before it has a number."""
-    if record["pid"] == NOT_YET:
-        return bool(time.time() - record["started_at"] < STARTING_S)
-    return process.is_alive(record["pid"], record["born_at"])
+    if record.pid == NOT_YET:
+        return time.time() - record.started_at < STARTING_S
+    return process.is_alive(record.pid, record.born_at)
 
 
 def stop(project: Path, job_id: str) -> None:
@@ -179,44 +194,47 @@ def stop(project: Path, job_id: str) -> None:
     """
     path = project / "jobs" / job_id / records.RECORD
     record = records.read(path.parent)
-    if record is None or not process.is_alive(record["pid"], record["born_at"]):
+    if record is None or not process.is_alive(record.pid, record.born_at):
         return
-    grace_s = GRACE_S.get(record["verb"], process.GRACE_S)
-    if time.time() - record.get("cancelled_at", 0.0) > grace_s:
+    grace_s = GRACE_S.get(record.verb, process.GRACE_S)
+    if time.time() - record.cancelled_at > grace_s:
         # To stop a job may be what makes room on a full disk, so it must not need any.
         with suppress(NotWritten):
-            write_json(path, {**record, "cancelled": True, "cancelled_at": time.time()})
-        process.end(record["pid"], record["born_at"], grace_s)
+            stopped = replace(record, cancelled=True, cancelled_at=time.time())
+            write_json(path, stopped.to_json())
+        process.end(record.pid, record.born_at, grace_s)
 
 
-def note(project: Path, job_id: str, **facts: Any) -> None:
+def note(project: Path, job_id: str, **facts: bool) -> None:
     """Write down something about a job, such as that its result has been taken over."""
     path = project / "jobs" / job_id / records.RECORD
     record = records.read(path.parent)
     if record is not None:
-        write_json(path, {**record, "about": {**record["about"], **facts}})
+        write_json(path, replace(record, about=replace(record.about, **facts)).to_json())
 
 
-def _status(
-    record: Mapping[str, Any], folder: Path, events: tuple[Mapping[str, Any], ...], alive: bool
-) -> tuple[str, str]:
-    if alive and not record.get("cancelled"):
-        if events and events[-1]["event"] == "waiting":
-            return "waiting", str(events[-1].get("holder") or "Waiting for another measurement.")
+def _status(record: Record, folder: Path, told: tuple[Event, ...], alive: bool) -> tuple[str, str]:
+    latest = told[-1] if told else None
+    if alive and not record.cancelled:
+        if isinstance(latest, Waiting):
+            return "waiting", latest.holder or "Waiting for another measurement."
         return "running", ""
     if alive:
         return "running", "Stopping."
-    if any(e["event"] == "result" for e in events):
+    if any(isinstance(e, Result) for e in told):
         return "done", ""
-    if record.get("cancelled"):
+    damaged = next((e for e in told if isinstance(e, Damaged)), None)
+    if damaged is not None:
+        return "failed", f"What it wrote is damaged; start it again. {damaged.why}"
+    if record.cancelled:
         return "cancelled", "Stopped before it finished."
-    exit_code = process.exit_code(record["pid"])
+    exit_code = process.exit_code(record.pid)
     reason = _reason(folder / "errors.txt")
     if reason and (exit_code is None or exit_code > 0):
         return "failed", reason
     ended = f" by signal {-exit_code}" if exit_code is not None and exit_code < 0 else ""
     return "interrupted", (
-        f"The {record['verb']} process was ended{ended} before it had a result"
+        f"The {record.verb} process was ended{ended} before it had a result"
         " (a crash, or somebody stopped it); start it again."
     )
 

@@ -5,15 +5,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
+from placement.api.results import (
+    CompareRow,
+    PlaceResult,
+    ProfileResult,
+    RunResult,
+    StreamResult,
+    TrainResult,
+)
 from placement.core import formatting as units
-from placement.core.placement import Placement, placement_from_json, placement_to_text
-from placement.core.profile import profile_from_json
+from placement.core.placement import Placement, placement_to_text
 from placement.costs.what_if import Conditions
 from placement.files import output
 from placement.schedule.symmetry import aligned
 from profiling.measuring.store import ProfileStore
 from studio import snapshot
 from studio.jobs import command_line, fixed_ops, jobs, outcomes, records
+from studio.jobs.event_log import Damaged, NotKept
+from studio.jobs.records import About
 from studio.project import method_results
 from studio.project.files import all_or_nothing, write_text
 from studio.project.placements import Shelf
@@ -44,7 +55,7 @@ _told: set[str] = set()
 @output.losing(NOT_STARTED)
 def start_profile(now: Studio, *, refresh: bool) -> str:
     argv = command_line.profile(now.project, refresh=refresh)
-    return _start(now, argv, {"model": now.model.graph.name, "machine": now.machine.name})
+    return _start(now, argv, About(model=now.model.graph.name, machine=now.machine.name))
 
 
 @output.losing(NOT_STARTED)
@@ -65,15 +76,15 @@ def start_place(
         seed=seed,
         held=fixed_ops.options(now, ops, lasting=True),
     )
-    about = {
-        "placer": placer,
-        "num_selected": len(ops),
-        "num_pinned": len(now.pins),
-        "from": now.named.name if ops else "",
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-        "time_limit_s": time_limit_s,
-    }
+    about = About(
+        placer=placer,
+        num_selected=len(ops),
+        num_pinned=len(now.pins),
+        start=now.named.name if ops else "",
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+        time_limit_s=time_limit_s,
+    )
     return _start(now, argv, about)
 
 
@@ -81,12 +92,13 @@ def start_place(
 def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
-    about |= {
-        "steps": steps,
-        "warmup": warmup,
-        "objective": now.settings.objective,
-        "predicted_s": now.simulated.value,
-    }
+    about = replace(
+        about,
+        steps=steps,
+        warmup=warmup,
+        objective=now.settings.objective,
+        predicted_s=now.simulated.value,
+    )
     return _start(now, command_line.run(now.project, path, steps, warmup, seed, depth), about)
 
 
@@ -94,34 +106,34 @@ def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None
 def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
-    about["steps"] = steps
-    return _start(now, command_line.train(now.project, path, steps, seed, adjust), about)
+    argv = command_line.train(now.project, path, steps, seed, adjust)
+    return _start(now, argv, replace(about, steps=steps))
 
 
-def _as_it_is(now: Studio) -> tuple[Path, dict[str, Any]]:
+def _as_it_is(now: Studio) -> tuple[Path, About]:
     """A copy of the current placement, so that editing on does no harm, and what it is."""
     key = method_results.devices_key(now.placement)
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
-    return path, {
-        "path": str(path),
-        "placement": now.named.name,
-        "devices_key": key,
-        "shelf": now.shelf.folder.name,
-        "model": now.model.graph.name,
-        "machine": now.machine.name,
-    }
+    return path, About(
+        path=str(path),
+        placement=now.named.name,
+        devices_key=key,
+        shelf=now.shelf.folder.name,
+        model=now.model.graph.name,
+        machine=now.machine.name,
+    )
 
 
 @output.losing(NOT_STARTED)
 def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
     held = fixed_ops.options(now, lasting=True)
     argv = command_line.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
-    about = {
-        "placers": list(placers),
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-    }
+    about = About(
+        placers=tuple(placers),
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+    )
     return _start(now, argv, about)
 
 
@@ -136,12 +148,12 @@ def start_what_if(
         time_limit_s=time_limit_s,
         held=fixed_ops.options(now, lasting=True),
     )
-    about = {
-        "placer": placer,
-        "shelf": now.shelf.folder.name,
-        "objective": now.settings.objective,
-        "time_limit_s": time_limit_s,
-    }
+    about = About(
+        placer=placer,
+        shelf=now.shelf.folder.name,
+        objective=now.settings.objective,
+        time_limit_s=time_limit_s,
+    )
     return _start(now, argv, about)
 
 
@@ -172,7 +184,7 @@ def _collected(now: Studio, job: jobs.Job) -> str:
         _told.discard(job.id)
         return told
     except OSError as error:
-        if job.about.get("told") or job.id in _told:
+        if job.about.told or job.id in _told:
             return ""
         # The record may be what cannot be written.
         _told.add(job.id)
@@ -184,61 +196,68 @@ def _collected(now: Studio, job: jobs.Job) -> str:
     return f"{WORDS.get(job.verb, job.verb)}: the result could not be kept: {why}."
 
 
-def _note_if_possible(folder: Path, job_id: str, **facts: Any) -> None:
+def _note_if_possible(folder: Path, job_id: str, **facts: bool) -> None:
     with contextlib.suppress(OSError):
         jobs.note(folder, job_id, **facts)
 
 
 def _taken_over(now: Studio, job: jobs.Job) -> str:
+    damaged = job.last(Damaged)
+    if damaged is not None:
+        raise ValueError(damaged.why)
     _measured_kept(job)
     if job.verb == "compare":
         return outcomes.rows_taken_over(now.project, job, by_hand_s(now, job))
     if job.verb == "what-if":
         return outcomes.answer_taken_over(now.project, job)
-    if job.status != "done" or job.result is None:
-        return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
-    if job.verb == "place":
-        placed = placement_from_json(job.result["placement"])
-        shelf = Shelf(now.project.folder / "placements" / str(job.about["shelf"]))
-        facts = {k: v for k, v in job.result.items() if k not in ("event", "placement")}
-        facts |= {k: job.about[k] for k in ("num_selected", "num_pinned", "from") if k in job.about}
-        facts["job"] = job.id
-        placer, selected = str(job.about["placer"]), int(job.about.get("num_selected", 0))
-        # What else was decided there is in it, so it stands beside earlier answers.
-        name = f"{placer} on {units.counted(selected, 'op')}" if selected else placer
-        kept = shelf.of_job(job.id)
-        if kept:
-            name = kept[0].name
-        else:
-            placed = _with_names_of(now, shelf, name, placed)
-            name = method_results.keep(
-                now.project, shelf, name, placed, placer, facts, beside=bool(selected)
-            )
-        now.project.change()
-        found = outcomes.predicted(job.result)
-        if job.result.get("cancelled"):
-            return f"Stopped early; the best that {name} had found is kept: {found}."
-        return f"Placed by {name}: {found}."
-    if job.verb == "profile":
-        number = len(job.result["devices"])
+    result = job.result
+    if job.status == "done" and isinstance(result, PlaceResult):
+        return _placed_kept(now, job, result)
+    if job.status == "done" and isinstance(result, ProfileResult):
         return (
-            f"Measured {units.counted(job.result['num_kernels'], 'kernel')} on"
-            f" {units.counted(number, 'device')}."
+            f"Measured {units.counted(result.num_kernels, 'kernel')} on"
+            f" {units.counted(len(result.devices), 'device')}."
         )
-    if job.verb == "train":
-        ended_with = outcomes.end_of_training_kept(now.project, job)
-        return f"Training finished: {trained_in_short(job.result)}.{ended_with}"
-    if is_stream(job.result):
-        pace = f"{job.result['bottleneck']} sets the pace"
-        return f"Run finished: {in_short(job.result)}, {pace}."
-    return f"Run finished: median {in_short(job.result)}."
+    if job.status == "done" and isinstance(result, TrainResult):
+        kept = outcomes.end_of_training_kept(now.project, job)
+        return f"Training finished: {trained_in_short(result)}.{kept}"
+    if job.status == "done" and isinstance(result, StreamResult):
+        return f"Run finished: {in_short(result)}, {result.bottleneck} sets the pace."
+    if job.status == "done" and isinstance(result, RunResult):
+        return f"Run finished: median {in_short(result)}."
+    return f"{WORDS[job.verb]} did not finish; the reason stands on the {PAGES[job.verb]} page."
+
+
+def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
+    """Put what a method found on the shelf; what to tell."""
+    if result.placement is None:
+        raise ValueError("The result has no placement.")
+    about, shelf = job.about, Shelf(now.project.folder / "placements" / job.about.shelf)
+    task = {"num_selected": about.num_selected, "num_pinned": about.num_pinned, "from": about.start}
+    facts = outcomes.facts_of(result, job.id) | task
+    # What else was decided there is in it, so it stands beside earlier answers.
+    selected = units.counted(about.num_selected, "op")
+    name = f"{about.placer} on {selected}" if about.num_selected else about.placer
+    kept = shelf.of_job(job.id)
+    if kept:
+        name = kept[0].name
+    else:
+        placed = _with_names_of(now, shelf, name, result.placement)
+        name = method_results.keep(
+            now.project, shelf, name, placed, about.placer, facts, beside=bool(about.num_selected)
+        )
+    now.project.change()
+    found = outcomes.predicted(result)
+    if result.cancelled:
+        return f"Stopped early; the best that {name} had found is kept: {found}."
+    return f"Placed by {name}: {found}."
 
 
 def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
     """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
     here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
-    is_here = job.about.get("shelf") == now.shelf.folder.name
-    if is_here and all(row.get("problem", here[0]) in here for row in job.all("row")):
+    is_here = job.about.shelf == now.shelf.folder.name
+    if is_here and all(row.problem in (None, *here) for row in job.all(CompareRow)):
         return snapshot.by_hand_s(now)
     return {}
 
@@ -260,33 +279,24 @@ def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> P
 
 def _measured_kept(job: jobs.Job) -> None:
     """Store what a job measured and could not store; NotWritten where that is still so."""
-    measured = job.last("not_kept")
+    measured = job.last(NotKept)
     if measured is not None:
-        ProfileStore().put(profile_from_json(measured["profile"]))
+        ProfileStore().put(measured.profile)
 
 
-def is_stream(result: Mapping[str, Any]) -> bool:
-    """Whether a run was a pipeline of samples, not steps one after the other."""
-    return "samples_per_s" in result
-
-
-def in_short(result: Mapping[str, Any]) -> str:
+def in_short(result: RunResult) -> str:
     """What a run measured, in the goal that it was made for."""
-    if is_stream(result):
-        return units.rate(result["samples_per_s"])
-    return f"{units.seconds(result['step_s']['median'])} per step"
+    if isinstance(result, StreamResult):
+        return units.rate(result.samples_per_s)
+    return f"{units.seconds(result.step_s.median)} per step"
 
 
-def trained_in_short(result: Mapping[str, Any]) -> str:
+def trained_in_short(result: TrainResult) -> str:
     """What a training run has shown, in a few words."""
-    losses, moves = result["losses"], len(result["moves"])
-    said = [
-        f"{units.counted(result['steps'], 'step')} of {units.seconds(result['step_s']['median'])}"
-    ]
-    said += (
-        [f"loss {units.loss(losses['first'])} to {units.loss(losses['last'])}"] if losses else []
-    )
-    said += [units.counted(moves, "move")] if result["adjusted"] else []
+    losses = result.losses
+    said = [f"{units.counted(result.steps, 'step')} of {units.seconds(result.step_s.median)}"]
+    said += [f"loss {units.loss(losses.first)} to {units.loss(losses.last)}"] if losses else []
+    said += [units.counted(len(result.moves), "move")] if result.adjusted else []
     return ", ".join(said)
 
 
@@ -304,7 +314,7 @@ def disturbed(project: Path, verb: str) -> str:
     return ""
 
 
-def _start(now: Studio, argv: list[str], about: Mapping[str, Any]) -> str:
+def _start(now: Studio, argv: list[str], about: About) -> str:
     """Start a job unless one of its kind lives, as after the first half of a double click."""
     verb, *rest = argv
     latest = jobs.latest(now.project.folder, verb)

@@ -1,12 +1,13 @@
 """What becomes of jobs that try things out: several methods, or a what-if machine."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
-from placement.core.placement import placement_from_json
 from studio.jobs import jobs
 from studio.project import method_results
 from studio.project.placements import Shelf
@@ -17,14 +18,14 @@ SAME = 1e-9
 # Who made what a training run ended with, and how much of its first placement's name is kept.
 TRAINING, LONGEST_START = "training", 60
 GOALS = {"latency": "shortest step", "throughput": "most samples"}
-_NOT_FACTS = ("event", "placement", "unchanged", "critical_path")
+_NOT_FACTS = ("placement", "unchanged")
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
 
-def predicted(facts: Mapping[str, Any]) -> str:
+def predicted(found: PlaceResult | CompareRow) -> str:
     """The value that a method reported, and by which times it is."""
-    value = units.stated(facts["value"], facts["unit"])
-    return f"predicted {value}{BY_TIMES.get(str(facts.get('costs')), '')}"
+    value = "nothing" if found.value is None else units.stated(found.value, found.unit)
+    return f"predicted {value}{BY_TIMES.get(found.costs or '', '')}"
 
 
 def what_if_shelf(project: Path, shelf: str) -> Shelf:
@@ -40,14 +41,14 @@ def rows_taken_over(
     The placement on the screen stays there. `by_hand_s` has the predicted seconds of placements
     made by hand, by name, where they are of the same problem.
     """
-    shelf = Shelf(project.folder / "placements" / str(job.about["shelf"]))
-    rows = job.all("row")
-    found = [row for row in rows if row.get("placement")]
+    shelf = Shelf(project.folder / "placements" / job.about.shelf)
+    rows = job.all(CompareRow)
+    found = [row for row in rows if row.placement is not None]
     for row in found:
         _keep(project, shelf, row, job.id)
     project.change()
-    of = len(job.about["placers"])
-    whole = job.status == "done" and not (job.result or {}).get("cancelled")
+    of = len(job.about.placers)
+    whole = job.status == "done" and not getattr(job.result, "cancelled", False)
     ended = "" if whole else f" Stopped after {len(rows)} of {of}; they are kept."
     if job.status not in ("done", "cancelled"):
         ended = f" It ended early; the reason stands on the Compare page.{ended}"
@@ -60,86 +61,90 @@ def rows_taken_over(
     return f"Compared {number}: {best_in_words(found, by_hand_s)}.{ended}"
 
 
-def best_in_words(found: Sequence[Mapping[str, Any]], by_hand_s: Mapping[str, float]) -> str:
+def best_in_words(found: Sequence[CompareRow], by_hand_s: Mapping[str, float]) -> str:
     """Which is best of some methods' rows and of what was made by hand; a part of a sentence."""
-    best = min(found, key=lambda row: (bool(row["violations"]), row["value"]))
-    unit = str(best["unit"])
+    best = min(found, key=lambda row: (bool(row.violations), _value(row)))
+    unit, value = best.unit, _value(best)
     by_hand = {name: in_unit(seconds, unit) for name, seconds in by_hand_s.items()}
     own = min(by_hand, key=lambda name: by_hand[name], default="")
-    if own and (best["violations"] or by_hand[own] < best["value"] * (1 - SAME)):
+    if own and (best.violations or by_hand[own] < value * (1 - SAME)):
         return (
             f"the best is {own}, made by hand, predicted {units.stated(by_hand[own], unit)}; the"
-            f" best method is {best['placer']}, {predicted(best)}"
+            f" best method is {best.placer}, {predicted(best)}"
         )
-    good = best["value"] * (1 + SAME)
-    as_good = sum(not row["violations"] and row["value"] <= good for row in found)
+    good = value * (1 + SAME)
+    as_good = sum(not row.violations and _value(row) <= good for row in found)
     as_good += sum(value <= good for value in by_hand.values())
     also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
-    return f"the best is {best['placer']}{also}, {predicted(best)}"
+    return f"the best is {best.placer}{also}, {predicted(best)}"
 
 
-def _keep(project: Project, shelf: Shelf, row: Mapping[str, Any], job_id: str) -> None:
+def _value(row: CompareRow) -> float:
+    return math.inf if row.value is None else row.value
+
+
+def _keep(project: Project, shelf: Shelf, row: CompareRow, job_id: str) -> None:
     """Add a row under its method's name, unless an earlier result there is as good.
 
     What is there from this very job stays. What the method found for another goal keeps its name;
     this one then says its goal.
     """
-    name, facts = str(row["placer"]), _facts(row, job_id)
+    name, facts = row.placer, facts_of(row, job_id)
     if any(i.made_by == name for i in shelf.of_job(job_id)):
         return
     earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
-    if earlier is not None and earlier.facts.get("objective", row["objective"]) != row["objective"]:
-        name = f"{name}, {GOALS[row['objective']]}"
+    if earlier is not None and earlier.facts.get("objective", row.objective) != row.objective:
+        goal = row.objective or "latency"
+        name = f"{name}, {GOALS[goal]}"
         earlier = next((i for i in shelf.items if i.name == name), None)
     if earlier is not None and _is_as_good(earlier.facts, row):
         return
-    placed = placement_from_json(row["placement"])
-    method_results.keep(project, shelf, name, placed, str(row["placer"]), facts, show=False)
+    assert row.placement is not None
+    method_results.keep(project, shelf, name, row.placement, row.placer, facts, show=False)
 
 
-def _is_as_good(facts: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _is_as_good(facts: Mapping[str, Any], row: CompareRow) -> bool:
     """Whether an earlier result is of the same problem and no worse."""
-    same = facts.get("problem") == row["problem"]
-    return same and not facts.get("violations") and facts["value"] <= row["value"]
+    same = bool(facts.get("problem") == row.problem)
+    return same and not facts.get("violations") and bool(facts["value"] <= _value(row))
 
 
-def _facts(result: Mapping[str, Any], job_id: str) -> dict[str, Any]:
-    return {k: v for k, v in result.items() if k not in _NOT_FACTS} | {"job": job_id}
+def facts_of(result: PlaceResult | CompareRow, job_id: str) -> dict[str, Any]:
+    """What is kept of a method's result beside its placement."""
+    return {k: v for k, v in result.to_json().items() if k not in _NOT_FACTS} | {"job": job_id}
 
 
 def end_of_training_kept(project: Project, job: jobs.Job) -> str:
     """Put the placement that training ended with on the shelf, where ops moved; what to tell."""
-    result = job.result or {}
-    if not result.get("moves") or not result.get("final_placement"):
+    result = job.trained
+    if result is None or not result.moves or result.final_placement is None:
         return ""
-    shelf = Shelf(project.folder / "placements" / str(job.about["shelf"]))
-    placed = placement_from_json(result["final_placement"])
-    start = str(job.about["placement"])
+    shelf = Shelf(project.folder / "placements" / job.about.shelf)
+    start = job.about.placement
     kept = shelf.of_job(job.id)
     name = kept[0].name if kept else ""
     if not kept:
         facts = {"from": start, "objective": "latency", "job": job.id}
         called = f"{start[:LONGEST_START]} after training"
-        name = shelf.add(called, placed, TRAINING, facts, show=False, beside=True)
+        name = shelf.add(called, result.final_placement, TRAINING, facts, show=False, beside=True)
         project.change()
     return f" What it ended with is among the placements: {name}."
 
 
 def answer_taken_over(project: Project, job: jobs.Job) -> str:
     """Put what a method found for a what-if machine on the shelf for such; what to tell."""
-    if job.status != "done" or job.result is None or not job.result.get("placement"):
-        return "Placing for the what-if machine did not finish; the reason stands on its page."
     result = job.result
-    shelf = what_if_shelf(project.folder, str(job.about["shelf"]))
+    if job.status != "done" or not isinstance(result, WhatIfPlaceResult) or not result.placement:
+        return "Placing for the what-if machine did not finish; the reason stands on its page."
+    shelf = what_if_shelf(project.folder, job.about.shelf)
     taken: Sequence[str] = [i.name for i in shelf.items]
-    placer = str(job.about["placer"])
+    placer = job.about.placer
     number = 1 + sum(name.startswith(f"{placer} ") for name in taken)
-    placed = placement_from_json(result["placement"])
-    facts = _facts(result, job.id) | {"unchanged_value": result["unchanged"]["value"]}
+    facts = facts_of(result, job.id) | {"unchanged_value": result.unchanged.value}
     if not shelf.of_job(job.id):
-        shelf.add(f"{placer} what-if {number}", placed, placer, facts)
+        shelf.add(f"{placer} what-if {number}", result.placement, placer, facts)
     project.change()
-    found = units.stated(result["value"], result["unit"])
-    if result.get("cancelled"):
+    found = units.stated(result.value, result.unit)
+    if result.cancelled:
         return f"Stopped early; the best that {placer} had found is kept: {found} (simulated)."
     return f"On the what-if machine {placer} would reach {found} (simulated)."

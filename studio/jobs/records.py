@@ -4,30 +4,74 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
+from placement.core.decoding import typed
 from studio.project import former_names
 from studio.project.files import names_in, read_json
 
 RECORD = "job.json"
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "verb": str,
-    "argv": list,
-    "pid": int,
-    "born_at": (int, float),
-    "started_at": (int, float),
-    "about": dict,
-}
 
 
-def read(folder: Path) -> dict[str, Any] | None:
+class About(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
+    """What a job is about: what it was asked, of which placement, and what became of it.
+
+    `start` is the placement that a selection was placed in. `collected` jobs have ended and had
+    their result taken over, `told` ones could not have it written.
+    """
+
+    placer: str = ""
+    placers: tuple[str, ...] = ()
+    num_selected: int = 0
+    num_pinned: int = 0
+    start: str = ""
+    shelf: str = ""
+    objective: str = ""
+    time_limit_s: float | None = None
+    path: str = ""
+    placement: str = ""
+    devices_key: str = ""
+    model: str = ""
+    machine: str = ""
+    steps: int = 0
+    warmup: int | None = None
+    predicted_s: float | None = None
+    collected: bool = False
+    told: bool = False
+    dismissed: bool = False
+    imported: bool = False
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A job: what was started, by which process, and whether somebody asked it to end."""
+
+    verb: str
+    argv: tuple[str, ...]
+    pid: int
+    born_at: float
+    started_at: float
+    about: About
+    cancelled: bool = False
+    cancelled_at: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        content: dict[str, Any] = msgspec.to_builtins(self)
+        return content
+
+
+def read(folder: Path) -> Record | None:
     """The record in a job's folder; None where there is none or it is damaged."""
-    found = read_json(folder / RECORD)
-    known = isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in _TYPES.items())
-    if not known:
+    content = read_json(folder / RECORD)
+    if isinstance(content, dict) and isinstance(content.get("about"), dict):
+        content = {**content, "about": former_names.in_record(content["about"])}
+    try:
+        return typed(content, Record)
+    except ValueError:
         return None
-    return {**found, "about": former_names.in_record(found["about"])}
 
 
-def all_of(project: Path) -> dict[str, dict[str, Any]]:
+def all_of(project: Path) -> dict[str, Record]:
     """The records of a project's jobs by id, the newest first, as far as they can be read."""
     found = {i: read(project / "jobs" / i) for i in _ids(project)}
     return {job_id: record for job_id, record in found.items() if record is not None}

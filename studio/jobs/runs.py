@@ -3,12 +3,12 @@
 from functools import lru_cache
 from pathlib import Path
 
+from placement.api.results import StreamResult
 from placement.constraints.fusion import mended
 from placement.core.graph import Graph
-from placement.core.placement import Placement, placement_from_json
-from placement.core.schedule import schedule_from_json
+from placement.core.placement import Placement
 from placement.drawing import spans
-from studio.jobs import jobs, kinds
+from studio.jobs import jobs
 from studio.project import method_results
 from studio.project.store import Project
 from studio.snapshot import Studio
@@ -29,13 +29,13 @@ def here(now: Studio) -> tuple[jobs.Job, ...]:
     return tuple(
         job
         for job in finished(now.project)
-        if is_of_this(now, job) and kinds.is_stream(job.result or {}) == streams
+        if is_of_this(now, job) and isinstance(job.result, StreamResult) == streams
     )
 
 
 def is_of_this(now: Studio, job: jobs.Job) -> bool:
     """Whether a run was of the model and machine that are open."""
-    return bool(job.about.get("shelf") == now.shelf.folder.name)
+    return job.about.shelf == now.shelf.folder.name
 
 
 def sources(now: Studio, job: jobs.Job) -> tuple[Graph | None, spans.OpsOf]:
@@ -45,14 +45,14 @@ def sources(now: Studio, job: jobs.Job) -> tuple[Graph | None, spans.OpsOf]:
     """
     if not is_of_this(now, job):
         return None, spans.nothing
-    told = (job.result or {}).get("schedule")
-    schedule = now.simulated.schedule if told is None else schedule_from_json(told)
+    told = None if job.ran is None else job.ran.schedule
+    schedule = now.simulated.schedule if told is None else told
     return now.problem.graph, spans.ops_of(now.problem, schedule)
 
 
 def is_imported(job: jobs.Job) -> bool:
     """Whether a run came with a project's file, so that its times are of another computer."""
-    return bool(job.about.get("imported"))
+    return job.about.imported
 
 
 def made_here(now: Studio) -> tuple[jobs.Job, ...]:
@@ -65,19 +65,22 @@ def predicted_s(now: Studio, job: jobs.Job) -> float | None:
 
     Seconds of the goal. Runs of another model, machine, goal or computer keep their own prediction.
     """
-    result = job.result or {}
-    told = result.get("placement")
-    goal = "throughput" if kinds.is_stream(result) else "latency"
-    if not told or not is_of_this(now, job) or goal != now.settings.objective or is_imported(job):
+    told = ran(job)
+    goal = "throughput" if isinstance(job.result, StreamResult) else "latency"
+    if (
+        told is None
+        or not is_of_this(now, job)
+        or goal != now.settings.objective
+        or is_imported(job)
+    ):
         return None
-    return now.cache.simulated(now.problem, mended(now.problem, _ran(job.folder))).value
+    return now.cache.simulated(now.problem, mended(now.problem, told)).value
 
 
-@lru_cache(maxsize=32)
-def _ran(folder: Path) -> Placement:
-    """The placement that a finished run used."""
-    job = jobs.read(folder.parents[1], folder.name)
-    return placement_from_json((job.result or {})["placement"])
+def ran(job: jobs.Job) -> Placement | None:
+    """The placement that a finished run used; runs of earlier versions did not write it down."""
+    found = job.ran or job.trained
+    return None if found is None else found.placement
 
 
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
@@ -95,7 +98,5 @@ def key_of(job: jobs.Job) -> str:
 def _key_of(folder: Path) -> str:
     """One made before the model was measured was mended before it ran."""
     job = jobs.read(folder.parents[1], folder.name)
-    used = (job.result or {}).get("placement")
-    if used:
-        return method_results.devices_key(placement_from_json(used))
-    return str(job.about.get("devices_key"))
+    used = ran(job)
+    return job.about.devices_key if used is None else method_results.devices_key(used)

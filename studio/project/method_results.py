@@ -44,4 +44,4 @@ def _run(project: Project) -> Iterator[str]:
     """Keys of the placements that were run, however the run ended."""
     for verb in RUNS:
         for job_id in jobs.listed(project.folder, verb):
-            yield str(jobs.read(project.folder, job_id).about.get("devices_key"))
+            yield jobs.read(project.folder, job_id).about.devices_key

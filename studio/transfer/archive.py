@@ -148,7 +148,7 @@ def _parts(project: Project) -> list[str]:
 def _runs(project: Project) -> list[jobs.Job]:
     """Finished runs of placements that go along."""
     shelves = {p.name for p in (project.folder / "placements").glob("*") if p.is_dir()}
-    return [job for job in runs.finished(project) if job.about.get("shelf") in shelves]
+    return [job for job in runs.finished(project) if job.about.shelf in shelves]
 
 
 def _is_removed(path: Path) -> bool:
@@ -220,15 +220,14 @@ def _write(archive: Archive, draft: Project) -> None:
             _write_run(draft, name, _checked(_RUN, name, _json(archive, name)), known)
 
 
-def _write_run(
-    draft: Project, name: str, content: Mapping[str, Any], known: Iterable[Machine]
-) -> None:
+def _write_run(draft: Project, name: str, run: run_schema.Run, known: Iterable[Machine]) -> None:
     """A run as the job that it was, which has ended; none is newer than what is run from now on."""
-    run_schema.check(content, *schema.ops_and_devices(draft.folder / "placements", known))
+    run_schema.check(run, *schema.ops_and_devices(draft.folder / "placements", known))
     number, _, rest = Path(name).stem.partition("-")
     folder = draft.folder / "jobs" / f"{min(int(number), time.time_ns()):020d}-{rest}"
-    write_json(folder / records.RECORD, run_schema.record_of(content))
-    write_text(folder / "events.jsonl", json.dumps(content["result"]) + "\n")
+    write_json(folder / records.RECORD, run.record.to_json())
+    result = {"event": "result", **run.result.to_json()}
+    write_text(folder / "events.jsonl", json.dumps(result) + "\n")
 
 
 def _json(archive: Archive, name: str) -> Any:

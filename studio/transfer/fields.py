@@ -1,105 +1,32 @@
-"""Single values of JSON from elsewhere: taken over where they are what they should be, or refused.
+"""Texts of JSON from elsewhere: what can be shown on a page, which is what types cannot say."""
 
-Each function takes a value and what it is called in the sentence of the refusal.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from placement.core import decoding
+from placement.core.decoding import shown
 
 LONGEST_TEXT = 4_000
 MOST_NAMES = 1_000
 
 
-def row(value: Any, what: str, *keys: str) -> Mapping[str, Any]:
-    """An object that has at least these keys."""
-    if not isinstance(value, Mapping):
-        raise ValueError(f"its {what} is {shown(value)}, not an object.")
-    lacking = next((key for key in keys if key not in value), None)
-    if lacking is not None:
-        raise ValueError(f"its {what} says nothing of {lacking}.")
-    return value
-
-
-def rows(value: Any, what: str, most: int, *keys: str) -> list[Mapping[str, Any]]:
-    """A list of so many objects at most, each with at least these keys."""
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"its {what} are no list of at most {most}.")
-    return [row(one, what, *keys) for one in value]
-
-
-def label(value: Any, what: str) -> str:
+def label(value: str) -> str:
     """A name that is shown: cut where it is too long, with blanks for what cannot be shown."""
-    if not isinstance(value, str):
-        raise ValueError(f"its {what} is {shown(value)}, not a text.")
     return "".join(c if c.isprintable() else " " for c in value[:200])
 
 
-def text(value: Any, what: str, longest: int) -> str:
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable():
-        raise ValueError(f"its {what} is {shown(value)}, not a text of at most {longest} letters.")
-    return value
+def require_text(value: str, longest: int = LONGEST_TEXT) -> None:
+    if len(value) > longest or not value.isprintable():
+        raise ValueError(f"{shown(value)} in it is not a text of at most {longest} letters.")
 
 
-def number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise ValueError(f"its {what} is {shown(value)}, not a number.")
-    return value
-
-
-def count(value: Any, what: str) -> int:
-    if type(value) is not int or not 0 <= value <= 2**53:
-        raise ValueError(f"its {what} is {shown(value)}, not a whole number.")
-    return value
-
-
-def seconds(value: Any, what: str) -> float:
-    if number(value, what) < 0:
-        raise ValueError(f"its {what} is {shown(value)}, which is less than nothing.")
-    return float(value)
-
-
-def positive(value: Any, what: str) -> float:
-    if number(value, what) <= 0:
-        raise ValueError(f"its {what} is {shown(value)}, which is not more than nothing.")
-    return float(value)
-
-
-def truth(value: Any, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"its {what} is {shown(value)}, not true or false.")
-    return value
-
-
-def texts(value: Any, what: str) -> list[str]:
-    if not isinstance(value, list) or len(value) > MOST_NAMES:
-        raise ValueError(f"its {what} are no short list of texts.")
-    return [label(one, what) for one in value]
-
-
-def table(read: Callable[[Any, str], Any]) -> Callable[[Any, str], dict[str, Any]]:
-    """Names with values that `read` takes, not too many."""
-
-    def taken(value: Any, what: str) -> dict[str, Any]:
-        if not isinstance(value, Mapping) or len(value) > MOST_NAMES:
-            raise ValueError(f"its {what} are no short table.")
-        return {label(name, what): read(one, what) for name, one in value.items()}
-
-    return taken
-
-
-def or_none(read: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    return lambda value, what: None if value is None else read(value, what)
-
-
-def long_text(value: Any, what: str) -> str:
-    return text(value, what, LONGEST_TEXT)
-
-
-def is_whole(value: Any, most: int) -> bool:
-    return type(value) is int and 1 <= value <= most
-
-
-def shown(value: Any) -> str:
-    return decoding.shown(value)
+def require_texts(content: Any) -> None:
+    """ValueError where a text in a JSON value, a name too, cannot be shown on a page."""
+    waiting = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            require_text(value)
+        elif isinstance(value, Mapping):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value

@@ -1,18 +1,21 @@
 """What a project from elsewhere says, field by field: taken over where it is what it should be."""
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from placement import loaders
+from placement.api.results import Count, Counts, Goal, Number, Text, Texts, require_unit
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
 from placement.core import formatting as units
-from placement.core.amounts import UNIT_S
-from placement.core.decoding import typed
+from placement.core.decoding import shown, typed
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
@@ -22,47 +25,57 @@ from studio.project.placements import machine_key
 from studio.project.rules import MAX_RULES
 from studio.project.store import LONGEST_NAME, Project, Settings
 from studio.transfer import fields
-from studio.transfer.fields import shown
 
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")
 LONGEST_PATTERN = 400
+REMEDY = "export the project again"
 MOST_PLACEMENTS = 4_000
 # Files of a shelf that are no placement.
 LISTS = ("index.json", "pins.json")
 MOST_SHOWN = 4
-_ITEM = ("name", "file", "made_by", "facts")
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
+
+
+class _Settings(Struct, frozen=True, kw_only=True):
+    """What is taken over of a project's settings."""
+
+    name: str
+    created_at: Number
+    model_kind: Literal["sample", "file", "path"]
+    model: Text
+    dims: Annotated[dict[str, Annotated[int, Meta(ge=1, lt=2**31)]], Meta(max_length=1_000)] = {}
+    machine: str
+    lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
+    objective: Goal
 
 
 def settings(content: Any, machines: Iterable[str]) -> Settings:
     """The settings of a project file that brings these machine files."""
-    if not isinstance(content, Mapping):
-        raise ValueError("its settings are no JSON object; export it again.")
-    kind, model = _model(content.get("model_kind"), content.get("model"))
-    machine, known = content.get("machine"), ("local", *presets(), *machines)
-    if machine not in known:
-        raise ValueError(f"it names the machine {shown(machine)}, which is not here nor inside.")
-    objective, lanes = content.get("objective"), content.get("lanes")
-    if objective not in ("latency", "throughput"):
-        raise ValueError(f"it has the goal {shown(objective)}; latency and throughput are known.")
-    if lanes is not None and not fields.is_whole(lanes, 1024):
-        raise ValueError(f"it splits the CPU into {shown(lanes)} lanes; 1 to 1024 are possible.")
+    try:
+        found = typed(content, _Settings, remedy=REMEDY)
+    except ValueError as error:
+        raise ValueError(f"its settings are not understood: {error}") from None
+    _check_model(found.model_kind, found.model)
+    if found.machine not in ("local", *presets(), *machines):
+        raise ValueError(
+            f"it names the machine {shown(found.machine)}, which is not here nor inside."
+        )
     return Settings(
-        name=fields.label(content.get("name"), "name")[:LONGEST_NAME].strip() or "Imported",
-        created_at=fields.number(content.get("created_at"), "created_at"),
-        model_kind=kind,
-        model=model,
-        dims=_dims(content.get("dims", {})),
-        machine=str(machine),
-        lanes=lanes,
-        objective=str(objective),
+        name=fields.label(found.name)[:LONGEST_NAME].strip() or "Imported",
+        created_at=found.created_at,
+        model_kind=found.model_kind,
+        model=found.model,
+        dims=found.dims,
+        machine=found.machine,
+        lanes=found.lanes,
+        objective=found.objective,
         touched=True,
     )
 
 
-def _model(kind: Any, model: Any) -> tuple[str, str]:
-    model = fields.text(model, "model", fields.LONGEST_TEXT)
+def _check_model(kind: str, model: str) -> None:
+    fields.require_text(model)
     if kind == "sample" and not any(s.name == model for s in loaders.samples()):
         raise ValueError(f"it is about the sample {shown(model)}, which is not here.")
     if kind == "file" and not _FILE.fullmatch(model):
@@ -70,53 +83,73 @@ def _model(kind: Any, model: Any) -> tuple[str, str]:
     absolute = PurePosixPath(model).is_absolute() or PureWindowsPath(model).is_absolute()
     if kind == "path" and not absolute:
         raise ValueError(f"its model is at {shown(model)}, which is no full path.")
-    if kind not in ("sample", "file", "path"):
-        raise ValueError(f"its model is of the kind {shown(kind)}, which is not known.")
-    return str(kind), model
 
 
-def _dims(content: Any) -> dict[str, int]:
-    if not isinstance(content, Mapping) or len(content) > 1_000:
-        raise ValueError("its open dimensions are no sizes by name.")
-    for name, size in content.items():
-        if not fields.is_whole(size, 2**31 - 1):
-            raise ValueError(f"its dimension {shown(name)} is {shown(size)}; use 1 or more.")
-    return dict(content)
+class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
+    """What a method told about its placement, as far as it can be taken on trust.
+
+    A job stays behind, and so do claims of proof: nobody here has seen the proof.
+    """
+
+    value: Number | None = None
+    unit: Text | None = None
+    costs: Text | None = None
+    objective: Text | None = None
+    lower_bound: Number | None = None
+    seconds: Number | None = None
+    gap: Number | None = None
+    measured_s: Number | None = None
+    num_selected: Count | None = None
+    num_pinned: Count | None = None
+    num_segments: Count | None = None
+    ops_per_device: Counts | None = None
+    account: Text | None = None
+    start: Text | None = None
+    placer: Text | None = None
+    made_for: Text | None = None
+    violations: Texts | None = None
+    cancelled: bool | None = None
+    outputs_match: bool | None = None
+    simulated: bool | None = None
+
+    def __post_init__(self) -> None:
+        require_unit(self.unit or "s")
 
 
-def index(content: Any) -> dict[str, Any]:
+class Item(Struct, frozen=True):
+    """A placement in the list of its shelf."""
+
+    name: str
+    file: Annotated[str, Meta(pattern=rf"\A{_FILE.pattern}\Z")]
+    made_by: str
+    facts: Facts
+
+    def __post_init__(self) -> None:
+        if not self.file.endswith(".json") or self.file == "index.json":
+            raise ValueError(f"{shown(self.file)} is no file of a placement.")
+
+
+class Index(Struct, frozen=True):
+    """The list of a shelf."""
+
+    current: str
+    items: Annotated[tuple[Item, ...], Meta(max_length=MOST_PLACEMENTS)]
+
+
+def index(content: Any, kind: type[Struct] = Index) -> dict[str, Any]:
     """The list of a shelf's placements."""
-    content = fields.row(content, "list of placements", "current", "items")
-    rows = fields.rows(content["items"], "placements", MOST_PLACEMENTS, *_ITEM)
-    items = [_item(row) for row in rows]
+    listed = msgspec.to_builtins(typed(content, kind, remedy=REMEDY))
+    items = [_item(row) for row in listed["items"]]
     names, files = ([item[key] for item in items] for key in ("name", "file"))
     if len(set(names)) < len(names) or len(set(files)) < len(files):
         raise ValueError("two of its placements share a name or a file.")
-    return {"current": fields.label(content["current"], "current placement"), "items": items}
+    return {"current": fields.label(listed["current"]), "items": items}
 
 
-def _item(content: Mapping[str, Any]) -> dict[str, Any]:
-    file = fields.text(content["file"], "file", 210)
-    if not file.endswith(".json") or not _FILE.fullmatch(file) or file == "index.json":
-        raise ValueError(f"{shown(file)} is no file of a placement.")
-    return {
-        "name": fields.label(content["name"], "name of a placement"),
-        "file": file,
-        "made_by": fields.label(content["made_by"], "method"),
-        "facts": _facts(fields.row(content["facts"], "facts of a placement")),
-    }
-
-
-def _facts(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What a method told about its placement, as far as it can be taken on trust."""
-    facts = {
-        name: read(content[name], name)
-        for name, read in _FACTS.items()
-        if content.get(name) is not None
-    }
-    if facts.get("unit", "s") not in UNIT_S:
-        raise ValueError(f"it has times in {shown(facts['unit'])}, which is no known unit.")
-    return facts
+def _item(row: dict[str, Any]) -> dict[str, Any]:
+    """With names that can be shown."""
+    fields.require_texts(row["facts"])
+    return row | {key: fields.label(row[key]) for key in ("name", "made_by")}
 
 
 def placement(content: Any) -> dict[str, Any]:
@@ -129,7 +162,7 @@ def history(content: Any) -> dict[str, Any]:
     if len(found.done) + len(found.undone) > MAX_STEPS:
         raise ValueError(f"it has more than {MAX_STEPS} steps.")
     done, undone = (
-        tuple(replace(step, label=fields.label(step.label, "step")) for step in steps)
+        tuple(replace(step, label=fields.label(step.label)) for step in steps)
         for steps in (found.done, found.undone)
     )
     return History(done, undone).to_json()
@@ -140,11 +173,21 @@ def pins(content: Any) -> dict[str, str]:
     return typed(content, dict[str, str], remedy='pins are {"op": "device"}')
 
 
+class _Rule(Struct, frozen=True):
+    """A rule before anybody has seen whether its expression takes too long to read."""
+
+    pattern: Annotated[str, Meta(max_length=LONGEST_PATTERN)]
+    device: Annotated[str, Meta(max_length=LONGEST_PATTERN)]
+
+
+_Rules = Annotated[tuple[_Rule, ...], Meta(max_length=MAX_RULES)]
+
+
 def rules(content: Any) -> list[dict[str, str]]:
     """Rules by pattern; all regular expressions are tried out before, within one time limit."""
-    rows = fields.rows(content, "rules", MAX_RULES, "pattern", "device")
-    patterns = [fields.text(row["pattern"], "pattern", LONGEST_PATTERN) for row in rows]
-    devices = [fields.text(row["device"], "device", LONGEST_PATTERN) for row in rows]
+    rows = typed(content, _Rules, remedy=REMEDY)
+    fields.require_texts(content)
+    patterns, devices = [row.pattern for row in rows], [row.device for row in rows]
     expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
     for expression, tried in zip(expressions, search_names(expressions, ()), strict=True):
         if tried.too_slow or tried.error:
@@ -237,16 +280,3 @@ def _check_names(
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
             raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")
-
-
-# What is kept of a method's report. A job stays behind, and so do claims of proof: nobody here has
-# seen the proof.
-_FACTS: dict[str, Callable[[Any, str], Any]] = {
-    **dict.fromkeys(("value", "lower_bound", "seconds", "gap", "measured_s"), fields.number),
-    **dict.fromkeys(("num_selected", "num_pinned", "num_segments"), fields.count),
-    **dict.fromkeys(("account", "costs", "from", "objective", "unit"), fields.long_text),
-    **dict.fromkeys(("made_for", "placer"), fields.label),
-    **dict.fromkeys(("cancelled", "outputs_match", "simulated"), fields.truth),
-    "violations": fields.texts,
-    "ops_per_device": fields.table(fields.count),
-}

@@ -15,7 +15,8 @@ from placement.core.placement import placement_from_json
 from placement.drawing.colours.palette import lone_colour
 from placement.schedule.symmetry import with_names
 from studio import snapshot, standings
-from studio.jobs import kinds, outcomes
+from studio.jobs import event_log, kinds, outcomes
+from studio.jobs.records import About
 from studio.project import store
 from studio.project.placements import HAND
 from tests.pages.test_standing import again, comparison, own_home, placed, rows_of
@@ -100,8 +101,8 @@ def test_placing_again_with_equal_devices_exchanged_changes_nothing(now):
     job = replace(
         comparison(now, []),
         verb="place",
-        about={"shelf": now.shelf.folder.name, "placer": "round_robin"},
-        events=({"event": "result", **result},),
+        about=About(shelf=now.shelf.folder.name, placer="round_robin"),
+        events=(event_log.decoded({"event": "result", **result}, "place"),),
     )
     kinds._taken_over(now, job)
     assert again(now.project).shelf.read("round_robin") == before

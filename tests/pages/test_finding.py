@@ -13,6 +13,8 @@ from pages.ui.panels import charts, search_account
 from pages.ui.session.current import snapshot
 from studio.jobs import jobs
 from studio.jobs import process as worker
+from studio.jobs.event_log import decoded
+from studio.jobs.records import About
 from studio.project import store
 from studio.project.files import write_json
 
@@ -28,6 +30,10 @@ def own_home(tmp_path, monkeypatch):
 def progress(seconds, best, bound=0.0, unit="s", **more):
     given = {"step": 0, "of": 0, "best": best, "bound": bound, "unit": unit, "note": ""}
     return {"event": "progress", **given, "seconds": seconds, **more}
+
+
+def curve_of(events):
+    return search_account.curve_of([decoded(event, "place") for event in events])
 
 
 def result(seconds, value, lower_bound, **more):
@@ -48,23 +54,23 @@ def test_a_curve_keeps_the_changes_and_the_end():
         progress(0.5, 4.0, 2.0),
         progress(0.9, 4.0, 2.0),
     )
-    curve = search_account.curve_of(events)
+    curve = curve_of(events)
     assert curve == search_account.Curve(
         (0.2, 0.4, 0.5, 0.9), (5.0, 4.0, 4.0, 4.0), (1, 1, 2, 2), "s"
     )
-    ended = search_account.curve_of((*events, result(1.0, 3.9, 2.0)))
+    ended = curve_of((*events, result(1.0, 3.9, 2.0)))
     assert (ended.seconds[-1], ended.best[-1], ended.bound[-1]) == (1.0, 3.9, 2.0)
 
 
 @pytest.mark.parametrize("events", [(), (MEASURING,), (progress(0, None), progress(0.1, 3.0))])
 def test_there_is_no_curve_with_fewer_than_two_values(events):
-    assert search_account.curve_of(events) is None
+    assert curve_of(events) is None
 
 
 def test_a_method_without_a_bound_of_its_own_gets_that_of_the_result():
     events = (progress(0.1, 5.0), progress(0.2, 4.0), result(0.3, 4.0, 3.0))
-    assert search_account.curve_of(events).bound == (3.0, 3.0, 3.0)
-    assert search_account.curve_of(events[:2]).bound == (0.0, 0.0)
+    assert curve_of(events).bound == (3.0, 3.0, 3.0)
+    assert curve_of(events[:2]).bound == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,8 @@ def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
 
 
 def a_job(*events, **about):
-    return jobs.Job(Path(), "place", (), time.time(), about, events, 0, "running", "")
+    told = tuple(decoded(event, "place") for event in events)
+    return jobs.Job(Path(), "place", (), time.time(), About(**about), told, 0, "running", "")
 
 
 def test_a_search_without_steps_tells_how_much_of_its_time_is_gone():

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 import placement as pl
 from pages.ui.session.current import snapshot
+from placement.api.results import CompareRow
 from studio import snapshot as studio
 from studio import standings
 from studio.jobs import jobs, outcomes
@@ -98,5 +99,5 @@ def test_a_job_of_then_is_taken_over_under_the_present_name(old):
     ended = [row, {"event": "result", "rows": []}]
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in ended))
     job = jobs.read(old.folder, folder.name)
-    assert job.about["placers"] == [NEW] and job.all("row")[0]["placer"] == NEW
+    assert job.about.placers == (NEW,) and job.all(CompareRow)[0].placer == NEW
     assert f"the best is {NEW}" in outcomes.rows_taken_over(old, job)

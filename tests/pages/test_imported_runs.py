@@ -10,6 +10,7 @@ import pytest
 
 from pages.ui.panels import run_warnings
 from placement.__main__ import main
+from placement.api import results
 from studio.jobs import jobs, runs
 from studio.project.files import write_json
 from studio.transfer import archive, run_schema
@@ -34,16 +35,15 @@ def result_of(capsys, *more):
 
 @pytest.mark.parametrize("goal", ["latency", "throughput"])
 def test_what_a_run_told_comes_back_whole(goal, capsys):
-    """Everything that pages show; what they never ask for may be left behind."""
+    """All that the command line printed."""
     result = result_of(capsys, "--objective", goal)
     about = {"shelf": "0" * 16 + "-" + "0" * 8, "placement": "heft", "objective": goal, "steps": 3}
     content = {"started_at": 7.0, "about": about, "result": result}
     found = run_schema.run(json.loads(json.dumps(content)))
-    unread = {"distinct_inputs", "distinct_outputs", "event"}
-    assert found["about"] == about and found["started_at"] == 7.0
-    assert {k: v for k, v in found["result"].items() if k != "event"} == {
-        k: v for k, v in result.items() if k not in unread
-    }
+    told = found.record.about
+    assert (told.shelf, told.placement, told.objective) == (about["shelf"], "heft", goal)
+    assert told.imported and told.collected and found.record.started_at == 7.0
+    assert json.loads(json.dumps(found.result.to_json())) == result
 
 
 def timeline(**changes):
@@ -103,6 +103,14 @@ def broken(**changes):
     return {"result": result(**changes)}
 
 
+def broken_off():
+    return {"result": {key: value for key, value in result().items() if key != "predicted_s"}}
+
+
+def placing(**device_of):
+    return broken(placement={"graph": "", "machine": "", "device_of": device_of})
+
+
 def with_spans(*spans):
     whole = timeline()["spans"]
     made = [{**whole[0], **span} for span in spans]
@@ -111,31 +119,31 @@ def with_spans(*spans):
 
 SHELF = own_shelf().removeprefix("placements/")
 HOSTILE = {
-    "list": ([], "not understood"),
-    "no result": ({"result": None}, "not understood"),
-    "missing": ({"result": {"step_s": 1}}, "says nothing of predicted_s"),
-    "infinite": (broken(predicted_s=float("inf")), "not a number"),
-    "nan": (broken(step_s={"median": float("nan"), "p5": 1, "p95": 1}), "not a number"),
-    "long": (broken(predicted_s=10**400), "not a number"),
-    "negative": (broken(predicted_s=-1), "less than nothing"),
-    "true": (broken(num_segments=True), "not a whole number"),
-    "nothing alone": (broken(baseline_s={"cpu:0": 0.0}), "not more than nothing"),
-    "text steps": (broken(steps_s=["x"]), "not a number"),
-    "steps": (broken(steps_s={"0": 1}), "no list"),
-    "many steps": (broken(steps_s=[1] * (run_schema.MOST_STEPS + 1)), "no list"),
-    "many names": (broken(busy_s={str(i): 1 for i in range(1001)}), "no short table"),
-    "match": (broken(outputs_match="yes"), "not true or false"),
-    "origin": (broken(timeline=timeline(origin="dreamt")), "not known"),
-    "kind": (with_spans({"kind": "sleep"}), "of the kind"),
-    "bars": (broken(timeline=timeline(spans={})), "no list"),
+    "list": ([], "expected an object, got a list"),
+    "no result": ({"result": None}, "expected an object, got null"),
+    "missing": (broken_off(), "missing required field 'predicted_s'"),
+    "infinite": (broken(predicted_s=float("inf")), "expected a number <= 1e+18"),
+    "nan": (broken(step_s={"median": float("nan"), "p5": 1, "p95": 1}), "expected a number >= 0"),
+    "long": (broken(predicted_s=10**400), "number out of range"),
+    "negative": (broken(predicted_s=-1), "expected a number >= 0"),
+    "true": (broken(num_segments=True), "expected a whole number"),
+    "nothing alone": (broken(baseline_s={"cpu:0": 0.0}), "expected a number > 0"),
+    "text steps": (broken(steps_s=["x"]), "expected a number, got a text"),
+    "steps": (broken(steps_s={"0": 1}), "expected a list"),
+    "many steps": (broken(steps_s=[1] * (results.MOST_STEPS + 1)), "length <="),
+    "many names": (broken(busy_s={str(i): 1 for i in range(results.MOST_PARTS + 1)}), "length <="),
+    "match": (broken(outputs_match="yes"), "expected true or false"),
+    "origin": (broken(timeline=timeline(origin="dreamt")), "has origin 'dreamt'"),
+    "kind": (with_spans({"kind": "sleep"}), "has kind 'sleep'"),
+    "bars": (broken(timeline=timeline(spans={})), "expected a list"),
     "waits for nobody": (with_spans({"after": [7]}), "not there"),
     "waits for itself": (with_spans({"after": [0]}), "wait for each other"),
     "circle": (with_spans({"after": [1]}, {"after": [0]}), "wait for each other"),
-    "before": (with_spans({"after": [-1]}), "not a whole number"),
+    "before": (with_spans({"after": [-1]}), "not there"),
     "bar of another device": (with_spans({"device": "mars"}), "'mars', which its machine has not"),
     "other device": (broken(baseline_s={"mars": 1.0}), "'mars', which its machine has not"),
-    "other op": (broken(placement={"device_of": {"zzz": "cpu:0"}}), "other ops"),
-    "placed": (broken(placement={"device_of": {"a": 7}}), "device name"),
+    "other op": (placing(zzz="cpu:0"), "other ops"),
+    "placed": (placing(a=7), "expected a text, got a whole number"),
     "schedule": (broken(schedule={"segments": [7]}), "segments[0]: expected an object"),
     "bottleneck": (
         broken(
@@ -153,10 +161,10 @@ HOSTILE = {
         ),
         "never busy",
     ),
-    "goal": ({"about": {"shelf": SHELF, "placement": "x", "objective": "fame"}}, "no goal"),
-    "shelf": ({"about": {"shelf": "../..", "placement": "x"}}, "no shelf"),
+    "goal": ({"about": {"shelf": SHELF, "placement": "x", "objective": "fame"}}, "matching regex"),
+    "shelf": ({"about": {"shelf": "../..", "placement": "x"}}, "matching regex"),
     "other shelf": ({"about": {"shelf": "0" * 16 + "-" + "0" * 8, "placement": "x"}}, "not inside"),
-    "started": ({"started_at": "now"}, "not a number"),
+    "started": ({"started_at": "now"}, "expected a number"),
 }
 
 
@@ -172,7 +180,7 @@ def good():
 
 def test_the_run_that_the_hostile_ones_are_made_of_is_a_good_one():
     (job,) = runs.finished(imported(good()))
-    assert job.status == "done" and job.about["placement"] == "x"
+    assert job.status == "done" and job.about.placement == "x"
     assert MACHINE.index.keys() == {"cpu:0", "cpu:1"}
 
 

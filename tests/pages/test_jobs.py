@@ -8,6 +8,7 @@ import time
 import pytest
 
 from studio.jobs import event_log, jobs, process, records
+from studio.jobs.records import About
 from studio.project.files import read_json, write_json
 
 WORKER = """
@@ -15,7 +16,7 @@ import json, os, signal, sys, time
 def say(**event): print(json.dumps(event), flush=True)
 for word in sys.argv[2:]:
     if word == "progress": say(event="progress", step=3, of=10, what="kernel 3")
-    if word == "result": say(event="result", value=1.5)
+    if word == "result": say(event="result", value=1.5, unit="s")
     if word == "waiting": say(event="waiting", holder="Waiting for process 7 to end measuring.")
     if word == "garbage": print("not json {", flush=True); print("[1]", flush=True)
     if word == "half": print('{"event": "res', end="", flush=True)
@@ -23,13 +24,15 @@ for word in sys.argv[2:]:
     if word == "native": print("2026 [W:onnxruntime:, x.cc:1] a warning", file=sys.stderr)
     if word == "trace": raise KeyError("fault")
     if word == "kill": os.kill(os.getpid(), signal.SIGKILL)
-    if word == "stubborn": signal.signal(signal.SIGTERM, signal.SIG_IGN); say(event="deaf")
+    if word == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        say(event="progress", what="deaf")
     if word == "polite":
         signal.signal(signal.SIGTERM, lambda *_: signal.signal(signal.SIGTERM, signal.SIG_DFL))
-        say(event="deaf")
+        say(event="progress", what="deaf")
         signal.pause()
         time.sleep(1)
-        say(event="result", value=2.5)
+        say(event="result", value=2.5, unit="s")
     if word == "hang": time.sleep(600)
 """
 
@@ -39,7 +42,9 @@ def start(tmp_path):
     started = []
 
     def begin(*words):
-        job_id = jobs.start(tmp_path, "run", words, {"k": 1}, (sys.executable, "-c", WORKER))
+        job_id = jobs.start(
+            tmp_path, "place", words, About(placer="heft"), (sys.executable, "-c", WORKER)
+        )
         started.append(job_id)
         return job_id
 
@@ -65,7 +70,7 @@ def ended(tmp_path, job_id):
 
 def test_a_result_ends_a_job(tmp_path, start):
     job = ended(tmp_path, start("progress", "result"))
-    assert (job.status, job.result["value"], job.about["k"]) == ("done", 1.5, 1)
+    assert (job.status, job.result.value, job.about.placer) == ("done", 1.5, "heft")
     assert job.progress == (0.3, "Kernel 3")
 
 
@@ -76,28 +81,31 @@ def test_lines_that_are_no_events_are_counted_and_passed_over(tmp_path, start):
 
 def test_a_growing_file_is_read_on_from_where_it_was_left(tmp_path):
     path = tmp_path / "events.jsonl"
-    path.write_bytes(b'{"event": "step", "index": 0}\n{"event": "sp')
-    assert [e["event"] for e in event_log.read(path)[0]] == ["step"]
+    path.write_bytes(b'{"event": "step", "index": 0, "seconds": 0.5}\n{"event": "sp')
+    assert event_log.read(path, "place")[0] == (event_log.Step(seconds=0.5),)
     with open(path, "ab") as file:
-        file.write(b'an", "kind": "compute"}\n\nnoise\n{"event": "result"}\n')
-    found, num_garbled = event_log.read(path)
-    assert [e["event"] for e in found] == ["step", "result"] and num_garbled == 1
+        file.write(b'an", "kind": "compute"}\n\nnoise\n{"event": "step"}\n')
+        file.write(b'{"event": "of a later version"}\n{"event": "waiting", "holder": "x"}\n')
+    found, num_garbled = event_log.read(path, "place")
+    assert (
+        found == (event_log.Step(seconds=0.5), event_log.Waiting(holder="x")) and num_garbled == 2
+    )
 
 
 def test_a_file_that_grows_faster_than_it_is_read_is_read_to_where_it_ended(tmp_path, monkeypatch):
     path, line = tmp_path / "events.jsonl", '{"event": "progress"}\n'
     path.write_text(line * 3)
-    parsed, seen = event_log._parsed, []
+    parsed, seen = event_log.decoded, []
 
-    def grows(row):
+    def grows(row, verb):
         seen.append(row)
         assert len(seen) < 100, "it is read for good"
         with path.open("a") as file:
             file.write(line * 1000)
-        return parsed(row)
+        return parsed(row, verb)
 
-    monkeypatch.setattr(event_log, "_parsed", grows)
-    assert len(event_log.read(path)[0]) == 3
+    monkeypatch.setattr(event_log, "decoded", grows)
+    assert len(event_log.read(path, "place")[0]) == 3
 
 
 def test_bad_input_is_told_in_the_worker_s_own_words(tmp_path, start):
@@ -148,10 +156,10 @@ def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch
 
 def test_cancel_pressed_twice_lets_a_job_give_what_it_has(tmp_path, start):
     job_id = start("polite")
-    until(tmp_path, job_id, lambda job: job.last("deaf"))
+    until(tmp_path, job_id, lambda job: job.events)
     jobs.stop(tmp_path, job_id)
     jobs.stop(tmp_path, job_id)
-    assert ended(tmp_path, job_id).result["value"] == 2.5
+    assert ended(tmp_path, job_id).result.value == 2.5
 
 
 def test_cancelling_an_ended_job_changes_nothing(tmp_path, start):
@@ -184,10 +192,10 @@ def test_jobs_are_listed_newest_first_and_notes_stay(tmp_path, start):
     for job_id in (first, second):
         ended(tmp_path, job_id)
     assert jobs.listed(tmp_path) == (second, first)
-    assert jobs.listed(tmp_path, "place") == ()
+    assert jobs.listed(tmp_path, "run") == ()
     jobs.note(tmp_path, first, collected=True)
     assert jobs.open_ones(tmp_path) == (second,)
-    assert jobs.latest(tmp_path, "run").id == second
+    assert jobs.latest(tmp_path, "place").id == second
 
 
 def test_an_unknown_job_is_refused(tmp_path):
@@ -199,7 +207,7 @@ def test_a_job_is_written_down_before_its_process_is_there(tmp_path, start, monk
     seen = []
 
     def watched(command, out, errors, folder):
-        (job_id,) = jobs.listed(tmp_path, "run")
+        (job_id,) = jobs.listed(tmp_path, "place")
         seen.append(jobs.read(tmp_path, job_id).status)
         return begin(command, out, errors, folder)
 
@@ -238,3 +246,16 @@ def test_a_damaged_record_is_told_of_once_and_holds_up_nobody(tmp_path, start, c
     assert records.set_damaged_aside(tmp_path) == ("1",)
     assert records.set_damaged_aside(tmp_path) == ()
     assert damaged.with_suffix(".damaged").read_text() == content
+
+
+def test_a_result_that_is_none_is_a_failure_that_says_why(tmp_path, start):
+    job_id = start("result")
+    ended(tmp_path, job_id)
+    path = tmp_path / "jobs" / job_id / "damaged.jsonl"
+    path.write_text('{"event": "result", "value": "x", "unit": "s"}\n')
+    ((found,), _) = event_log.read(path, "place")
+    assert found == event_log.Damaged(why="value: expected a number, got a text; run it again.")
+    path.replace(path.with_name("events.jsonl"))
+    event_log._tails.clear()
+    job = jobs.read(tmp_path, job_id)
+    assert (job.status, job.result) == ("failed", None) and found.why in job.message

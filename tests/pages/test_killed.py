@@ -12,6 +12,7 @@ from pathlib import Path
 from pages.ui.session.current import snapshot
 from studio.jobs import jobs
 from studio.jobs import kinds as tasks
+from studio.jobs.records import About
 from studio.project.files import read_json
 
 ROOT = Path(__file__).parents[2]
@@ -194,7 +195,7 @@ for number in range(10**6):
     print(json.dumps({"event": "progress", "what": "x" * 200, "step": number}), flush=True)
 """
 RESULT = """
-print('{"event": "result", "value": 1, "unit": "s", "step_s": {"median": 0.5}}')
+print('{"event": "result", "value": 1, "unit": "s"}')
 """
 
 
@@ -213,10 +214,10 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
 
     def start(verb, argv, *command):
         given = (command,) if command else ()
-        started.append(jobs.start(project.folder, verb, argv, {"shelf": "x"}, *given))
+        started.append(jobs.start(project.folder, verb, argv, About(shelf="x"), *given))
         return started[-1]
 
-    first = start("run", [], sys.executable, "-S", "-c", RESULT)
+    first = start("place", [], sys.executable, "-S", "-c", RESULT)
     assert ended(project, first).status == "done"
     seen = snapshot(project)
     before = (seen.placement.device_of, seen.shelf.items)
@@ -235,7 +236,7 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
         assert job.status in possible and not job.num_garbled, job.message
         assert job.status == "done" or "start it again" in job.message
     assert list(jobs.listed(project.folder)) == started[::-1]
-    assert jobs.read(project.folder, first).result["step_s"] == {"median": 0.5}
+    assert jobs.read(project.folder, first).result.value == 1.0
     assert len(tasks.collect(seen)) == len(started)
     seen = snapshot(project)
     assert (seen.placement.device_of, seen.shelf.items) == before

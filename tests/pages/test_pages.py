@@ -11,6 +11,7 @@ from pages.ui import canvas
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from placement import list_placers
+from placement.api.results import Spread
 from studio import snapshot as studio
 from studio.jobs import caveats, jobs
 from studio.jobs import kinds as start
@@ -418,7 +419,7 @@ def test_steps_that_scatter_make_the_page_doubt_them():
     finished_run(project, step_s={"median": 0.074, "p5": 0.048, "p95": 0.312})
     shown = texts(checked(app.run()))
     assert "took between 48 ms and 312 ms" in shown and "run again when it is quiet" in shown
-    assert caveats.scatter({"median": 0.03, "p5": 0.029, "p95": 0.033}) == ""
+    assert caveats.scatter(Spread(median=0.03, p5=0.029, p95=0.033)) == ""
 
 
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():

@@ -12,7 +12,8 @@ from placement.bounds.lower_bound import lower_bound
 from placement.core.placement import Placement
 from studio import snapshot as studio
 from studio import standings
-from studio.jobs import jobs, kinds, outcomes, runs
+from studio.jobs import event_log, jobs, kinds, outcomes, runs
+from studio.jobs.records import About
 from studio.project import store
 from studio.project.files import write_json
 from studio.project.placements import HAND
@@ -161,13 +162,14 @@ def comparison(now, rows, status="done"):
     """A job of the verb `compare` that has ended, with these rows."""
     folder = now.project.folder / "jobs" / "00000000000000000001-0000"
     about = {
-        "placers": ["heft", "single", "metis"],
+        "placers": ("heft", "single", "metis"),
         "shelf": now.shelf.folder.name,
         "objective": now.settings.objective,
     }
     record = {"verb": "compare", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
     write_json(folder / "job.json", {**record, "about": about})
-    return jobs.Job(folder, "compare", (), 0.0, about, tuple(rows), 0, status, "")
+    told = tuple(event_log.decoded(row, "compare") for row in rows)
+    return jobs.Job(folder, "compare", (), 0.0, About(**about), told, 0, status, "")
 
 
 def rows_of(now, *names):
@@ -205,6 +207,7 @@ def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
 def test_what_a_placer_says_when_it_finds_nothing_is_kept_and_alone_is_no_comparison():
     now = opened()
     failed = {"event": "row", "placer": "metis", "error": "The library is not installed."}
+    failed |= {"value": None, "unit": "s"}
     told = outcomes.rows_taken_over(now.project, comparison(now, [failed]))
     assert told == "No method found a placement."
 

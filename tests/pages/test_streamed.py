@@ -3,6 +3,7 @@
 import json
 import shlex
 import time
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -253,28 +254,31 @@ def test_the_end_of_each_kind_of_run_is_told():
     assert told == "Run finished: median 3.6 ms per step."
 
 
-RESULT = {
-    "samples_per_s": 100.0,
-    "busy_s": {"cpu:0": 0.004, "cpu:1": 0.006},
-    "bottleneck": "cpu:1",
-    "predicted_bottleneck": "cpu:0->cpu:1",
-}
+def told(**changes):
+    """A pipeline of 100 samples a second, as far as its sentences are about it."""
+    given = {
+        "samples_per_s": 100.0,
+        "busy_s": {"cpu:0": 0.004, "cpu:1": 0.006},
+        "bottleneck": "cpu:1",
+        "predicted_bottleneck": "cpu:0->cpu:1",
+    }
+    return SimpleNamespace(**given | changes)
 
 
 def test_a_bottleneck_that_was_not_predicted_or_waits_is_said_to():
-    said = stream_results.pace(RESULT).replace("\\", "")
+    said = stream_results.pace(told()).replace("\\", "")
     assert "cpu:1 sets the pace: it is busy 60% of the time" in said
     assert "even this device waits" in said
     assert "Predicted was the link cpu:0->cpu:1" in said
-    said = stream_results.pace(RESULT | {"predicted_bottleneck": "cpu:0"}).replace("\\", "")
+    said = stream_results.pace(told(predicted_bottleneck="cpu:0")).replace("\\", "")
     assert "Predicted was cpu:0" in said and "link" not in said
 
 
 def test_busy_shares_are_work_over_the_time_between_samples():
-    assert stream_results.busy_share(RESULT, "cpu:0") == pytest.approx(0.4)
-    assert stream_results.busy_share(RESULT, "cpu:0->cpu:1") is None
+    assert stream_results.busy_share(told(), "cpu:0") == pytest.approx(0.4)
+    assert stream_results.busy_share(told(), "cpu:0->cpu:1") is None
     # Medians and means differ by noise; no device is busy for more than all of the time.
-    assert stream_results.busy_share(RESULT | {"samples_per_s": 200.0}, "cpu:1") == 1.0
+    assert stream_results.busy_share(told(samples_per_s=200.0), "cpu:1") == 1.0
 
 
 @pytest.mark.parametrize(
@@ -286,11 +290,8 @@ def test_busy_shares_are_work_over_the_time_between_samples():
     ],
 )
 def test_a_pipeline_that_does_not_pay_is_said_to(rate, said):
-    result = {
-        "samples_per_s": rate,
-        "baseline_s": {"cpu:0": 0.010, "cpu:1": 0.005},
-        "all_cores_s": 0.004,
-    }
+    alone_s = {"cpu:0": 0.010, "cpu:1": 0.005}
+    result = told(samples_per_s=rate, baseline_s=alone_s, all_cores_s=0.004)
     assert said in stream_results.verdict(result).replace("\\", "")
 
 
@@ -322,7 +323,7 @@ def test_running_a_pipeline_from_the_page_on_a_virtual_clock():
     while (job := jobs.read(project.folder, job_id)).is_live:
         time.sleep(0.05)
     assert job.status == "done", job.message
-    assert job.about["objective"] == "throughput"
+    assert job.about.objective == "throughput"
     assert job.progress[1] == "Sample 5 of 5"
     shown = texts(checked(app.run()))
     predicted = 1.0 / snapshot(project).simulated.value

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec import to_builtins
 
 from pages.ui.session.current import snapshot
 from placement.costs.what_if import Conditions
@@ -62,7 +63,9 @@ def test_a_result_is_there_before_its_job_is_noted_and_is_not_taken_twice(projec
 
 
 def test_an_answer_for_a_what_if_machine_is_not_taken_twice(project):
-    job = jobs.read(project.folder, finished(project, "what-if", unchanged={"value": 0.03}))
+    unchanged = {"value": 0.03, "unit": "s", "costs": "given"}
+    answer = {"placer": "single", "what_if": {}, "unchanged": unchanged}
+    job = jobs.read(project.folder, finished(project, "what-if", **answer))
     for _ in range(2):
         assert "would reach 20 ms" in outcomes.answer_taken_over(project, job)
     assert len(outcomes.what_if_shelf(project.folder, now(project).shelf.folder.name).items) == 1
@@ -98,7 +101,7 @@ def started(monkeypatch):
         lines.append([verb, *argv])
         job_id = f"{time.time_ns():020d}-0000"
         record = {"verb": verb, "argv": argv, "pid": 1, "born_at": 0, "started_at": 0}
-        write_json(project / "jobs" / job_id / "job.json", {**record, "about": dict(about)})
+        write_json(project / "jobs" / job_id / "job.json", {**record, "about": to_builtins(about)})
         return job_id
 
     monkeypatch.setattr(jobs, "start", pretend)

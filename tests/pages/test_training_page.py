@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.run import train_form, training_charts
 from pages.ui.session.current import snapshot
 from studio.jobs import jobs, kinds, runs
+from studio.jobs.event_log import Step
 from studio.project import store
 from studio.project.files import write_json
 from tests.pages.test_pages import APP, checked, own_home, texts
@@ -111,7 +112,7 @@ def test_a_run_is_trained_from_the_page_and_survives_a_reload():
         time.sleep(0.2)
     job = jobs.latest(project.folder, "train")
     assert job.status == "done", job.message
-    assert job.result["steps"] == 30 and job.result["emulated"]
+    assert job.result.steps == 30 and job.result.emulated
     again = run_page(project)
     said = texts(again)
     assert "Emulated: the steps followed a virtual clock" in said
@@ -187,7 +188,7 @@ def test_throughput_is_no_goal_for_training():
 
 
 def test_moves_stand_in_the_curve_where_they_happened():
-    moves = [{"step": 3}, {"step": 2_500}]
+    moves = [SimpleNamespace(step=3), SimpleNamespace(step=2_500)]
     short = training_charts.step_curve([0.1] * 10, [0.1] * 10, moves[:1])
     assert [line.x0 for line in short.layout.shapes] == [3.5]
     long = training_charts.step_curve([0.1] * 3_000, [0.1] * 3_000, moves)
@@ -199,12 +200,12 @@ def test_moves_stand_in_the_curve_where_they_happened():
 def test_a_step_without_a_loss_is_a_gap_in_its_curve_and_a_step_like_any_other(monkeypatch):
     drawn = []
     monkeypatch.setattr(train_form.st, "plotly_chart", lambda curve, **_: drawn.append(curve))
-    steps = [{"seconds": 0.1, "predicted_s": 0.1, "loss": loss} for loss in (3.0, None, 1.0)]
-    job = SimpleNamespace(id="one", all=lambda event: steps if event == "step" else [])
+    steps = [Step(seconds=0.1, predicted_s=0.1, loss=loss) for loss in (3.0, None, 1.0)]
+    job = SimpleNamespace(id="one", all=lambda kind: steps if kind is Step else [])
     train_form.live_curves(job)
     times, losses = (curve.data[0] for curve in drawn)
     assert tuple(times.x) == tuple(losses.x) == (1, 2, 3)
     assert tuple(losses.y) == (3.0, None, 1.0)
-    steps[:] = [{**step, "loss": None} for step in steps]
+    steps[:] = [Step(seconds=0.1, predicted_s=0.1)] * 3
     train_form.live_curves(job)
     assert len(drawn) == 3, "nothing computed a loss, so there is no curve of it"

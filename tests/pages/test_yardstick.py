@@ -3,11 +3,13 @@
 import dataclasses
 
 import pytest
+from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 import placement as pl
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method
+from placement.api.results import PlaceResult
 from placement.core import formatting as units
 from profiling.measuring.store import ProfileStore
 from studio import snapshot as studio
@@ -84,10 +86,12 @@ def test_a_placement_made_by_measured_times_does_not_hide_what_was_an_estimate()
 
 
 def test_messages_of_methods_name_the_times_they_are_by():
-    told = {"value": 0.0361, "unit": "s", "costs": "measured"}
+    told = PlaceResult(value=0.0361, unit="s", costs="measured")
     assert outcomes.predicted(told) == "predicted 36.1 ms by measured times"
-    assert outcomes.predicted({**told, "costs": "analytic"}).endswith(" by estimated times")
-    assert outcomes.predicted({**told, "costs": "given"}) == "predicted 36.1 ms"
+    assert outcomes.predicted(structs.replace(told, costs="analytic")).endswith(
+        " by estimated times"
+    )
+    assert outcomes.predicted(structs.replace(told, costs="given")) == "predicted 36.1 ms"
 
 
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
@@ -171,6 +175,6 @@ def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
     now = again(project)
     (job,) = runs.finished(project)
     value = pl.simulate(now.problem, now.placement).value
-    assert runs.predicted_s(now, job) == value != job.result["predicted_s"]
+    assert runs.predicted_s(now, job) == value != job.result.predicted_s
     assert metric(app, "Predicted").value == units.seconds(value)
     assert metric(app, "Predicted").delta.startswith(units.percent(value / 0.030 - 1, signed=True))

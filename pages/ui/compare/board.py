@@ -1,7 +1,7 @@
 """The methods' results on one board, the best first, and the button that fills it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -9,6 +9,7 @@ from pages.ui.panels import yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
+from placement.api.results import CompareRow
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
 from studio import standings
@@ -71,9 +72,9 @@ def show(now: Studio) -> tuple[Standing, ...]:
 
 def live(job: jobs.Job) -> None:
     """The rows that a running comparison has so far."""
-    rows = [row for row in job.all("row") if row["value"] is not None]
+    rows = [row for row in job.all(CompareRow) if row.value is not None]
     if rows:
-        names = ", ".join(str(row["placer"]) for row in rows)
+        names = ", ".join(row.placer for row in rows)
         so_far = outcomes.best_in_words(rows, kinds.by_hand_s(studio(), job))
         st.caption(glossary.plain(f"Done: {names}. So far {so_far}."))
 
@@ -210,7 +211,7 @@ def _columns(number: str) -> dict[str, Any]:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
         else:
             # Of a figure with a word behind it the word may be cut off, never the figure.
-            side = "left" if name == "Measured" else "right"
+            side: Literal["left", "right"] = "left" if name == "Measured" else "right"
             config[name] = column.TextColumn(help=HELP[name], width=width, alignment=side)
     return config
 
@@ -266,11 +267,11 @@ def notes_of(row: Standing) -> list[str]:
 def _failures(now: Studio) -> None:
     """Methods of the last comparison that found nothing, and why."""
     job = jobs.latest(now.project.folder, "compare")
-    if job is None or job.about.get("shelf") != now.shelf.folder.name:
+    if job is None or job.about.shelf != now.shelf.folder.name:
         return
-    for row in job.all("row"):
-        if row["error"]:
-            st.caption(glossary.plain(f"{row['placer']} found nothing: {row['error']}"))
+    for row in job.all(CompareRow):
+        if row.error:
+            st.caption(glossary.plain(f"{row.placer} found nothing: {row.error}"))
 
 
 def _open(names: Sequence[str]) -> None:

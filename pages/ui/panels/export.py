@@ -16,7 +16,7 @@ from pages.ui.shell.messages import plain_errors
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.core.timeline import Timeline, timeline_from_json
+from placement.core.timeline import Timeline
 from placement.exporters import Exporter, exporter, exporters
 from studio import standings
 from studio.jobs import command_line, runs
@@ -170,8 +170,7 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
 def measured(now: Studio, placement: Placement) -> Timeline | None:
     """The timeline of the newest run of this very placement."""
     job = runs.of_placement(runs.made_here(now), placement)
-    found = None if job is None or job.result is None else job.result.get("timeline")
-    return None if found is None else timeline_from_json(found)
+    return None if job is None or job.ran is None else job.ran.timeline
 
 
 def _image_button(now: Studio) -> None:

@@ -16,6 +16,7 @@ from placement.core import formatting as units
 from placement.core.placement import placement_from_json
 from profiling.execution.stream_flow import MOST_IN_FLIGHT
 from studio.jobs import command_line, jobs, kinds, runs
+from studio.jobs.event_log import Step
 from studio.project.files import read_json
 from studio.snapshot import Studio
 
@@ -151,9 +152,9 @@ def why_not(now: Studio) -> str:
 
 def live_chart(job: jobs.Job) -> None:
     """The steps, or the times between outputs, measured so far."""
-    step_s = [float(e["seconds"]) for e in job.all("step") if not e.get("warmup")]
+    step_s = [step.seconds for step in job.all(Step)]
     if step_s:
-        per = "output" if job.about.get("objective") == "throughput" else "step"
+        per = "output" if job.about.objective == "throughput" else "step"
         chart = charts.step_times(step_s, _predicted_s(job), per)
         st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 
@@ -163,10 +164,10 @@ def _predicted_s(job: jobs.Job) -> float | None:
 
     None where the page has another model or goal by now.
     """
-    now, path = studio(), str(job.about.get("path") or "")
+    now, path = studio(), job.about.path
     if not path or not runs.is_of_this(now, job):
         return None
-    if job.about.get("objective") != now.settings.objective:
+    if job.about.objective != now.settings.objective:
         return None
     placement = mended(now.problem, placement_from_json(read_json(Path(path))))
     return cache.simulated(now.problem, placement).value
@@ -181,7 +182,7 @@ def chosen_run(now: Studio) -> jobs.Job | None:
     done = runs.finished(now.project)
     ids = [job.id for job in done]
     own = [job for job in done if runs.is_of_this(now, job)]
-    named = [job for job in own if job.about.get("placement") == now.named.name]
+    named = [job for job in own if job.about.placement == now.named.name]
     found = runs.of_placement(tuple(own), now.placement) or next(iter(named), None)
     newest = None if found is None else found.id
     shown = choices.run_shown() if choices.run_shown() in ids else newest
@@ -208,12 +209,12 @@ def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> 
 
 def label(job: jobs.Job, *, brief: bool = False) -> str:
     """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
-    assert job.result is not None
+    assert job.ran is not None
     age = units.age(time.time() - job.started_at) + ", imported" * runs.is_imported(job)
-    about, measured = job.about, kinds.in_short(job.result)
+    about, measured = job.about, kinds.in_short(job.ran)
     if brief:
-        return f"{about.get('placement')}: {measured.removesuffix(' per step')}, {age}"
-    return f"{about.get('placement')}: {measured}, {about.get('model')}, {age}"
+        return f"{about.placement}: {measured.removesuffix(' per step')}, {age}"
+    return f"{about.placement}: {measured}, {about.model}, {age}"
 
 
 def _pick(key: str, drawn: str | None) -> None:

@@ -1,28 +1,25 @@
 """What was run, and what to know before believing its times."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from pages.ui.shell import glossary
+from placement.api.results import RunResult
 from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
 IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 
 
-def badges(now: Studio, job: jobs.Job, result: Mapping[str, Any], how_long: str) -> None:
+def badges(now: Studio, job: jobs.Job, result: RunResult, how_long: str) -> None:
     """What was run, and what to know before believing the numbers."""
     about = job.about
     st.caption(
         glossary.plain(
-            f"{about.get('model')} on {about.get('machine')}, placement {about.get('placement')},"
-            f" {how_long}"
+            f"{about.model} on {about.machine}, placement {about.placement}, {how_long}"
         ),
         help=glossary.SEGMENT if "segment" in how_long else None,
     )
-    if result.get("emulated"):
+    if result.emulated:
         st.info(
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",

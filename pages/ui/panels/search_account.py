@@ -10,8 +10,10 @@ import streamlit as st
 
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
+from placement.api.results import PlaceResult
 from placement.core import formatting as units
 from studio.jobs import jobs
+from studio.jobs.event_log import Event, Progress
 from studio.snapshot import Studio
 
 PATIENCE_S = 4.0
@@ -33,25 +35,25 @@ class Curve:
     unit: str
 
 
-def curve_of(events: Sequence[Mapping[str, Any]]) -> Curve | None:
+def curve_of(events: Sequence[Event]) -> Curve | None:
     """The curve that a place job's events tell; None before it has reported two values.
 
     Only the points at which something changes are kept, and the last one. The result ends the
     curve, because its value is the one that counts.
     """
-    told = [e for e in events if e["event"] == "progress" and e.get("best") is not None]
+    told = [e for e in events if isinstance(e, Progress) and e.best is not None]
     if len(told) < 2:
         return None
-    points = [(e["seconds"], e["best"], e["bound"]) for e in told]
-    result = next((e for e in events if e["event"] == "result"), None)
+    points = [(e.seconds or 0.0, e.best or 0.0, e.bound or 0.0) for e in told]
+    result = next((e for e in events if isinstance(e, PlaceResult)), None)
     if result is not None:
-        points.append((result["seconds"], result["value"], result["lower_bound"]))
+        points.append((result.seconds, result.value, result.lower_bound))
         if not any(bound for _, _, bound in points[:-1]):
-            points = [(at, best, result["lower_bound"]) for at, best, _ in points]
+            points = [(at, best, result.lower_bound) for at, best, _ in points]
     changes = [p for before, p in pairwise(points) if p[1:] != before[1:]]
     last = [] if changes and changes[-1] == points[-1] else points[-1:]
     seconds, best, bound = zip(*points[:1], *changes, *last, strict=True)
-    return Curve(seconds, best, bound, str(told[0]["unit"]))
+    return Curve(seconds, best, bound, told[0].unit)
 
 
 def live(job: jobs.Job) -> None:
@@ -61,14 +63,14 @@ def live(job: jobs.Job) -> None:
         st.caption(COMPILING)
     if curve is not None:
         _chart(curve, job, "curve-live")
-        note = str((job.last("progress") or {}).get("note") or "")
+        note = (job.last(Progress) or Progress()).note
         if note:
             st.caption(glossary.plain(f"{note}."), help=glossary.OPTIMUM)
 
 
 def _has_begun(job: jobs.Job) -> bool:
     """Whether the method itself has said something; a job that waits has said why."""
-    return job.status == "waiting" or any("best" in e for e in job.all("progress"))
+    return job.status == "waiting" or any(e.seconds is not None for e in job.all(Progress))
 
 
 def show(now: Studio) -> None:
@@ -124,7 +126,7 @@ def _job(now: Studio, job_id: str) -> jobs.Job | None:
 
 
 def _chart(curve: Curve, job: jobs.Job, key: str) -> None:
-    per = "sample" if job.about.get("objective") == "throughput" else "step"
+    per = "sample" if job.about.objective == "throughput" else "step"
     st.plotly_chart(
         charts.best_so_far(curve.seconds, curve.best, curve.bound, curve.unit, per),
         key=key,

@@ -53,7 +53,7 @@ def _words(name: str) -> str:
 
 def _widget(key: str, name: str, about: Mapping[str, Any], disabled: bool) -> Any:
     label, help_text, default = label_of(name), about.get("help") or None, about["default"]
-    common = {"key": key, "help": help_text, "disabled": disabled}
+    common: dict[str, Any] = {"key": key, "help": help_text, "disabled": disabled}
     if about.get("choices"):
         offered = list(about["choices"])
         return st.selectbox(label, offered, index=offered.index(default), **common)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -97,7 +98,7 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     if now.problem.execution != "call":
         rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
     rows += [
-        row(_device_label(now, device), lambda s, d=device: _load(now, s, d))
+        row(_device_label(now, device), partial(_load, now, device))
         for device in _devices(now, sides)
     ]
     if any(side.row.broken for side in sides):
@@ -151,7 +152,7 @@ def _device_label(now: Studio, name: str) -> str:
     return name if limit is None else f"{name} (memory {units.num_bytes(limit)})"
 
 
-def _load(now: Studio, side: Side, device: str) -> str:
+def _load(now: Studio, device: str, side: Side) -> str:
     """Ops of a device, how long it is busy, and its memory."""
     number = side.placement.ops_per_device().get(device, 0)
     busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)

@@ -110,6 +110,6 @@ def _bar(told: Mapping[str, Any], panels: Sequence[Panel]) -> Bar | None:
 
 @cache
 def _component() -> Callable[..., Any]:
-    parts = {kind: (ASSETS / f"gantt.{kind}").read_text("utf-8") for kind in ("html", "css")}
-    parts["js"] = "\n".join(path.read_text("utf-8") for path in SCRIPTS)
-    return st.components.v2.component("placement_gantt", **parts)
+    html, css = ((ASSETS / f"gantt.{kind}").read_text("utf-8") for kind in ("html", "css"))
+    js = "\n".join(path.read_text("utf-8") for path in SCRIPTS)
+    return st.components.v2.component("placement_gantt", html=html, css=css, js=js)

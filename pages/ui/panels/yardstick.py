@@ -92,7 +92,7 @@ def sentence(before: Shown, problem: Problem) -> str:
 
 def _changed(before: Shown, problem: Problem) -> Iterator[tuple[str, float, float]]:
     """Placements with the value that was shown and the one of now, the last shown first."""
-    for name, value in reversed(before.values.items()):
+    for name, value in reversed(tuple(before.values.items())):
         now_s = cache.simulated(problem, mended(problem, value.placement)).value
         if abs(now_s - value.value_s) > SAME * now_s:
             yield name, value.value_s, now_s

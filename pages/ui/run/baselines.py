@@ -1,46 +1,44 @@
 """A run beside each device alone, and whether the placement paid."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
+from placement.api.results import RunResult
 from placement.core import formatting as units
 from studio.jobs import caveats
 
 UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
 
 
-def show(result: Mapping[str, Any]) -> None:
+def show(result: RunResult) -> None:
     """This run beside each device alone, and the plain word on which is fastest."""
-    median = result["step_s"]["median"]
+    median = result.step_s.median
     rows = [("this placement", median)]
-    rows += [(f"{d} alone", s) for d, s in result["baseline_s"].items() if s is not None]
-    if result.get("all_cores_s") is not None:
-        rows.append(("whole CPU, all cores", result["all_cores_s"]))
+    rows += [(f"{d} alone", s) for d, s in result.baseline_s.items() if s is not None]
+    if result.all_cores_s is not None:
+        rows.append(("whole CPU, all cores", result.all_cores_s))
     st.subheader("Against one device alone")
     st.plotly_chart(
         charts.bars_s([r[0] for r in rows], [r[1] for r in rows]),
         key="baselines",
         config=charts.CONFIG,
     )
-    st.markdown(UNCERTAIN if caveats.is_scattered(result["step_s"]) else verdict(result))
+    st.markdown(UNCERTAIN if caveats.is_scattered(result.step_s) else verdict(result))
     name_misfits(result)
 
 
-def name_misfits(result: Mapping[str, Any]) -> None:
+def name_misfits(result: RunResult) -> None:
     """Say which devices cannot hold the whole model."""
-    missing = [d for d, s in result["baseline_s"].items() if s is None]
+    missing = [d for d, s in result.baseline_s.items() if s is None]
     if missing:
         st.caption(glossary.plain(f"Does not fit alone on: {', '.join(missing)}"))
 
 
-def verdict(result: Mapping[str, Any]) -> str:
+def verdict(result: RunResult) -> str:
     """Whether the placement paid, in a sentence or two."""
-    median = result["step_s"]["median"]
-    alone = {d: s for d, s in result["baseline_s"].items() if s is not None}
+    median = result.step_s.median
+    alone = {d: s for d, s in result.baseline_s.items() if s is not None}
     said = []
     if alone:
         best = min(alone, key=lambda d: (alone[d], d))
@@ -49,7 +47,7 @@ def verdict(result: Mapping[str, Any]) -> str:
         if abs(gain) < 0.005:
             how = "as fast as"
         said.append(f"This placement is {how} the best device alone ({glossary.plain(best)}).")
-    whole = result.get("all_cores_s")
+    whole = result.all_cores_s
     if whole is not None and whole < median:
         still = "faster still" if alone and median < min(alone.values()) else "faster"
         said.append(

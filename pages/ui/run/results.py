@@ -1,17 +1,15 @@
 """What a finished run measured, beside what was predicted."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.canvas import device_colour
 from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines
 from pages.ui.shell import glossary
+from placement.api.results import RunResult, TrainResult
 from placement.core import formatting as units
 from placement.core.graph import Graph
-from placement.core.timeline import Span, timeline_from_json
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from studio.jobs import caveats, jobs, runs
@@ -24,11 +22,11 @@ DIFFER = "The outputs differ from those of the unplaced model; do not trust this
 
 def show(now: Studio, job: jobs.Job) -> None:
     """Everything a run said, the most asked first."""
-    result = job.result
+    result = job.ran
     assert result is not None
     about = job.about
-    number = units.counted(len(result.get("steps_s", ())), "step")
-    steps = f"{number} after {about.get('warmup')} to warm up"
+    number = units.counted(len(result.steps_s), "step")
+    steps = f"{number} after {about.warmup} to warm up"
     run_warnings.badges(now, job, result, steps)
     predicted_s = _predicted_s(now, job, result)
     _numbers(result, predicted_s)
@@ -42,13 +40,13 @@ def show(now: Studio, job: jobs.Job) -> None:
         devices(result)
 
 
-def step_time(cell: Any, result: Mapping[str, Any]) -> None:
+def step_time(cell: DeltaGenerator, result: RunResult | TrainResult) -> None:
     """How long the steps of a run took, as one metric."""
-    step = result["step_s"]
+    step = result.step_s
     cell.metric(
-        f"{caveats.verb(result)} step time",
-        units.seconds(step["median"]),
-        f"p5 {units.seconds(step['p5'])}, p95 {units.seconds(step['p95'])}",
+        f"{result.verb} step time",
+        units.seconds(step.median),
+        f"p5 {units.seconds(step.p5)}, p95 {units.seconds(step.p95)}",
         delta_color="off",
         delta_arrow="off",
         help="The median of the steps, and the 5th and 95th percentile: nine in ten steps took"
@@ -56,39 +54,39 @@ def step_time(cell: Any, result: Mapping[str, Any]) -> None:
     )
 
 
-def _predicted_s(now: Studio, job: jobs.Job, result: Mapping[str, Any]) -> float:
+def _predicted_s(now: Studio, job: jobs.Job, result: RunResult) -> float:
     """What is predicted of the run's placement: by the times of now, failing that of then."""
     found = runs.predicted_s(now, job)
-    return float(result["predicted_s"]) if found is None else found
+    return result.predicted_s if found is None else found
 
 
-def _numbers(result: Mapping[str, Any], predicted_s: float) -> None:
-    step = result["step_s"]
+def _numbers(result: RunResult, predicted_s: float) -> None:
+    step = result.step_s
     cells = st.columns(4)
     step_time(cells[0], result)
-    off = predicted_s / step["median"] - 1 if step["median"] else 0.0
+    off = predicted_s / step.median - 1 if step.median else 0.0
     error = units.percent(off, signed=True)
-    then = units.seconds(result["predicted_s"])
+    then = units.seconds(result.predicted_s)
     cells[1].metric(
         "Predicted",
         units.seconds(predicted_s),
-        f"{error} against {caveats.verb(result).lower()}",
+        f"{error} against {result.verb.lower()}",
         delta_color="off",
         delta_arrow="off",
         help=OTHER_TIMES.format(then) if then != units.seconds(predicted_s) else None,
     )
     outputs(cells[2], result, difference(result))
-    cells[3].metric("Segments", result["num_segments"], help=glossary.SEGMENT)
-    if result["outputs_match"] is False:
+    cells[3].metric("Segments", result.num_segments, help=glossary.SEGMENT)
+    if result.outputs_match is False:
         st.error(DIFFER)
     scattered = caveats.scatter(step)
     if scattered:
         st.warning(scattered)
 
 
-def outputs(cell: Any, result: Mapping[str, Any], more: str) -> None:
+def outputs(cell: DeltaGenerator, result: RunResult, more: str) -> None:
     """Whether the outputs are those of the unplaced model, as one metric."""
-    same = result["outputs_match"]
+    same = result.outputs_match
     cell.metric(
         "Outputs",
         "not checked" if same is None else "match" if same else "differ",
@@ -99,24 +97,23 @@ def outputs(cell: Any, result: Mapping[str, Any], more: str) -> None:
     )
 
 
-def difference(result: Mapping[str, Any]) -> str:
+def difference(result: RunResult) -> str:
     """How far the outputs are off, or why nobody compared them."""
-    if result.get("skipped_outputs_reason"):
-        return glossary.plain(str(result["skipped_outputs_reason"]))
-    largest = result.get("max_abs_diff")
+    if result.skipped_outputs_reason:
+        return glossary.plain(result.skipped_outputs_reason)
+    largest = result.max_abs_diff
     return "" if largest is None else f"largest difference {largest:.2g}"
 
 
 def _timelines(
-    result: Mapping[str, Any],
+    result: RunResult,
     about: str,
     graph: Graph | None,
     of: spans.OpsOf,
     predicted_s: float,
 ) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
-    measured = timeline_from_json(result["timeline"])
-    predicted = timeline_from_json(result["predicted_timeline"])
+    measured, predicted = result.timeline, result.predicted_timeline
     colours = colours_of(result)
     panels = [
         gantt.panel(
@@ -131,13 +128,13 @@ def _timelines(
         ),
         gantt.panel(
             "measured",
-            f"{caveats.verb(result)}, the step of median length",
+            f"{result.verb}, the step of median length",
             units.seconds(measured.step_s),
             measured,
             colours,
             path=critical_path(measured),
             against=predicted,
-            verb=caveats.verb(result),
+            verb=result.verb,
             of=of,
             graph=graph,
         ),
@@ -145,13 +142,13 @@ def _timelines(
     timeline_component.draw(panels, key="run-gantt", of=about)
     link_to_timeline()
     st.subheader("All steps")
-    chart = charts.step_times(result.get("steps_s", ()), predicted_s)
+    chart = charts.step_times(result.steps_s, predicted_s)
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
-def colours_of(result: Mapping[str, Any]) -> dict[str, str]:
+def colours_of(result: RunResult) -> dict[str, str]:
     """The devices of a run in the colours that they have everywhere."""
-    names = list(result["predicted_timeline"]["peak_bytes"]) or list(result["busy_s"])
+    names = list(result.predicted_timeline.peak_bytes) or list(result.busy_s)
     return {name: device_colour(i) for i, name in enumerate(names)}
 
 
@@ -163,13 +160,9 @@ def link_to_timeline() -> None:
     )
 
 
-def _spans(rows: Sequence[Mapping[str, Any]]) -> list[Span]:
-    return [Span(r["kind"], r["name"], r["device"], r["start_s"], r["end_s"]) for r in rows]
-
-
-def _critical(result: Mapping[str, Any], graph: Graph | None, of: spans.OpsOf) -> None:
+def _critical(result: RunResult, graph: Graph | None, of: spans.OpsOf) -> None:
     st.subheader("Critical path", help=glossary.CRITICAL)
-    rows = _spans(result["critical_path"])
+    rows = result.critical_path
     total = sum(s.duration_s for s in rows) or 1.0
     share = {k: sum(s.duration_s for s in rows if s.kind == k) / total for k in gantt.KIND_WORDS}
     st.markdown(
@@ -192,26 +185,26 @@ def _critical(result: Mapping[str, Any], graph: Graph | None, of: spans.OpsOf) -
     )
 
 
-def devices(result: Mapping[str, Any], per: str = "step") -> None:
+def devices(result: RunResult, per: str = "step") -> None:
     """Which device did the work, against the one asked for, and what it took."""
     st.subheader("Devices")
-    requested, actual = result.get("requested_devices", {}), result.get("actual_devices", {})
-    busy, peak = result.get("busy_s", {}), result.get("peak_bytes", {})
+    requested, actual = result.requested_devices, result.actual_devices
+    busy, peak = result.busy_s, result.peak_bytes
     st.dataframe(
         [
             {
                 "Device": name,
                 "Ran on": _ran_on(requested.get(name), actual.get(name)),
-                "Busy": units.seconds(busy.get(name)) if name in busy else "idle",
+                "Busy": units.seconds(busy[name]) if name in busy else "idle",
                 "Peak memory": units.num_bytes(peak[name]) if name in peak else "unknown",
             }
-            for name in dict.fromkeys((*requested, *actual, *result["baseline_s"]))
+            for name in dict.fromkeys((*requested, *actual, *result.baseline_s))
         ],
         hide_index=True,
     )
-    for fallback in result.get("fallbacks", ()):
-        st.warning(f"Fell back: {glossary.plain(str(fallback))}")
-    sent = units.num_bytes(result.get("transfer_bytes", 0))
+    for fallback in result.fallbacks:
+        st.warning(f"Fell back: {glossary.plain(fallback)}")
+    sent = units.num_bytes(result.transfer_bytes)
     st.caption(f"Sent between devices: {sent} per {per}")
 
 

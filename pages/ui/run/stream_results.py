@@ -1,19 +1,16 @@
 """What a pipeline of samples measured, beside what was predicted: its rate and its bottleneck."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines, results
 from pages.ui.shell import glossary
+from placement.api.results import StreamResult
 from placement.core import formatting as units
 from placement.core.graph import Graph
-from placement.core.timeline import timeline_from_json
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
-from studio.jobs import caveats, jobs, runs
+from studio.jobs import jobs, runs
 from studio.snapshot import Studio
 
 # Below this share of its time even the busiest device waits noticeably.
@@ -23,82 +20,82 @@ NEARLY_ALWAYS = 0.9
 def show(now: Studio, job: jobs.Job) -> None:
     """Everything a throughput run said, the most asked first."""
     result = job.result
-    assert result is not None
+    assert isinstance(result, StreamResult)
     run_warnings.badges(now, job, result, _how_long(result))
-    if result.get("cancelled"):
+    if result.cancelled:
         st.warning("Stopped before all samples were through; the numbers are of those that were.")
     _numbers(result)
     _pace(result)
     _between(result)
-    if result["baseline_s"]:
+    if result.baseline_s:
         _baselines(result)
     _timelines(result, job.id, *runs.sources(now, job))
     results.devices(result, "sample")
 
 
-def _how_long(result: Mapping[str, Any]) -> str:
-    stages = result["stages"]
+def _how_long(result: StreamResult) -> str:
+    stages = result.stages
     return (
-        f"{units.counted(result['samples'], 'sample')} through {units.counted(stages, 'stage')},"
-        f" at most {result['depth']} in flight, {units.counted(result['num_segments'], 'segment')}"
+        f"{units.counted(result.samples, 'sample')} through {units.counted(stages, 'stage')},"
+        f" at most {result.depth} in flight, {units.counted(result.num_segments, 'segment')}"
     )
 
 
-def _numbers(result: Mapping[str, Any]) -> None:
+def _numbers(result: StreamResult) -> None:
     cells = st.columns(4)
     cells[0].metric(
-        f"{caveats.verb(result)} throughput",
-        units.rate(result["samples_per_s"]),
+        f"{result.verb} throughput",
+        units.rate(result.samples_per_s),
         help=f"{glossary.THROUGHPUT} {glossary.SAMPLE}",
     )
     cells[1].metric(
         "Predicted throughput",
-        units.rate(result["predicted_samples_per_s"]),
+        units.rate(result.predicted_samples_per_s),
         _against(result),
         delta_color="off",
         delta_arrow="off",
     )
-    latency = result["latency_s"]
+    latency = result.latency_s
     cells[2].metric(
         "Latency of one sample",
-        units.seconds(latency["median"]),
-        f"{units.seconds(latency['p5'])} to {units.seconds(latency['p95'])}",
+        units.seconds(latency.median),
+        f"{units.seconds(latency.p5)} to {units.seconds(latency.p95)}",
         delta_color="off",
         delta_arrow="off",
         help=(
             f"{glossary.LATENCY} The median, and the range from the 5th to the 95th percentile."
             f" Alone in the pipeline it is predicted to take"
-            f" {units.seconds(result['predicted_latency_s'])}."
+            f" {units.seconds(result.predicted_latency_s)}."
         ),
     )
     results.outputs(cells[3], result, _compared(result))
-    if result["outputs_match"] is False:
+    if result.outputs_match is False:
         st.error(results.DIFFER)
 
 
-def _against(result: Mapping[str, Any]) -> str:
+def _against(result: StreamResult) -> str:
     """How far the predicted rate is from the measured one; as rates, like the numbers beside it."""
-    predicted, measured = result["predicted_samples_per_s"], result["samples_per_s"]
+    predicted, measured = result.predicted_samples_per_s, result.samples_per_s
     if not predicted or not measured:
         return ""
     off = units.percent(predicted / measured - 1.0, signed=True)
-    return f"{off} against {caveats.verb(result).lower()}"
+    return f"{off} against {result.verb.lower()}"
 
 
-def _compared(result: Mapping[str, Any]) -> str:
-    if result["outputs_match"] is None:
+def _compared(result: StreamResult) -> str:
+    if result.outputs_match is None:
         return results.difference(result)
-    how = "no bit differs" if result.get("bit_equal") else results.difference(result)
-    number = result["outputs_compared"]
+    how = "no bit differs" if result.bit_equal else results.difference(result)
+    number = result.outputs_compared
     return f"{units.counted(number, 'output')} compared" + (f", {how}" * bool(how))
 
 
-def _pace(result: Mapping[str, Any]) -> None:
+def _pace(result: StreamResult) -> None:
     st.subheader("Who sets the pace", help=glossary.PACE)
     st.markdown(pace(result))
-    names = list(result["busy_s"])
-    if result["predicted_bottleneck"] not in names:
-        names.append(result["predicted_bottleneck"])
+    names = list(result.busy_s)
+    if result.predicted_bottleneck not in names:
+        names.append(result.predicted_bottleneck)
     measured = [busy_share(result, name) for name in names]
     predicted = [_predicted_share(result, name) for name in names]
     st.plotly_chart(
@@ -106,17 +103,17 @@ def _pace(result: Mapping[str, Any]) -> None:
             names,
             measured,
             predicted,
-            names.index(result["bottleneck"]),
-            verb=caveats.verb(result),
+            names.index(result.bottleneck),
+            verb=result.verb,
         ),
         key="busy-shares",
         config=charts.CONFIG,
     )
 
 
-def pace(result: Mapping[str, Any]) -> str:
+def pace(result: StreamResult) -> str:
     """Which device is the bottleneck, how busy it is, and whether that was predicted."""
-    name, predicted = result["bottleneck"], result["predicted_bottleneck"]
+    name, predicted = result.bottleneck, result.predicted_bottleneck
     share = busy_share(result, name)
     how = "" if share is None else f": it is busy {units.percent(share)} of the time"
     said = [f"**{glossary.plain(name)} sets the pace{how}.**"]
@@ -125,42 +122,42 @@ def pace(result: Mapping[str, Any]) -> str:
     if predicted == name:
         said.append("That is the one that was predicted.")
     else:
-        kind = "the link " if predicted not in result["busy_s"] else ""
+        kind = "the link " if predicted not in result.busy_s else ""
         said.append(f"Predicted was {kind}{glossary.plain(predicted)}.")
     return " ".join(said)
 
 
-def busy_share(result: Mapping[str, Any], name: str) -> float | None:
+def busy_share(result: StreamResult, name: str) -> float | None:
     """Work per sample over the time between samples, 1 at most; None for what was not watched."""
-    busy_s = result["busy_s"].get(name)
-    return None if busy_s is None else min(1.0, float(busy_s * result["samples_per_s"]))
+    busy_s = result.busy_s.get(name)
+    return None if busy_s is None else min(1.0, busy_s * result.samples_per_s)
 
 
-def _predicted_share(result: Mapping[str, Any], name: str) -> float | None:
-    load_s, rate = result["loads_s"].get(name), result["predicted_samples_per_s"]
-    return None if load_s is None or rate is None else min(1.0, float(load_s * rate))
+def _predicted_share(result: StreamResult, name: str) -> float | None:
+    load_s, rate = result.loads_s.get(name), result.predicted_samples_per_s
+    return None if load_s is None or rate is None else min(1.0, load_s * rate)
 
 
-def _between(result: Mapping[str, Any]) -> None:
+def _between(result: StreamResult) -> None:
     st.subheader("Time between outputs", help=glossary.BETWEEN)
-    step, error = result["step_s"], result["error"]
-    verb = caveats.verb(result)
+    step, error = result.step_s, result.error
+    verb = result.verb
     off = "" if error is None else f" ({units.percent(error, signed=True)} against {verb.lower()})"
     st.markdown(
-        f"{verb}: {units.seconds(step['median'])} (median), mostly"
-        f" {units.seconds(step['p5'])} to {units.seconds(step['p95'])}."
-        f" Predicted: {units.seconds(result['predicted_s'])}{off}."
+        f"{verb}: {units.seconds(step.median)} (median), mostly"
+        f" {units.seconds(step.p5)} to {units.seconds(step.p95)}."
+        f" Predicted: {units.seconds(result.predicted_s)}{off}."
     )
-    chart = charts.step_times(result.get("steps_s", ()), result["predicted_s"], "output")
+    chart = charts.step_times(result.steps_s, result.predicted_s, "output")
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
 
 
-def _baselines(result: Mapping[str, Any]) -> None:
+def _baselines(result: StreamResult) -> None:
     """This pipeline beside each device alone, which takes one sample after the other."""
-    rows = [("this placement", result["samples_per_s"])]
-    rows += [(f"{d} alone", 1.0 / s) for d, s in result["baseline_s"].items() if s]
-    if result.get("all_cores_s"):
-        rows.append(("whole CPU, all cores", 1.0 / result["all_cores_s"]))
+    rows = [("this placement", result.samples_per_s)]
+    rows += [(f"{d} alone", 1.0 / s) for d, s in result.baseline_s.items() if s]
+    if result.all_cores_s:
+        rows.append(("whole CPU, all cores", 1.0 / result.all_cores_s))
     st.subheader("Against one device alone")
     st.plotly_chart(
         charts.bars_per_s([r[0] for r in rows], [r[1] for r in rows]),
@@ -171,10 +168,10 @@ def _baselines(result: Mapping[str, Any]) -> None:
     baselines.name_misfits(result)
 
 
-def verdict(result: Mapping[str, Any]) -> str:
+def verdict(result: StreamResult) -> str:
     """Whether the pipeline paid, in a sentence or two."""
-    rate, said = result["samples_per_s"], []
-    alone = {d: 1.0 / s for d, s in result["baseline_s"].items() if s}
+    rate, said = result.samples_per_s, []
+    alone = {d: 1.0 / s for d, s in result.baseline_s.items() if s}
     if alone:
         best = max(alone, key=lambda name: alone[name])
         gain = rate / alone[best] - 1.0
@@ -185,8 +182,8 @@ def verdict(result: Mapping[str, Any]) -> str:
             f"This placement delivers {how} the best device alone ({glossary.plain(best)}),"
             " which takes one sample after the other."
         )
-    if result.get("all_cores_s"):
-        whole = 1.0 / result["all_cores_s"]
+    if result.all_cores_s:
+        whole = 1.0 / result.all_cores_s
         if whole > rate:
             said.append(
                 f"**One device with all cores delivers more: {units.rate(whole)}**"
@@ -197,16 +194,15 @@ def verdict(result: Mapping[str, Any]) -> str:
     return " ".join(said)
 
 
-def _timelines(result: Mapping[str, Any], about: str, graph: Graph | None, of: spans.OpsOf) -> None:
-    measured = timeline_from_json(result["timeline"])
-    predicted = timeline_from_json(result["predicted_timeline"])
+def _timelines(result: StreamResult, about: str, graph: Graph | None, of: spans.OpsOf) -> None:
+    measured, predicted = result.timeline, result.predicted_timeline
     colours = results.colours_of(result)
     st.subheader(
         "Timeline",
         help=f"Bars are segments on a device, or tensors on a link. {glossary.STAGES}",
     )
     label = "Measured, the first samples of the full pipeline"
-    if result.get("emulated"):
+    if result.emulated:
         label = "Emulated, one sample alone"
     panels = [
         gantt.panel(

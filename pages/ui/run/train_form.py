@@ -10,9 +10,11 @@ from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
+from placement.api.results import Move
 from placement.api.train import is_training
 from placement.core import formatting as units
 from studio.jobs import command_line, jobs, kinds, runs
+from studio.jobs.event_log import Step
 from studio.snapshot import Studio
 
 MEASURE, TRAIN = "Measure steps", "Train"
@@ -124,14 +126,14 @@ def is_live(now: Studio) -> bool:
 
 def live_curves(job: jobs.Job) -> None:
     """The steps so far, what moved, and the loss."""
-    steps = job.all("step")
+    steps = job.all(Step)
     if not steps:
         return
-    step_s = [float(e["seconds"]) for e in steps]
-    predicted_s = [float(e["predicted_s"]) for e in steps]
-    curve = training_charts.step_curve(step_s, predicted_s, job.all("move"))
+    curve = training_charts.step_curve(
+        [step.seconds for step in steps], [step.predicted_s for step in steps], job.all(Move)
+    )
     st.plotly_chart(curve, key=f"training-{job.id}", config=CONFIG)
-    losses = [None if e.get("loss") is None else float(e["loss"]) for e in steps]
+    losses = [step.loss for step in steps]
     if any(loss is not None for loss in losses):
         st.plotly_chart(
             training_charts.loss_curve(losses), key=f"training-loss-{job.id}", config=CONFIG
@@ -153,9 +155,9 @@ def _chosen(now: Studio) -> jobs.Job | None:
 
 def label(job: jobs.Job) -> str:
     """A finished training run in a list."""
-    assert job.result is not None
+    assert job.trained is not None
     age = units.age(time.time() - job.started_at)
-    return f"{job.about.get('placement')}: {kinds.trained_in_short(job.result)}, {age}"
+    return f"{job.about.placement}: {kinds.trained_in_short(job.trained)}, {age}"
 
 
 def _start(steps: int, seed: int, adjust: bool) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from pages.ui.panels.charts import BEST_COLOUR, FONT_SIZE, LINK_COLOUR, MOST_STEPS
+from placement.api.results import Move
 
 MOVE_COLOUR = "#d9822b"
 
 
 def step_curve(
-    step_s: Sequence[float], predicted_s: Sequence[float], moves: Sequence[Mapping[str, Any]]
+    step_s: Sequence[float], predicted_s: Sequence[float | None], moves: Sequence[Move]
 ) -> go.Figure:
     """Milliseconds of each step beside what was predicted of it, a line where ops moved.
 
@@ -30,16 +31,16 @@ def step_curve(
     )
     figure.add_scatter(
         x=numbers,
-        y=[s * 1e3 for s in predicted_s[first:]],
+        y=[None if s is None else s * 1e3 for s in predicted_s[first:]],
         mode="lines",
         name="predicted",
         line={"color": LINK_COLOUR, "dash": "dash", "shape": "hv"},
         hovertemplate="predicted %{y:.2f} ms<extra></extra>",
     )
     for number, move in enumerate(moves, 1):
-        if int(move["step"]) >= first:
+        if move.step >= first:
             figure.add_vline(
-                x=int(move["step"]) + 0.5,
+                x=move.step + 0.5,
                 line={"color": MOVE_COLOUR, "width": 2},
                 annotation={
                     "text": f"move {number}",

@@ -1,13 +1,11 @@
 """What a training run has shown: how fast its steps were, the loss, and what moved and why."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import streamlit as st
 
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import results, training_charts
 from pages.ui.shell import glossary
+from placement.api.results import Move, TrainResult
 from placement.core import formatting as units
 from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
@@ -26,17 +24,17 @@ MARGIN = "Ops move only where that is predicted to save enough to pay for the mo
 
 def show(now: Studio, job: jobs.Job) -> None:
     """Everything a training run said, the most asked first."""
-    result = job.result
+    result = job.trained
     assert result is not None
     about = job.about
-    stopped = ", stopped early" if result.get("cancelled") else ""
+    stopped = ", stopped early" if result.cancelled else ""
     st.caption(
         glossary.plain(
-            f"{about.get('model')} on {about.get('machine')}, begun with the placement"
-            f" {about.get('placement')}, {units.counted(result['steps'], 'step')}{stopped}"
+            f"{about.model} on {about.machine}, begun with the placement"
+            f" {about.placement}, {units.counted(result.steps, 'step')}{stopped}"
         )
     )
-    if result.get("emulated"):
+    if result.emulated:
         st.info(
             "Emulated: the steps followed a virtual clock. Nothing was computed, so there is no"
             " loss.",
@@ -45,36 +43,36 @@ def show(now: Studio, job: jobs.Job) -> None:
     if not runs.is_of_this(now, job):
         st.warning("This training run was of another model or machine than the one now open.")
     _numbers(result)
-    if caveats.is_scattered(result["step_s"]):
+    if caveats.is_scattered(result.step_s):
         st.warning(SCATTERED)
     _curves(result)
     _moves(result)
 
 
-def _numbers(result: Mapping[str, Any]) -> None:
+def _numbers(result: TrainResult) -> None:
     cells = st.columns(4)
-    losses = result["losses"]
+    losses = result.losses
     results.step_time(cells[0], result)
     cells[1].metric(
         "Predicted",
-        units.seconds(result["predicted_final_s"]),
-        f"{units.seconds(result['predicted_s'])} at the start",
+        units.seconds(result.predicted_final_s),
+        f"{units.seconds(result.predicted_s)} at the start",
         delta_color="off",
         delta_arrow="off",
         help="For the placement at the end, at the speed that the devices then had.",
     )
     cells[2].metric(
         "Loss",
-        units.loss(losses["last"]) if losses else "not computed",
-        f"{units.loss(losses['first'])} at the start" if losses else "",
+        units.loss(losses.last) if losses else "not computed",
+        f"{units.loss(losses.first)} at the start" if losses else "",
         delta_color="off",
         delta_arrow="off",
     )
-    between_s = sum(result["between_steps_s"].values())
-    number = len(result["moves"])
+    between_s = result.between_steps_s.sum_s
+    number = len(result.moves)
     cells[3].metric(
         "Moves",
-        number if result["adjusted"] else "off",
+        number if result.adjusted else "off",
         f"{units.seconds(between_s)} between steps",
         delta_color="off",
         delta_arrow="off",
@@ -82,37 +80,35 @@ def _numbers(result: Mapping[str, Any]) -> None:
     )
 
 
-def _curves(result: Mapping[str, Any]) -> None:
+def _curves(result: TrainResult) -> None:
     st.subheader("Step times")
-    curve = training_charts.step_curve(
-        result["steps_s"], result["predicted_steps_s"], result["moves"]
-    )
+    curve = training_charts.step_curve(result.steps_s, result.predicted_steps_s, result.moves)
     st.plotly_chart(curve, key="training-steps", config=CONFIG)
-    if result["all_losses"]:
+    if result.all_losses:
         st.subheader("Loss")
         st.plotly_chart(
-            training_charts.loss_curve(result["all_losses"]), key="training-loss", config=CONFIG
+            training_charts.loss_curve(result.all_losses), key="training-loss", config=CONFIG
         )
 
 
-def _moves(result: Mapping[str, Any]) -> None:
+def _moves(result: TrainResult) -> None:
     """What moved and why, and after which changes nothing did."""
-    if not result["adjusted"]:
+    if not result.adjusted:
         return
     st.subheader("What moved", help=MARGIN)
-    if not result["moves"]:
+    if not result.moves:
         st.markdown("Nothing: the ops stayed where the placement has them.")
-    for number, move in enumerate(result["moves"], 1):
+    for number, move in enumerate(result.moves, 1):
         st.markdown(sentence(number, move))
-    for stay in result["stays"]:
+    for stay in result.stays:
         st.markdown(
-            f"Before step {int(stay['step']) + 1} a change was seen, but nothing moved:"
-            f" {glossary.plain(str(stay['reason']))}."
+            f"Before step {stay.step + 1} a change was seen, but nothing moved:"
+            f" {glossary.plain(stay.reason)}."
         )
     rows = [
         {"Move": number, "Op": op, "From": src, "To": dst}
-        for number, move in enumerate(result["moves"], 1)
-        for op, src, dst in move["ops"]
+        for number, move in enumerate(result.moves, 1)
+        for op, src, dst in move.ops
     ]
     if rows:
         number = len({row["Op"] for row in rows})
@@ -124,13 +120,13 @@ def _moves(result: Mapping[str, Any]) -> None:
                 st.caption(f"The first {MOST_ROWS} are shown.")
 
 
-def sentence(number: int, move: Mapping[str, Any]) -> str:
+def sentence(number: int, move: Move) -> str:
     """A move in plain words."""
-    ops = units.counted(move["ops_moved"], "op")
-    why = glossary.plain(str(move["reason"]))
+    ops = units.counted(move.ops_moved, "op")
+    why = glossary.plain(move.reason)
     return (
-        f"**Move {number}, before step {int(move['step']) + 1}:** {why}."
-        f" {ops} changed device, with {units.num_bytes(move['bytes_moved'])} of weights and"
-        f" optimiser state. Looking for it took {units.seconds(move['solve_s'])}, switching"
-        f" {units.seconds(move['switch_s'])}."
+        f"**Move {number}, before step {move.step + 1}:** {why}."
+        f" {ops} changed device, with {units.num_bytes(move.bytes_moved)} of weights and"
+        f" optimiser state. Looking for it took {units.seconds(move.solve_s)}, switching"
+        f" {units.seconds(move.switch_s)}."
     )

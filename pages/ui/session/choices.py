@@ -279,7 +279,7 @@ def show_run(job_id: str) -> None:
 def upload_seen(uploader: str, file_id: str) -> bool:
     """Whether an uploader's file was taken over already; remembers it from now on."""
     key = f"seen-{uploader}"
-    seen = st.session_state.get(key, "") == file_id
+    seen = bool(st.session_state.get(key, "") == file_id)
     st.session_state[key] = file_id
     return seen
 

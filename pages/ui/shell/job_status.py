@@ -25,7 +25,7 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
         job = jobs.latest(now.project.folder, verb)
         if job is not None and job.is_live:
             _live(verb, more)
-        elif job is not None and job.status != "done" and not job.about.get("dismissed"):
+        elif job is not None and job.status != "done" and not job.about.dismissed:
             _ended(now, job)
 
 

@@ -20,7 +20,7 @@ FAULT = (
 _SAID = "said-on-page"
 _log = logging.getLogger(__name__)
 # What Streamlit says about a fault in a callback or fragment, where nothing of ours is around it.
-exception._GENERIC_UNCAUGHT_EXCEPTION_TEXT = f"{FAULT}."
+vars(exception)["_GENERIC_UNCAUGHT_EXCEPTION_TEXT"] = f"{FAULT}."
 
 
 # Whoever has read these once need not read them again; what went wrong stays until it is right.

@@ -47,7 +47,7 @@ def show(now: Studio, run: Measured | None) -> None:
 
 def _paths(now: Studio, run: Measured | None) -> None:
     st.subheader("Critical path", help=glossary.CRITICAL)
-    measured = () if run is None else critical_path(run.timeline)
+    measured = () if run is None else critical_path(run.result.timeline)
     cells = st.columns(2 if run is not None else 1)
     with cells[0]:
         schedule = now.simulated.schedule

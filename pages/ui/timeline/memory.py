@@ -43,7 +43,7 @@ def show(now: Studio, run: Measured | None) -> None:
         key="memory-whole",
         help="The limits are so far above what is held that the curves would look flat.",
     )
-    used = {} if run is None else run.result.get("peak_bytes", {})
+    used = {} if run is None else run.result.peak_bytes
     st.plotly_chart(
         figure(curves, timelines.colours_of(now), used, whole=bool(whole)),
         key="memory",

@@ -1,8 +1,6 @@
 """Timelines of one step: predicted and measured on one axis, their bars tied to the picture."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -12,12 +10,12 @@ from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
+from placement.api.results import RunResult, StreamResult
 from placement.core import formatting as units
-from placement.core.timeline import Timeline, timeline_from_json
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from placement.simulator.path_steps import waits
-from studio.jobs import caveats, jobs, kinds, runs
+from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
 KEY = "gantt"
@@ -28,24 +26,15 @@ class Measured:
     """A finished run of the model and machine on the screen."""
 
     job: jobs.Job
-    result: Mapping[str, Any]
-
-    @property
-    def timeline(self) -> Timeline:
-        return timeline_from_json(self.result["timeline"])
-
-    @property
-    def predicted(self) -> Timeline:
-        """What was predicted of the very placement that ran."""
-        return timeline_from_json(self.result["predicted_timeline"])
+    result: RunResult
 
     @property
     def streams(self) -> bool:
-        return kinds.is_stream(self.result)
+        return isinstance(self.result, StreamResult)
 
     @property
     def verb(self) -> str:
-        return caveats.verb(self.result)
+        return self.result.verb
 
 
 def chosen(now: Studio) -> Measured | None:
@@ -53,7 +42,7 @@ def chosen(now: Studio) -> Measured | None:
     found = runs.here(now)
     shown = choices.run_shown()
     job = next((job for job in found if job.id == shown), found[0] if found else None)
-    return None if job is None or job.result is None else Measured(job, job.result)
+    return None if job is None or job.ran is None else Measured(job, job.ran)
 
 
 @st.fragment(key="timeline")
@@ -107,21 +96,21 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
     now, run = _now, _run
-    timeline, what = run.timeline, "the step of median length"
+    timeline, what = run.result.timeline, "the step of median length"
     if run.streams:
-        emulated = bool(run.result.get("emulated"))
+        emulated = run.result.emulated
         what = "one sample alone" if emulated else "the first samples of the full pipeline"
     return gantt.panel(
         f"run-{run.job.id}",
         f"{run.verb}, {what}",
-        f"{units.seconds(timeline.step_s)}, placement {run.job.about.get('placement')}",
+        f"{units.seconds(timeline.step_s)}, placement {run.job.about.placement}",
         timeline,
         colours_of(now),
         of=ops_of(now, run),
         graph=now.problem.graph,
         # Samples of a pipeline wait for each other in ways that their spans do not tell.
         path=() if run.streams else critical_path(timeline),
-        against=run.predicted,
+        against=run.result.predicted_timeline,
         verb=run.verb,
     )
 
@@ -158,18 +147,18 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         with cells[1]:
             st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
         return
-    measured = run.result["step_s"]["median"]
+    measured = run.result.step_s.median
     cells[1].metric(
         f"{run.verb} {'per sample' if streams else 'step time'}",
         units.seconds(measured),
         help="The median of the run.",
     )
     if measured:
-        error = units.percent(run.result["predicted_s"] / measured - 1.0, signed=True)
+        error = units.percent(run.result.predicted_s / measured - 1.0, signed=True)
         if caveats.not_of_screen(now, run.job):
             cells[2].metric(
                 "Its prediction",
-                units.seconds(run.result["predicted_s"]),
+                units.seconds(run.result.predicted_s),
                 f"{error} off",
                 delta_color="off",
                 delta_arrow="off",
@@ -214,30 +203,31 @@ def _warn(now: Studio, run: Measured) -> None:
     changed = caveats.not_of_screen(now, run.job)
     if changed:
         st.warning(glossary.plain(changed), icon=":material/edit_note:")
-    if not run.streams and caveats.scatter(run.result["step_s"]):
-        st.warning(caveats.scatter(run.result["step_s"]))
+    if not run.streams and caveats.scatter(run.result.step_s):
+        st.warning(caveats.scatter(run.result.step_s))
     if runs.is_imported(run.job):
         st.info(run_warnings.IMPORTED, icon=":material/input:")
-    if run.result.get("emulated"):
+    if run.result.emulated:
         st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")
 
 
-def accuracy(run: Measured) -> Sequence[Mapping[str, Any]]:
+def accuracy(run: Measured) -> list[dict[str, str]]:
     """Predicted beside measured busy time of every device and link, for the placement that ran."""
-    if run.streams:
-        predicted, measured = run.result["loads_s"], run.result["busy_s"]
+    result = run.result
+    if isinstance(result, StreamResult):
+        predicted, measured = result.loads_s, result.busy_s
     else:
-        predicted, measured = run.predicted.busy_s(), run.timeline.busy_s()
+        predicted, measured = result.predicted_timeline.busy_s(), result.timeline.busy_s()
     rows = []
     for name in dict.fromkeys((*predicted, *measured)):
         guess_s, found_s = predicted.get(name), measured.get(name)
-        known = guess_s is not None and found_s
+        error = guess_s / found_s - 1 if guess_s is not None and found_s else None
         rows.append(
             {
                 "Device or link": gantt.shown(name),
                 "Predicted": "" if guess_s is None else units.seconds(guess_s),
                 run.verb: "not watched" if found_s is None else units.seconds(found_s),
-                "Error": units.percent(guess_s / found_s - 1, signed=True) if known else "",
+                "Error": "" if error is None else units.percent(error, signed=True),
             }
         )
     return rows

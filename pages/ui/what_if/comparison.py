@@ -14,7 +14,7 @@ from pages.ui.what_if import conditions
 from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.costs.what_if import Conditions
+from placement.costs.what_if import UNCHANGED, Conditions
 from studio import standings
 from studio.jobs import command_line
 from studio.snapshot import Studio
@@ -69,7 +69,7 @@ def show() -> None:
         st.button(
             "Reset to the machine as it is",
             icon=":material/restart_alt:",
-            disabled=wanted == conditions.UNCHANGED,
+            disabled=wanted == UNCHANGED,
             on_click=_reset,
             width="stretch",
         )
@@ -85,7 +85,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     name = glossary.plain(now.named.name)
     st.caption(
         f"Placement **{name}** on a machine with {said}."
-        if wanted != conditions.UNCHANGED
+        if wanted != UNCHANGED
         else f"Placement **{name}** on the machine as it is: move a slider."
     )
     yardstick.remember(now, now.named.name, now.placement, case.before_s)

@@ -86,7 +86,9 @@ def sliders(now: Studio) -> Conditions:
 
 def live(now: Studio, *, settled: bool = False) -> Conditions:
     """What the sliders stand for at this moment, or did when they were last let go."""
-    kept, speed, memory = stored(now), {}, {}
+    kept = stored(now)
+    speed: dict[str, float] = {}
+    memory: dict[str, int | None] = {}
     for group in groups(now.machine.devices):
         first = group.names[0]
         usual, limited = kept.speed.get(first, 1.0), _drawn_limit(kept, first)

@@ -122,8 +122,7 @@ def sums_by_node(view: View, value_of_op: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(value_of_op, dtype=np.float64)
     values = np.where(np.isfinite(values), values, 0.0)
     nodes = np.asarray(view.node_of_op, dtype=np.int64)
-    sums = np.bincount(nodes, weights=values, minlength=len(view.nodes))
-    return sums.astype(np.float64)
+    return np.bincount(nodes, weights=values, minlength=len(view.nodes)).astype(np.float64)
 
 
 def shared_out(counts: Sequence[int], places: int) -> list[int]:

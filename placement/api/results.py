@@ -1,0 +1,397 @@
+"""What the verbs give: one frozen value per result, with the checks of what is read from files.
+
+msgspec decodes them (`core/typed.py`) from what a worker printed, from the files of a project and
+from files of strangers alike, so limits stand in the types. Fields that older files lack have
+defaults. `to_json` is the way back; its keys are those of the command line.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
+
+from placement.core.amounts import MOST, UNIT_S
+from placement.core.decoding import shown, typed
+from placement.core.machine import MAX_DEVICES
+from placement.core.placement import Placement
+from placement.core.schedule import Schedule
+from placement.core.timeline import Span, Timeline, require_complete
+from placement.costs.what_if import ConditionRows
+
+MOST_STEPS, MOST_SPANS, MOST_ROWS = 1_000_000, 200_000, 10_000
+# Devices and links that a step keeps busy.
+MOST_PARTS = 100_000
+LONGEST_TEXT = 4_000
+REMEDY = "run it again"
+
+Number = Annotated[float, Meta(ge=-MOST, le=MOST)]
+Amount = Annotated[float, Meta(ge=0, le=MOST)]
+Positive = Annotated[float, Meta(gt=0, le=MOST)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+Texts = Annotated[tuple[Text, ...], Meta(max_length=MOST_ROWS)]
+Amounts = Annotated[tuple[Amount, ...], Meta(max_length=MOST_STEPS)]
+ByDevice = Meta(max_length=MAX_DEVICES)
+ByPart = Annotated[Mapping[str, Amount], Meta(max_length=MOST_PARTS)]
+Counts = Annotated[Mapping[str, Count], ByDevice]
+AmountOf = Annotated[Mapping[str, Amount], ByDevice]
+Names = Annotated[Mapping[str, Text | None], ByDevice]
+Path = Annotated[tuple[Span, ...], Meta(max_length=MOST_SPANS)]
+Goal = Annotated[str, Meta(pattern=r"\A(latency|throughput)\Z")]
+
+
+class Value(Struct, frozen=True, kw_only=True):
+    """A value that is told in JSON; `UNLESS_TOLD` names fields that stand there only if they say
+    something."""
+
+    UNLESS_TOLD: ClassVar[frozenset[str]] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if type(value) is dict:
+                force_setattr(self, name, MappingProxyType(value))
+
+    def to_json(self) -> dict[str, Any]:
+        pairs = zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True)
+        told = {key: getattr(self, name) for name, key in pairs if self._is_told(name)}
+        return {key: to_json(value) for key, value in told.items()}
+
+    def _is_told(self, name: str) -> bool:
+        value = getattr(self, name)
+        return name not in self.UNLESS_TOLD or not (value is None or value is False)
+
+
+class Spread(Value, frozen=True, kw_only=True):
+    """Seconds of many steps: the middle, and what nine in ten are between."""
+
+    median: Amount
+    p5: Amount
+    p95: Amount
+
+
+class PlaceResult(Value, frozen=True, kw_only=True):
+    """What a placer found; `value` and `lower_bound` in `unit`, `seconds` inside `place()`."""
+
+    UNLESS_TOLD = frozenset({"objective", "costs", "problem", "cancelled", "placement"})
+
+    placer: Text = ""
+    objective: Goal | None = None
+    value: Amount
+    unit: Text
+    costs: Text | None = None
+    lower_bound: Amount = 0.0
+    proven_optimal: bool = False
+    violations: Texts = ()
+    seconds: Amount = 0.0
+    account: Text = ""
+    problem: Text | None = None
+    ops_per_device: Counts = {}
+    num_segments: Count = 0
+    cancelled: bool = False
+    placement: Placement | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_unit(self.unit)
+
+
+class CompareRow(Value, frozen=True, kw_only=True):
+    """A placer among several. One that found nothing has an `error` and no `value`."""
+
+    UNLESS_TOLD = frozenset(
+        {"objective", "costs", "account", "problem", "ops_per_device", "num_segments", "placement"}
+    )
+
+    placer: Text
+    objective: Goal | None = None
+    value: Amount | None
+    unit: Text
+    costs: Text | None = None
+    lower_bound: Amount | None = None
+    proven_optimal: bool = False
+    violations: Texts = ()
+    seconds: Amount | None = None
+    account: Text | None = None
+    problem: Text | None = None
+    ops_per_device: Counts | None = None
+    num_segments: Count | None = None
+    gap: Number | None = None
+    measured_s: Amount | None = None
+    outputs_match: bool | None = None
+    error: Text = ""
+    placement: Placement | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_unit(self.unit)
+
+
+class CompareResult(Value, frozen=True, kw_only=True):
+    """All placers that were compared; `cancelled` before all had their turn."""
+
+    rows: Annotated[tuple[CompareRow, ...], Meta(max_length=MOST_ROWS)]
+    cancelled: bool = False
+
+
+class SimulateResult(Value, frozen=True, kw_only=True):
+    """What a placement is predicted to do, and what it breaks."""
+
+    value: Amount
+    unit: Text
+    costs: Text
+    critical_path: Path = ()
+    busy_s: ByPart = {}
+    transfer_bytes: Amount = 0
+    peak_bytes: AmountOf = {}
+    num_segments: Count = 0
+    violations: Texts = ()
+
+
+class WhatIfPlaceResult(PlaceResult, frozen=True, kw_only=True):
+    """What a placer found for a changed machine, and what that does on the machine as it is."""
+
+    UNLESS_TOLD = PlaceResult.UNLESS_TOLD - {"cancelled"}
+
+    what_if: ConditionRows
+    unchanged: SimulateResult
+    simulated: bool = True
+
+
+class WhatIfResult(SimulateResult, frozen=True, kw_only=True):
+    """What a placement would do on a changed machine, and what it does on the machine as it is."""
+
+    what_if: ConditionRows
+    unchanged: SimulateResult
+    simulated: bool = True
+    cancelled: bool = False
+
+
+class RunResult(Value, frozen=True, kw_only=True):
+    """A live run beside its prediction; `error` is predicted / measured median - 1."""
+
+    UNLESS_TOLD = frozenset({"placement", "schedule"})
+
+    step_s: Spread
+    steps_s: Amounts = ()
+    predicted_s: Amount
+    error: Number | None
+    costs: Text = ""
+    baseline_s: Annotated[Mapping[str, Positive | None], ByDevice]
+    all_cores_s: Positive | None = None
+    outputs_match: bool | None
+    max_abs_diff: Number | None = None
+    skipped_outputs_reason: Text = ""
+    requested_devices: Names = {}
+    actual_devices: Names = {}
+    fallbacks: Texts = ()
+    critical_path: Path
+    busy_s: ByPart
+    num_segments: Count
+    transfer_bytes: Count = 0
+    peak_bytes: Counts = {}
+    emulated: bool = False
+    ops_per_device: Counts = {}
+    timeline: Timeline
+    predicted_timeline: Timeline
+    placement: Placement | None = None
+    schedule: Schedule | None = None
+
+    @property
+    def verb(self) -> str:
+        """How the figures came about: nothing is measured on a virtual clock."""
+        return "Emulated" if self.emulated else "Measured"
+
+
+class StreamResult(RunResult, frozen=True, kw_only=True):
+    """A pipeline of samples: a run whose step is the time from one output to the next.
+
+    `error` is about those seconds; `loads_s` is predicted and `busy_s` measured work per sample.
+    """
+
+    busy_s: AmountOf
+    samples_per_s: Amount
+    predicted_samples_per_s: Positive | None
+    bottleneck: Text
+    predicted_bottleneck: Text
+    latency_s: Spread
+    predicted_latency_s: Amount
+    loads_s: ByPart
+    samples: Count
+    outputs_compared: Count
+    depth: Count
+    stages: Count
+    bit_equal: bool | None = None
+    distinct_inputs: Count = 0
+    distinct_outputs: Count = 0
+    cancelled: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bottleneck not in self.busy_s:
+            raise ValueError(f"The bottleneck {shown(self.bottleneck)} was never busy; {REMEDY}.")
+
+
+class Move(Value, frozen=True, kw_only=True):
+    """Another placement took over before a step; `ops` are (op, from, to)."""
+
+    step: Count
+    reason: Text
+    ops_moved: Count
+    bytes_moved: Count
+    predicted_before_s: Amount | None
+    predicted_after_s: Amount | None
+    solve_s: Amount
+    switch_s: Amount
+    ops: tuple[tuple[str, str, str], ...]
+
+
+class Stay(Value, frozen=True, kw_only=True):
+    """A change of speed after which no other placement was worth moving to."""
+
+    step: Count
+    reason: Text
+
+
+class Losses(Value, frozen=True, kw_only=True):
+    """The loss of the first and of the last step, None where it is no number."""
+
+    first: float | None
+    last: float | None
+
+
+class BetweenSteps(Value, frozen=True, kw_only=True):
+    """Seconds that were spent between the steps."""
+
+    probes: Amount
+    searching: Amount
+    switching: Amount
+
+    @property
+    def sum_s(self) -> float:
+        return self.probes + self.searching + self.switching
+
+
+class TrainResult(Value, frozen=True, kw_only=True):
+    """A training run; `losses` is None where nothing was computed, and so is one that is none."""
+
+    UNLESS_TOLD = frozenset({"placement", "final_placement"})
+
+    step_s: Spread
+    steps: Count
+    losses: Losses | None
+    predicted_s: Amount | None
+    predicted_final_s: Amount | None
+    adjusted: bool
+    moves: tuple[Move, ...]
+    stays: tuple[Stay, ...]
+    between_steps_s: BetweenSteps
+    costs: Text = ""
+    emulated: bool = False
+    ops_per_device: Counts = {}
+    num_segments: Count = 0
+    steps_s: Amounts
+    all_losses: Annotated[tuple[float | None, ...], Meta(max_length=MOST_STEPS)]
+    predicted_steps_s: Annotated[tuple[Amount | None, ...], Meta(max_length=MOST_STEPS)]
+    cancelled: bool = False
+    placement: Placement | None = None
+    final_placement: Placement | None = None
+
+    @property
+    def verb(self) -> str:
+        return "Emulated" if self.emulated else "Measured"
+
+
+class ProfileResult(Value, frozen=True, kw_only=True):
+    """What was measured of a model on a machine, by device in declared order."""
+
+    fingerprint: Text
+    machine: Text
+    devices: Texts
+    num_kernels: Count
+    seconds: Amount
+    coverage: Number
+    step_s: Mapping[str, Amount | None] = {}
+    sum_of_kernels_s: Mapping[str, Amount | None] = {}
+    all_cores_s: Amount | None = None
+    contention: Amount = 0.0
+    measured_at: Text = ""
+
+
+class ExportResult(Value, frozen=True, kw_only=True):
+    """A file that was written, and what to know of it."""
+
+    format: Text
+    path: Text
+    note: Text = ""
+
+
+Result = (
+    PlaceResult
+    | CompareResult
+    | SimulateResult
+    | WhatIfResult
+    | RunResult
+    | TrainResult
+    | ProfileResult
+    | ExportResult
+)
+
+
+def result_from_json(verb: str, content: Any) -> Result:
+    """What a verb printed, as its value; a ValueError says what of it is wrong."""
+    if verb == "run":
+        return run_from_json(content)
+    if verb == "what-if":
+        if "placer" in content:
+            return typed(content, WhatIfPlaceResult, remedy=REMEDY)
+        return typed(content, WhatIfResult, remedy=REMEDY)
+    kind = _KINDS.get(verb)
+    if kind is None:
+        raise ValueError(f"The verb {shown(verb)} gives no result that is known here.")
+    found: Result = typed(content, kind, remedy=REMEDY)
+    return found
+
+
+_KINDS: dict[str, type[Any]] = {
+    "place": PlaceResult,
+    "compare": CompareResult,
+    "simulate": SimulateResult,
+    "train": TrainResult,
+    "profile": ProfileResult,
+    "export": ExportResult,
+}
+
+
+def run_from_json(content: Any) -> RunResult:
+    """A run, or a pipeline of samples, whose timelines can be shown."""
+    streams = isinstance(content, Mapping) and "samples_per_s" in content
+    found = typed(content, StreamResult if streams else RunResult, remedy=REMEDY)
+    for name in ("timeline", "predicted_timeline"):
+        timeline = getattr(found, name)
+        if len(timeline.spans) > MOST_SPANS:
+            raise ValueError(f"The {name} has more than {MOST_SPANS} spans; {REMEDY}.")
+        require_complete(timeline)
+    return found
+
+
+def require_unit(unit: str) -> None:
+    if unit not in UNIT_S:
+        raise ValueError(f"Times are in {shown(unit)}; use one of {', '.join(UNIT_S)}.")
+
+
+def to_json(value: Any) -> Any:
+    """A value, or a field of one, as a JSON object."""
+    if isinstance(value, Span):
+        # Timelines write their spans whole; on a path they say where and when.
+        return {key: getattr(value, key) for key in _STEP_OF_PATH}
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {key: to_json(each) for key, each in value.items()}
+    return [to_json(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+_STEP_OF_PATH = ("kind", "name", "device", "start_s", "end_s")

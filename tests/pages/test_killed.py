@@ -79,8 +79,8 @@ def remember(number):
 
 
 def start(number):
-    job_id = jobs.start(project.folder, "run", [], {}, SLEEPER)
-    os.kill(jobs.records.read(project.folder / "jobs" / job_id)["pid"], signal.SIGKILL)
+    job_id = jobs.start(project.folder, "run", [], None, SLEEPER)
+    os.kill(jobs.records.read(project.folder / "jobs" / job_id).pid, signal.SIGKILL)
 
 
 def copy_project(number):
@@ -240,5 +240,5 @@ def test_workers_killed_at_any_moment_leave_the_project_and_earlier_results(proj
     assert len(tasks.collect(seen)) == len(started)
     seen = snapshot(project)
     assert (seen.placement.device_of, seen.shelf.items) == before
-    again = start("run", [], sys.executable, "-S", "-c", RESULT)
+    again = start("place", [], sys.executable, "-S", "-c", RESULT)
     assert ended(project, again).status == "done"

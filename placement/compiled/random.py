@@ -1,31 +1,37 @@
-"""Random numbers for compiled searches: a generator in an array, the same compiled or not.
+"""Random numbers for compiled searches: the same in every thread, and uncompiled.
 
-Park and Miller's minimal standard generator (Communications of the ACM 31(10), 1988) with the
-multiplier 48271; what searches need is cheap and repeatable, not unpredictable.
+Park and Miller's minimal standard generator ("Random number generators: good ones are hard to
+find", CACM 1988) with the multiplier 48271; products stay below 2^47. The state is an array of one
+number. What searches need is cheap and repeatable, not unpredictable.
 """
 
 import numpy as np
 
-from placement.compiled.jit import inlined
+from placement.compiled.jit import inlined, jit
 from placement.core.graph import Ints
 
 MODULUS = 2147483647
 
 
+@jit
 def seeded(seed: int) -> Ints:
-    """The state of a generator (1,)."""
-    return np.array([(seed * 2654435761 + 12345) % (MODULUS - 1) + 1], dtype=np.int64)
+    """A state (1,); neighbouring seeds give unrelated sequences."""
+    state = np.empty(1, np.int64)
+    state[0] = 1 + (seed * 1000003 + 12345) % (MODULUS - 1)
+    for _ in range(8):
+        state[0] = state[0] * 48271 % MODULUS
+    return state
 
 
 @inlined
-def next_share(generator: Ints) -> float:
-    """The next number, above 0 and below 1."""
-    generator[0] = generator[0] * 48271 % 2147483647
-    return float(generator[0] / 2147483647.0)
+def uniform(state: Ints) -> float:
+    """A number from 0 to 1, both excluded."""
+    state[0] = state[0] * 48271 % 2147483647
+    return float(state[0] / 2147483647.0)
 
 
 @inlined
-def next_below(generator: Ints, bound: int) -> int:
-    """The next whole number from 0 to `bound` - 1."""
-    generator[0] = generator[0] * 48271 % 2147483647
-    return int(generator[0] % bound)
+def below(num: int, state: Ints) -> int:
+    """A whole number from 0 to `num` - 1."""
+    state[0] = state[0] * 48271 % 2147483647
+    return int(state[0] * num // 2147483647)

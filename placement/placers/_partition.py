@@ -19,7 +19,7 @@ from placement.core.problem import Problem
 from placement.placers.base import Progress, Report
 from placement.search.candidates import final_s
 from placement.search.feasible import require_room_for_weights
-from placement.search.obedience import by_the_rules
+from placement.search.rule_repair import by_the_rules
 
 # Weights are whole numbers that add up to about this.
 TOTAL = 1e6

@@ -14,7 +14,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.chain import Chain
-from placement.search.course import searched
+from placement.search.multistart import searched
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,12 +61,12 @@ class Chain:
         cold: float = 0.0,
         kick: int = 0,
     ) -> None:
-        from placement.compiled.random import seeded
+        from placement.compiled.random import MODULUS, seeded
 
         self.problem, self.hot, self.cold, self.kick = problem, hot, cold, kick
         self.num_moves = 0
         self.best, self.best_s, self.best_order = start.devices.copy(), math.inf, start.order
-        self._generator = seeded(seed)
+        self._generator = seeded(seed % MODULUS)
         self._random = np.random.default_rng(seed)
         self._blocks = blocks
         self._block_arrays = (

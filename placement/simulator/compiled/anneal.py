@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from placement.compiled.jit import inner, jit
-from placement.compiled.random import next_below, next_share
+from placement.compiled.random import below, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.simulator.compiled.links import crosses
@@ -69,12 +69,12 @@ def neighbour_device(flat: Flat, state: RunState, unit: int, generator: Ints) ->
     num = flat.kernel_ptr[unit + 1] - flat.kernel_ptr[unit]
     if num == 0:
         return -1
-    k = flat.kernels_of_unit[flat.kernel_ptr[unit] + next_below(generator, num)]
+    k = flat.kernels_of_unit[flat.kernel_ptr[unit] + below(num, generator)]
     num_in = flat.in_ptr[k + 1] - flat.in_ptr[k]
     num_out = flat.out_ptr[k + 1] - flat.out_ptr[k]
     if num_in + num_out == 0:
         return -1
-    i = next_below(generator, num_in + num_out)
+    i = below(num_in + num_out, generator)
     if i < num_in:
         p = flat.producer[flat.in_tensors[flat.in_ptr[k] + i]]
         return int(state.device[p]) if p >= 0 else -1
@@ -82,7 +82,7 @@ def neighbour_device(flat: Flat, state: RunState, unit: int, generator: Ints) ->
     num_readers = flat.consumer_ptr[t + 1] - flat.consumer_ptr[t]
     if num_readers == 0:
         return -1
-    reader = flat.consumers[flat.consumer_ptr[t] + next_below(generator, num_readers)]
+    reader = flat.consumers[flat.consumer_ptr[t] + below(num_readers, generator)]
     return int(state.device[reader])
 
 
@@ -170,20 +170,20 @@ def search(
         if not throughput and counts[0] >= TRACE_EVERY:
             counts[1] = trace_critical(flat, state, critical)
             counts[0] = 0
-        unit = next_below(generator, num_units)
-        if counts[1] > 0 and next_share(generator) < 0.5:
-            unit = critical[next_below(generator, counts[1])]
-        dest = next_below(generator, num_devices)
-        if next_share(generator) < 0.4:
+        unit = below(num_units, generator)
+        if counts[1] > 0 and uniform(generator) < 0.5:
+            unit = critical[below(counts[1], generator)]
+        dest = below(num_devices, generator)
+        if uniform(generator) < 0.4:
             near = neighbour_device(flat, state, unit, generator)
             dest = near if near >= 0 else dest
         units = one
         one[0] = unit
         num_blocks = blocks_of_ptr[unit + 1] - blocks_of_ptr[unit]
-        if num_blocks > 0 and next_share(generator) < 0.35:
-            b = blocks_of[blocks_of_ptr[unit] + next_below(generator, num_blocks)]
+        if num_blocks > 0 and uniform(generator) < 0.35:
+            b = blocks_of[blocks_of_ptr[unit] + below(num_blocks, generator)]
             units = block_units[block_ptr[b] : block_ptr[b + 1]]
-        chance = next_share(generator)
+        chance = uniform(generator)
         touched[:] = state.order.size
         if apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched) <= 0:
             continue

@@ -3,9 +3,9 @@
 import numpy as np
 
 from placement.compiled.jit import jit
+from placement.compiled.random import below, seeded, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.annealing.chance_compiled import below, seeded, uniform
 from placement.splits.annealing.sample_compiled import call_times, move, sample_s
 from placement.splits.model.instance import Bools
 

@@ -1,15 +1,5 @@
 """What several tests of the pages' parts begin with."""
 
-import pytest
+from tests.studio.conftest import project
 
-from studio.project import store
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A project that the test may change, on a machine of two devices, in a home of its own."""
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path))
-    monkeypatch.setattr("pages.ui.session.choices.may_write", lambda: True)
-    made = store.create()
-    made.change(machine="null-2")
-    return made
+__all__ = ["project"]

@@ -11,7 +11,7 @@ from studio import standings
 from studio.project.placements import HAND
 from studio.standings import Measured, Standing
 from tests.pages.problems import diamond, everywhere
-from tests.pages.test_standing import again, opened, own_home, placed
+from tests.studio.test_standings import again, opened, own_home, placed
 
 __all__ = ["own_home"]
 

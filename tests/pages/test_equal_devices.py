@@ -19,7 +19,7 @@ from studio.jobs import event_log, kinds, outcomes
 from studio.jobs.records import About
 from studio.project import store
 from studio.project.placements import HAND
-from tests.pages.test_standing import again, comparison, own_home, placed, rows_of
+from tests.studio.test_standings import again, comparison, own_home, placed, rows_of
 from tests.towers import save_towers
 
 assert own_home

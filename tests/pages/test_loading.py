@@ -17,7 +17,7 @@ from placement import loaders
 from studio import model_reader
 from studio.project import store
 from tests.pages.test_pages import APP, checked, texts, uploader
-from tests.pages.test_standing import own_home
+from tests.studio.test_standings import own_home
 
 __all__ = ["own_home"]
 PATIENCE_S = 60

@@ -15,7 +15,7 @@ from studio.project import pins, rules
 from studio.transfer import archive
 from tests.pages.problems import diamond
 from tests.pages.test_pages import APP
-from tests.pages.test_pins import now
+from tests.studio.test_pins import now
 
 HOSTILE = Path(__file__).parents[1] / "hostile"
 

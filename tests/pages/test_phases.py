@@ -7,7 +7,7 @@ import placement as pl
 from pages.ui.panels import training_phases
 from studio.project import store
 from tests.pages.test_pages import APP, checked, metric
-from tests.pages.test_standing import own_home
+from tests.studio.test_standings import own_home
 
 __all__ = ["own_home"]
 

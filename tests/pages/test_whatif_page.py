@@ -16,7 +16,7 @@ from studio import standings
 from studio.jobs import outcomes
 from studio.project import store
 from tests.pages.test_pages import APP, checked, metric, texts
-from tests.pages.test_standing import own_home
+from tests.studio.test_standings import own_home
 from tests.workloads import diamond
 
 __all__ = ["own_home"]

@@ -215,7 +215,7 @@ def test_names_of_providers():
 
 
 def test_preset_files_hold_what_machines_write():
-    folder = Path(local.__file__).parent.parent / "assets" / "machines"
+    folder = Path(local.__file__).parents[2] / "assets" / "machines"
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text())
         assert content["name"] == path.stem

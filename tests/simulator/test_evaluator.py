@@ -269,13 +269,13 @@ def small_case():
 
 def test_the_same_numbers_without_compiling():
     program = (
-        "import json; from tests.test_evaluator import small_case\n"
+        "import json; from tests.simulator.test_evaluator import small_case\n"
         "import numba; assert numba.config.DISABLE_JIT\n"
         "print(json.dumps(small_case()))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ from studio.transfer import archive, run_schema
 from studio.transfer.archive import pack, unpack
 from tests.pages.problems import MACHINE, diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, opened, texts
-from tests.pages.test_project_file import any_model, own_shelf, worked_on, zipped
+from tests.studio.test_archive import any_model, own_shelf, worked_on, zipped
 
 RUN = ("run", "onnx-squeezenet", "--machine", "null-2", "--placer", "single", "--steps", "3")
 

@@ -45,7 +45,7 @@ def test_everything_is_found_again_by_another_process():
     script = """
 import sys
 from studio.project import store as projects
-from tests.pages.test_projects import shelf_of
+from tests.studio.test_store import shelf_of
 project = projects.find(sys.argv[1])
 shelf = shelf_of(project)
 print(project.settings.name, dict(project.settings.dims), shelf.current.name)

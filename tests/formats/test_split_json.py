@@ -22,7 +22,7 @@ def problem():
 def command(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "placement", *map(str, arguments)],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,

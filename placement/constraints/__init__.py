@@ -1,1 +1,1 @@
-"""What restricts a placement: rules, pins, fusion groups, contiguity."""
+"""What restricts a placement: rules, pins, fusion groups."""

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from placement.core.decoding import typed
 from placement.core.graph import Graph
 
 
@@ -13,7 +12,3 @@ def graph_to_json(graph: Graph) -> dict[str, Any]:
         "ops": [asdict(op) for op in graph.ops],
         "tensors": [asdict(t) for t in graph.tensors],
     }
-
-
-def graph_from_json(content: Any) -> Graph:
-    return typed(content, Graph)

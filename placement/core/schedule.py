@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from placement.core.decoding import shown, typed
+from placement.core.decoding import shown
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,3 @@ class Schedule:
         return {
             "segments": [{"device": s.device, "kernels": list(s.kernels)} for s in self.segments]
         }
-
-
-def schedule_from_json(content: Any) -> Schedule:
-    """A schedule from its JSON object."""
-    return typed(
-        content, Schedule, remedy='use {"segments": [{"device": name, "kernels": [names]}]}'
-    )

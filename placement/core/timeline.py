@@ -94,13 +94,6 @@ class Timeline:
         }
 
 
-def timeline_from_json(content: Any) -> Timeline:
-    """The timeline of a JSON object; a ValueError says which part of it is wrong."""
-    timeline = typed(content, Timeline, remedy="write it with `run --json`")
-    require_complete(timeline)
-    return timeline
-
-
 def require_complete(timeline: Timeline) -> None:
     """ValueError where a timeline cannot be shown: something never ends, or waits for itself."""
     _require_finite(timeline)

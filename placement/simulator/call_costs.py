@@ -126,13 +126,6 @@ def sizes_bytes(problem: Problem, device_of_kernel: Ints) -> dict[str, float]:
     return dict(zip(names, held.tolist(), strict=True))
 
 
-def over_memory(problem: Problem, device_of_kernel: Ints) -> tuple[str, ...]:
-    """Names of the devices that hold more than they have memory for."""
-    held = sizes_bytes(problem, device_of_kernel)
-    limits = {d.name: d.memory_bytes for d in problem.machine.devices}
-    return tuple(n for n, size in held.items() if (limit := limits[n]) is not None and size > limit)
-
-
 def latency_s(problem: Problem, calls: Sequence[Call]) -> float:
     """Seconds of one sample; an accelerator runs its calls in the order given.
 

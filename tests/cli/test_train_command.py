@@ -23,13 +23,13 @@ def test_training_on_a_virtual_clock_says_so(capsys):
 @pytest.mark.parametrize("verb", ["run", "train"])
 def test_the_placer_gets_its_settings_and_its_time(verb, capsys, monkeypatch):
     asked = []
-    real = reading.pipeline.place
+    real = reading.pl.place
 
     def place(*given, **named):
         asked.append(named)
         return real(*given, **named)
 
-    monkeypatch.setattr(reading.pipeline, "place", place)
+    monkeypatch.setattr(reading.pl, "place", place)
     search = ("--placer", "local_search", "--time-limit", "0.2", "--seed", "3")
     settings = ("--set", "max_iterations=50", "--set", "max_iterations=60")
     assert main([verb, *SMALL, *search, *settings, "--steps", "2", "--json"]) == 0

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from placement.core.decoding import typed
 from placement.core.graph import Graph, Op, Tensor
-from placement.core.graph_json import graph_from_json, graph_to_json
+from placement.core.graph_json import graph_to_json
 from placement.core.machine import Device, Link, Machine, link_arrays, machine_from_json
 from placement.core.placement import Placement, placement_from_json
 from placement.core.problem_json import problem_from_json, problem_to_json
 from placement.core.profile import Profile, profile_from_json
-from placement.core.schedule import schedule_from_json
-from placement.core.timeline import timeline_from_json
+from placement.core.schedule import Schedule
+from placement.core.timeline import Timeline
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
 from tests.instances import canonical_file, random_devices, random_problem
@@ -34,14 +35,14 @@ def test_values_survive_json(seed, num_ops, num_devices, groups):
         seed, num_ops=num_ops, num_devices=num_devices, execution="op", with_groups=groups
     )
     graph = problem.graph
-    assert graph_from_json(through_json(graph_to_json(graph))) == graph
+    assert typed(through_json(graph_to_json(graph)), Graph) == graph
     assert machine_from_json(through_json(problem.machine.to_json())) == problem.machine
     placement = problem.placement_of(random_devices(problem, seed), range(num_ops))
     assert placement_from_json(through_json(placement.to_json())) == placement
     schedule = make_schedule(problem, placement)
-    assert schedule_from_json(through_json(schedule.to_json())) == schedule
+    assert typed(through_json(schedule.to_json()), Schedule) == schedule
     timeline = simulate(problem, schedule)
-    assert timeline_from_json(through_json(timeline.to_json())) == timeline
+    assert typed(through_json(timeline.to_json()), Timeline) == timeline
 
 
 @settings(max_examples=60, deadline=None)

@@ -13,7 +13,7 @@ import placement as pl
 from placement.cli import reading
 from placement.core.machine import MAX_DEVICES
 from placement.core.profile import profile_from_json
-from placement.core.timeline import timeline_from_json
+from placement.core.timeline import timeline_of_run
 from placement.costs.what_if import conditions_from_json
 from placement.files.input import read_value
 from placement.loaders import load
@@ -290,7 +290,9 @@ def test_what_if_conditions_of_other_types(content, place):
 
 def test_timelines_of_pages_are_checked_alike():
     with pytest.raises(ValueError, match=r"spans\[0\]\.after"):
-        timeline_from_json({"spans": [{**right("run")["timeline"]["spans"][0], "after": None}]})
+        timeline_of_run(
+            {"timeline": {"spans": [{**right("run")["timeline"]["spans"][0], "after": None}]}}
+        )
 
 
 def project_with(name, content):

@@ -37,7 +37,8 @@ def test_rules_are_one_step_that_can_be_undone(project):
     assert {op for op, d in after.items() if d == second} == set(convs(project))
     assert len(now(project).history.done) == 1
     assert "moved nothing" in rules.apply(now(project))
-    snapshot.step_back(now(project))
+    step = now(project)
+    snapshot.go_to(step, len(step.history.done) - 1)
     assert now(project).placement.device_of == before
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from placement import place
-from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
 from placement.placers import names, placer_class
 from placement.splits.bounds.problem import lower_bound_s
 from placement.splits.model.instance import from_problem
+from tests.contiguity import contiguity
 from tests.splits import force
 from tests.splits.test_ideals import OPTIMA_MS
 from tests.splits.test_split_placers import problem, workload

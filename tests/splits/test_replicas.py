@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from placement import place, simulate
-from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class
 from placement.simulator.call_costs import loads_s
@@ -14,6 +13,7 @@ from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.exact.ideals import best_chain
 from placement.splits.exact.linear import best_intervals
 from placement.splits.model.contract import class_units, contiguous_units
+from tests.contiguity import contiguity
 from tests.splits import force
 from tests.splits.graphs import random_instance
 from tests.splits.test_split_placers import workload

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from placement import place, simulate
-from placement.constraints.contiguity import contiguity
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class
 from placement.schedule.calls import make_call_schedule
 from placement.splits.bounds.problem import lower_bound_s
+from tests.contiguity import contiguity
 from tests.instances import random_problem
 
 PLACERS = ("ideals_dp", "linear_dp", "annealing_split")

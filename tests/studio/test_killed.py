@@ -54,7 +54,7 @@ def edit(number):
 
 
 def undo(number):
-    studio.step_back(now())
+    studio.go_to(now(), len(now().history.done) - 1)
 
 
 def pin(number):

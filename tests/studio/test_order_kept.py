@@ -106,11 +106,11 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
         assert running_order(after) == order, name
     assert after.placement.calls == found.calls, name
     after.simulated  # noqa: B018 - that it can be predicted is part of the promise
-    studio.step_back(after)
+    studio.go_to(after, len(after.history.done) - 1)
     undone = again(project)
     assert undone.placement.to_json() == found.to_json(), name
     assert undone.simulated.value == value_s, name
-    studio.step_forward(undone)
+    studio.go_to(undone, len(undone.history.done) + 1)
     assert again(project).placement.to_json() == after.placement.to_json(), name
 
 
@@ -203,9 +203,9 @@ def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
     target = next(d.name for d in now.machine.devices if d.name != old.device_of[other])
     studio.edit(again(project), [other], target)
     assert len(again(project).history.done) == 2 and again(project).placement.order
-    studio.step_back(again(project))
+    studio.go_to(again(project), len(again(project).history.done) - 1)
     assert again(project).placement == old
-    studio.step_back(again(project))
+    studio.go_to(again(project), len(again(project).history.done) - 1)
     assert again(project).placement == replace(found, order=())
 
 
@@ -221,7 +221,7 @@ def test_a_project_file_carries_order_and_steps(models):
     assert edited.history.done[-1].order == ((), edited.placement.order)
     there = again(archive.unpack(archive.pack(project), lambda path, dims: edited.model))
     assert there.placement == edited.placement and there.history == edited.history
-    studio.step_back(there)
+    studio.go_to(there, len(there.history.done) - 1)
     assert again(there.project).placement == whole
 
 

@@ -39,9 +39,9 @@ def test_pins_are_on_disk_and_undone_without_a_copy_of_the_placement(project):
     assert content == {first: device}
     assert now(project).named.made_by == made_by
     before = now(project).placement
-    studio.step_back(now(project))
+    studio.go_to(now(project), len(now(project).history.done) - 1)
     assert now(project).pins == {}
-    studio.step_forward(now(project))
+    studio.go_to(now(project), len(now(project).history.done) + 1)
     assert now(project).pins == {first: device}
     pins.unpin(now(project), [first])
     assert now(project).pins == {} and now(project).placement == before
@@ -73,7 +73,7 @@ def test_another_placement_shares_the_pins_and_tells_what_strays(project):
     assert pins.strays(now(project)) == (first,)
     pins.return_strays(now(project))
     assert pins.strays(now(project)) == () and now(project).named.by_hand
-    studio.step_back(now(project))
+    studio.go_to(now(project), len(now(project).history.done) - 1)
     assert pins.strays(now(project)) == (first,)
 
 
@@ -127,10 +127,10 @@ def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
         states.append(now(project).state)
     assert len(now(project).history.done) == 61 and len(devices) == 2
     for expected in reversed(states[:-1]):
-        studio.step_back(now(project))
+        studio.go_to(now(project), len(now(project).history.done) - 1)
         assert now(project).state == expected
     for expected in states[1:]:
-        studio.step_forward(now(project))
+        studio.go_to(now(project), len(now(project).history.done) + 1)
         assert now(project).state == expected
     studio.go_to(now(project), 21)
     assert now(project).state == states[20] and len(now(project).history.undone) == 40

@@ -38,11 +38,6 @@ def dedicate(machine: Machine) -> None:
     _shared_pool.append(lanes[0].cores)
 
 
-def pool_threads() -> int:
-    """Size of the process's shared thread pool, 0 where every session has its own."""
-    return _shared_pool[0] if _shared_pool else 0
-
-
 def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) -> Any:
     """Session options for `threads` threads at an optimisation level named as onnxruntime does.
 

@@ -99,7 +99,7 @@ $(VENV)/ready-to-run: requirements.txt
 # Once, and again when their source has changed: so that no one waits for it later.
 $(VENV)/compiled: $(FAST) | $(VENV)/ready-to-run
 	@echo "Compiling the methods for this computer (a minute or two, once)"
-	@$(VENV)/bin/python -m placement.search.warming >$@.txt
+	@$(VENV)/bin/python -m placement.advice.warming >$@.txt
 	@touch $@
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt

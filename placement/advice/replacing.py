@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placement.advice.warming import warm_up
 from placement.core.costs import Floats
 from placement.core.formatting import percent
 from placement.core.placement import Placement
@@ -24,7 +25,6 @@ from placement.search.candidates import final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.improvement import improve
-from placement.search.warming import warm_up
 
 Clock = Callable[[], float]
 PLACER = "ceft_pbqp"

@@ -72,11 +72,11 @@ def place(
     Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
     caller keeps what it has simulated.
     """
+    from placement.advice.warming import warm_up
     from placement.bounds.lower_bound import lower_bound
     from placement.core.violations import violations
     from placement.placers import current_name, placer_class
     from placement.placers.base import build
-    from placement.search.warming import warm_up
 
     placer = current_name(placer)
     kind = placer_class(placer)

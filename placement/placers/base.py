@@ -1,38 +1,16 @@
 """What every placer has in common: its settings are its fields, its answer a placement."""
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_type_hints
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.search.progress import Progress, Report, quiet
 
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a search is: best value and bound in the objective's seconds, step `step` of `of`.
-
-    `bound_s` is proven: no placement of the problem is faster. `note` says in words how the best
-    came about; the last one given becomes the account of the placement.
-    """
-
-    best_s: float = math.inf
-    bound_s: float = 0.0
-    step: int = 0
-    of: int = 0
-    note: str = ""
-
-
-# Returns False to ask for the best so far.
-Report = Callable[[Progress], bool]
-
-
-def quiet(progress: Progress) -> bool:
-    """The report that tells nobody and never stops."""
-    return True
+__all__ = ["Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,9 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.placers._multistart import names_of, starts
 from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.candidates import best_of, names_of, starts
+from placement.search.candidates import best_of
 from placement.search.chain import start_of
 from placement.search.coarsening import levels
 from placement.search.needs import limit_bytes

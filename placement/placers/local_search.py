@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.placers._multistart import searched
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.chain import Chain
-from placement.search.multistart import searched
 
 
 @dataclass(frozen=True, kw_only=True)

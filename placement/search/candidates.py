@@ -1,8 +1,7 @@
 """Choosing among placements by what they are worth as final schedules."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -49,33 +48,3 @@ def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:
             " use a smaller batch."
         )
     return best[1]
-
-
-def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
-    """Placements of cheap placers to start from; those that find none within memory are left out.
-
-    List schedulers know only latency; for throughput their placements are starts all the same. If
-    no placer has one, the first one's ValueError stands.
-    """
-    from placement.placers import placer_class
-
-    found: list[Placement] = []
-    refusal: ValueError | None = None
-    for name in placers:
-        kind = placer_class(name)
-        known = problem.objective in kind.objectives
-        try:
-            found.append(kind().place(problem if known else replace(problem, objective="latency")))
-        except ValueError as error:
-            refusal = refusal or error
-    if refusal is not None and not found:
-        raise refusal
-    return found
-
-
-def names_of(text: str) -> list[str]:
-    """Placer names in a setting, separated by commas; a ValueError if there is none."""
-    found = [name for name in (part.strip() for part in text.split(",")) if name]
-    if not found:
-        raise ValueError(f"The setting start is {text!r}; name at least one placer to start from.")
-    return found

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from placement.core.problem import Problem
-from placement.placers.base import Progress, Report
 from placement.search.chain import Chain
+from placement.search.progress import Progress, Report
 
 # A search that nobody limits spends about this many visits of kernels and tensors on each chain.
 DEFAULT_VISITS = 40_000_000

@@ -1,7 +1,7 @@
 """Compiling ahead: a placer run once on a tiny problem of the same kind.
 
 What is compiled depends on the kinds of arrays, not on their sizes, so that afterwards the time of
-`place` is the method's own. `python -m placement.search.warming` does it for all placers.
+`place` is the method's own. `python -m placement.advice.warming` does it for all placers.
 """
 
 import dataclasses

@@ -1,15 +1,16 @@
 """The shared course of the searches: start from cheap placements, improve each, take the best."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers.base import Report
-from placement.search.candidates import best_of, final_s, names_of, starts
+from placement.search.candidates import best_of, final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.improvement import improve
+from placement.search.progress import Report
 
 
 def searched(
@@ -43,3 +44,33 @@ def searched(
         left_s = max(0.0, time_limit_s - (now_s - begun_s) - choice_s)
     improve(problem, chains, report, max_iterations=max_iterations, time_limit_s=left_s)
     return best_of(problem, [*begun, *(chain.placement for chain in chains)])
+
+
+def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
+    """Placements of cheap placers to start from; those that find none within memory are left out.
+
+    List schedulers know only latency; for throughput their placements are starts all the same. If
+    no placer has one, the first one's ValueError stands.
+    """
+    from placement.placers import placer_class
+
+    found: list[Placement] = []
+    refusal: ValueError | None = None
+    for name in placers:
+        kind = placer_class(name)
+        known = problem.objective in kind.objectives
+        try:
+            found.append(kind().place(problem if known else replace(problem, objective="latency")))
+        except ValueError as error:
+            refusal = refusal or error
+    if refusal is not None and not found:
+        raise refusal
+    return found
+
+
+def names_of(text: str) -> list[str]:
+    """Placer names in a setting, separated by commas; a ValueError if there is none."""
+    found = [name for name in (part.strip() for part in text.split(",")) if name]
+    if not found:
+        raise ValueError(f"The setting start is {text!r}; name at least one placer to start from.")
+    return found

@@ -1,11 +1,12 @@
 """Everything a page draws from, derived from the project on disk through a cache."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 from placement.api.place import Placed
 from placement.constraints.fusion import mended
@@ -23,6 +24,7 @@ from placement.placers.base import Placer
 from placement.schedule.relocation import moved
 from placement.schedule.simulated import Simulated
 from studio.project import edits
+from studio.project.facts import Facts
 from studio.project.file_cache import by_identity
 from studio.project.files import NotWritten
 from studio.project.placements import HAND, Named, Shelf
@@ -240,11 +242,11 @@ def is_unusual(placement: Placement) -> bool:
     return max((placement.calls or {}).values(), default=1) > 1 or bool(placement.replicas)
 
 
-def _proven(now: Studio, facts: Mapping[str, Any]) -> float:
+def _proven(now: Studio, facts: Facts) -> float:
     """The bound, in seconds, that a method told about this very problem; 0 where it did not."""
-    if facts.get("problem") != now.problem.fingerprint:
+    if facts.problem != now.problem.fingerprint:
         return 0.0
-    return float(facts["lower_bound"]) / in_unit(1.0, str(facts["unit"]))
+    return (facts.lower_bound or 0.0) / in_unit(1.0, facts.unit or "s")
 
 
 def violations_of(now: Studio) -> tuple[str, ...]:
@@ -252,19 +254,24 @@ def violations_of(now: Studio) -> tuple[str, ...]:
     return violations(now.problem, now.simulated.schedule, now.placement.calls)
 
 
-def facts_of(placed: Placed) -> dict[str, Any]:
+def facts_of(placed: Placed) -> Facts:
     """What is worth keeping of a placer's answer; values in their unit, as the command prints."""
-    return {
-        "value": in_unit(placed.value, placed.unit),
-        "unit": placed.unit,
-        "costs": placed.costs,
-        "objective": placed.objective,
-        "lower_bound": in_unit(placed.lower_bound, placed.unit),
-        "proven_optimal": placed.proven_optimal,
-        "seconds": placed.seconds,
-        "account": placed.account,
-        "problem": placed.problem,
-    }
+    return Facts(
+        value=_told(in_unit(placed.value, placed.unit)),
+        unit=placed.unit,
+        costs=placed.costs,
+        objective=placed.objective,
+        lower_bound=_told(in_unit(placed.lower_bound, placed.unit)),
+        proven_optimal=placed.proven_optimal,
+        seconds=placed.seconds,
+        account=placed.account,
+        problem=placed.problem,
+    )
+
+
+def _told(value: float) -> float | None:
+    """A value that JSON has a number for."""
+    return value if math.isfinite(value) else None
 
 
 def all_on(now: Studio, device: str) -> Placement:
@@ -300,7 +307,7 @@ def do(now: Studio, step: edits.Edit) -> str:
     history = now.shelf.history(name)
     step = _with_the_rest(now, step)
     if step.changes and not now.named.by_hand:
-        name = now.shelf.add("manual", now.placement, HAND, {"from": name})
+        name = now.shelf.add("manual", now.placement, HAND, Facts(start=name))
         told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
     _store(now, name, edits.applied(now.state, step), history.add(step))
     return told

@@ -7,7 +7,6 @@ anew.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from placement.api.results import RunResult, StreamResult
 from placement.constraints.fusion import mended
@@ -17,6 +16,7 @@ from placement.core.problem import Problem
 from placement.schedule.symmetry import renaming, with_names
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
+from studio.project.facts import Facts
 from studio.project.placements import HAND, Named
 from studio.snapshot import Studio
 
@@ -115,9 +115,9 @@ def placement_of(now: Studio, name: str) -> Placement:
     return mended(now.problem, now.shelf.read(name))
 
 
-def is_of(problem: Problem, facts: Mapping[str, Any]) -> bool:
+def is_of(problem: Problem, facts: Facts) -> bool:
     """Whether facts were reported for exactly this problem, with nothing pinned."""
-    return facts.get("problem") == problem.fingerprint
+    return facts.problem == problem.fingerprint
 
 
 def _standing(
@@ -133,7 +133,7 @@ def _standing(
         made_by=item.made_by,
         value_s=simulated.value,
         bound_s=bound_s,
-        search_s=item.facts.get("seconds"),
+        search_s=item.facts.seconds,
         measured=measured_of(item.name, placement, simulated.value, found),
         broken=now.cache.violations(now.problem, placement),
         notes=_notes(now, item),
@@ -144,21 +144,21 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     """What keeps a placement from being compared without a thought, in a few words each."""
     facts, said = item.facts, []
     if item.made_by == HAND:
-        start = facts.get("from")
+        start = facts.start
         return (f"by hand, from {start}" if start else "by hand",)
     if item.made_by == outcomes.TRAINING:
-        return (f"what training ended with that began with {facts.get('from')}",)
-    if facts.get("made_for"):
-        return (f"found for a what-if machine: {facts['made_for']}",)
-    if facts.get("num_selected"):
-        number = int(facts["num_selected"])
-        said.append(f"only {units.counted(number, 'op')} placed by it, from {facts.get('from')}")
-    if facts.get("objective", now.settings.objective) != now.settings.objective:
+        return (f"what training ended with that began with {facts.start}",)
+    if facts.made_for:
+        return (f"found for a what-if machine: {facts.made_for}",)
+    if facts.num_selected:
+        number = units.counted(facts.num_selected, "op")
+        said.append(f"only {number} placed by it, from {facts.start}")
+    if facts.objective not in (None, now.settings.objective):
         said.append("found for the other goal")
-    if facts.get("costs", now.problem.costs.origin) != now.problem.costs.origin:
+    if facts.costs not in (None, now.problem.costs.origin):
         said.append("found with other times than those of now; place again for these")
-    if not said and "problem" in facts and not is_of(now.problem, facts):
-        same = facts["problem"] == now.pinned_problem.fingerprint
+    if not said and facts.problem is not None and not is_of(now.problem, facts):
+        same = facts.problem == now.pinned_problem.fingerprint
         said.append("found with pins" if same else "found with other pins or times")
     return tuple(said)
 

@@ -23,13 +23,14 @@ STEP_TIMEOUT_S = 60.0
 
 def require_present(model: Model, machine: Machine) -> None:
     """ValueError unless this model can run live on this machine, now and here."""
-    from profiling.devices.local import missing_devices
+    from profiling.devices.local import missing_devices, require_one_runtime
 
     if model.executable is None:
         raise ValueError(
             f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
             " simulate it, or open a model file."
         )
+    require_one_runtime(machine)
     missing = missing_devices(machine)
     if missing:
         listed = "; ".join(f"{name} ({why})" for name, why in missing)

@@ -83,6 +83,17 @@ def missing_devices(machine: Machine) -> tuple[tuple[str, str], ...]:
     return tuple((name, reason) for name, reason in reasons if reason)
 
 
+def require_one_runtime(machine: Machine) -> str:
+    """The runtime of all devices; a ValueError where there are several, for a run uses one."""
+    runtimes = dict.fromkeys(d.runtime for d in machine.devices)
+    if len(runtimes) != 1:
+        raise ValueError(
+            f"One live run uses one runtime, this machine has {', '.join(runtimes)}; choose devices"
+            " of one."
+        )
+    return next(iter(runtimes))
+
+
 def nominal_links(devices: tuple[Device, ...]) -> tuple[Link, ...]:
     """A link between every two devices: a hand-over within host memory, else a copy."""
     return tuple(

@@ -20,6 +20,7 @@ from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.devices.local import require_one_runtime
 from profiling.devices.memory import check_memory
 from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.outputs import Comparison, compare
@@ -119,13 +120,8 @@ def _compared(expected: Mapping[str, Any], program: Program) -> Comparison:
 
 def compiled_for(problem: Problem, model: Model) -> Compiled:
     """The model compiled for the problem's machine; a ValueError if its kernels are others."""
-    runtimes = dict.fromkeys(d.runtime for d in problem.machine.devices)
-    if len(runtimes) != 1:
-        raise ValueError(
-            f"One live run uses one runtime, this machine has {', '.join(runtimes)}; choose devices"
-            " of one."
-        )
-    compiled = backends.usable(next(iter(runtimes))).compile(model, problem.machine)
+    runtime = require_one_runtime(problem.machine)
+    compiled = backends.usable(runtime).compile(model, problem.machine)
     known = {op.name for op in compiled.kernels.ops}
     other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
     if other is not None or len(known) != len(problem.kernels.ops):

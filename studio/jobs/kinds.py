@@ -233,8 +233,13 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     if result.placement is None:
         raise ValueError("The result has no placement.")
     about, shelf = job.about, Shelf(now.project.folder / "placements" / job.about.shelf)
-    task = {"num_selected": about.num_selected, "num_pinned": about.num_pinned, "from": about.start}
-    facts = outcomes.facts_of(result, job.id) | task
+    facts = outcomes.facts_of(
+        result,
+        job.id,
+        num_selected=about.num_selected,
+        num_pinned=about.num_pinned,
+        **{"from": about.start},
+    )
     # What else was decided there is in it, so it stands beside earlier answers.
     selected = units.counted(about.num_selected, "op")
     name = f"{about.placer} on {selected}" if about.num_selected else about.placer

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
+from placement.core.decoding import typed
 from studio.jobs import jobs
 from studio.project import method_results
+from studio.project.facts import Facts
 from studio.project.placements import Shelf
 from studio.project.store import Project
 
@@ -93,7 +94,7 @@ def _keep(project: Project, shelf: Shelf, row: CompareRow, job_id: str) -> None:
     if any(i.made_by == name for i in shelf.of_job(job_id)):
         return
     earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
-    if earlier is not None and earlier.facts.get("objective", row.objective) != row.objective:
+    if earlier is not None and earlier.facts.objective not in (None, row.objective):
         goal = row.objective or "latency"
         name = f"{name}, {GOALS[goal]}"
         earlier = next((i for i in shelf.items if i.name == name), None)
@@ -103,15 +104,17 @@ def _keep(project: Project, shelf: Shelf, row: CompareRow, job_id: str) -> None:
     method_results.keep(project, shelf, name, row.placement, row.placer, facts, show=False)
 
 
-def _is_as_good(facts: Mapping[str, Any], row: CompareRow) -> bool:
+def _is_as_good(facts: Facts, row: CompareRow) -> bool:
     """Whether an earlier result is of the same problem and no worse."""
-    same = bool(facts.get("problem") == row.problem)
-    return same and not facts.get("violations") and bool(facts["value"] <= _value(row))
+    if facts.problem != row.problem or facts.violations or facts.value is None:
+        return False
+    return facts.value <= _value(row)
 
 
-def facts_of(result: PlaceResult | CompareRow, job_id: str) -> dict[str, Any]:
-    """What is kept of a method's result beside its placement."""
-    return {k: v for k, v in result.to_json().items() if k not in _NOT_FACTS} | {"job": job_id}
+def facts_of(result: PlaceResult | CompareRow, job_id: str, **more: object) -> Facts:
+    """What is kept of a method's result beside its placement, and more that is known of it."""
+    told = {key: value for key, value in result.to_json().items() if key not in _NOT_FACTS}
+    return typed({**told, "job": job_id, **more}, Facts)
 
 
 def end_of_training_kept(project: Project, job: jobs.Job) -> str:
@@ -124,7 +127,7 @@ def end_of_training_kept(project: Project, job: jobs.Job) -> str:
     kept = shelf.of_job(job.id)
     name = kept[0].name if kept else ""
     if not kept:
-        facts = {"from": start, "objective": "latency", "job": job.id}
+        facts = Facts(start=start, objective="latency", job=job.id)
         called = f"{start[:LONGEST_START]} after training"
         name = shelf.add(called, result.final_placement, TRAINING, facts, show=False, beside=True)
         project.change()
@@ -140,7 +143,7 @@ def answer_taken_over(project: Project, job: jobs.Job) -> str:
     taken: Sequence[str] = [i.name for i in shelf.items]
     placer = job.about.placer
     number = 1 + sum(name.startswith(f"{placer} ") for name in taken)
-    facts = facts_of(result, job.id) | {"unchanged_value": result.unchanged.value}
+    facts = facts_of(result, job.id, unchanged_value=result.unchanged.value)
     if not shelf.of_job(job.id):
         shelf.add(f"{placer} what-if {number}", result.placement, placer, facts)
     project.change()

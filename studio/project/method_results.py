@@ -1,11 +1,11 @@
 """Where a method's result goes on the shelf: never over one that has been run."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from placement.core.fingerprint import fingerprint_of
 from placement.core.placement import Placement
 from studio.jobs import jobs
+from studio.project.facts import Facts
 from studio.project.placements import Shelf
 from studio.project.store import Project
 
@@ -18,7 +18,7 @@ def keep(
     name: str,
     placed: Placement,
     made_by: str,
-    facts: Mapping[str, Any],
+    facts: Facts,
     *,
     show: bool = True,
     beside: bool = False,

@@ -4,35 +4,47 @@ import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from placement.core.decoding import typed
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph
 from placement.core.machine import Machine
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 from studio.project import former_names
 from studio.project.edits import History, history_from_json
+from studio.project.facts import Facts
 from studio.project.file_cache import parsed, written
 from studio.project.files import read_json, write_json, write_text
 
 HAND = "hand"
 MOST_REMOVED = 5
+NO_FACTS = Facts()
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(Struct, frozen=True):
     """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
 
     name: str
     file: str
     made_by: str
-    facts: Mapping[str, Any]
+    facts: Facts
 
     @property
     def by_hand(self) -> bool:
         return self.made_by == HAND
+
+
+class Index(Struct, frozen=True):
+    """What stands on a shelf, which of it is on the screen, and what was removed, newest last."""
+
+    current: str = ""
+    items: tuple[Named, ...] = ()
+    removed: tuple[Named, ...] = ()
 
 
 def machine_key(machine: Machine) -> str:
@@ -60,26 +72,25 @@ class Shelf:
     def of(cls, project: Path, graph: Graph, machine: Machine) -> "Shelf":
         return cls(project / "placements" / f"{graph.fingerprint}-{machine_key(machine)}")
 
-    def _index(self) -> dict[str, Any]:
+    def _index(self) -> Index:
         found = read_json(self.folder / "index.json")
-        return former_names.in_index(found or {"current": "", "items": []})
+        if not found:
+            return Index()
+        return typed(former_names.in_index(found), Index, remedy="restore the list of placements")
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
     ) -> None:
         kept = self.removed if removed is None else removed
-        listed, gone = (
-            [{**vars(i), "facts": dict(i.facts)} for i in entries] for entries in (items, kept)
-        )
-        content = {"current": current, "items": listed, "removed": gone}
-        write_json(self.folder / "index.json", content)
+        index = Index(current, tuple(items), tuple(kept))
+        write_json(self.folder / "index.json", msgspec.to_builtins(index, enc_hook=dict))
 
     @property
     def items(self) -> tuple[Named, ...]:
-        listed = self._listed("items")
+        listed = self._index().items
         return listed or tuple(named for named, _ in filter(None, [_lent.get(self.folder)]))
 
-    def lend(self, name: str, placement: Placement, facts: Mapping[str, Any]) -> None:
+    def lend(self, name: str, placement: Placement, facts: Facts) -> None:
         """Let a placement stand on an empty shelf that cannot be written, until one can be."""
         _lent[self.folder] = Named(name, "", name, facts), placement
         while len(_lent) > MOST_LENT:
@@ -88,23 +99,17 @@ class Shelf:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is written there, whatever is lent."""
-        return not self._listed("items")
+        return not self._index().items
 
     @property
     def removed(self) -> tuple[Named, ...]:
         """The placements that were removed last, which can still be brought back; newest last."""
-        return self._listed("removed")
-
-    def _listed(self, key: str) -> tuple[Named, ...]:
-        return tuple(
-            Named(i["name"], i["file"], i["made_by"], i["facts"])
-            for i in self._index().get(key, ())
-        )
+        return self._index().removed
 
     @property
     def current(self) -> Named | None:
         """The placement on the screen; None on an empty shelf."""
-        items, name = self.items, self._index()["current"]
+        items, name = self.items, self._index().current
         return next((i for i in items if i.name == name), items[0] if items else None)
 
     def named(self, name: str) -> Named:
@@ -115,7 +120,7 @@ class Shelf:
 
     def of_job(self, job_id: str) -> tuple[Named, ...]:
         """What a job put here, also what somebody removed since."""
-        return tuple(i for i in (*self.items, *self.removed) if i.facts.get("job") == job_id)
+        return tuple(i for i in (*self.items, *self.removed) if i.facts.job == job_id)
 
     def path(self, name: str) -> Path:
         return self.folder / self.named(name).file
@@ -136,7 +141,7 @@ class Shelf:
         name: str,
         placement: Placement,
         made_by: str,
-        facts: Mapping[str, Any] | None = None,
+        facts: Facts = NO_FACTS,
         *,
         show: bool = True,
         beside: bool = False,
@@ -146,15 +151,15 @@ class Shelf:
         A placer's result takes the place of an earlier result of the same placer under the same
         name; a name that is taken otherwise gets a number, and so does every one with `beside`.
         """
-        items = list(self._listed("items"))
+        items = list(self._index().items)
         same = next((i for i in items if i.name == name), None)
         if same is not None and (beside or same.made_by != made_by or made_by == HAND):
             free = _next_name(name, {i.name for i in items})
             return self.add(free, placement, made_by, facts, show=show)
-        entry = Named(name, same.file if same else self._new_file(name), made_by, facts or {})
+        entry = Named(name, same.file if same else self._new_file(name), made_by, facts)
         self._write(self.folder / entry.file, placement)
         items = [entry if i.name == name else i for i in items] if same else [*items, entry]
-        current = name if show else self._index()["current"]
+        current = name if show else self._index().current
         self._save(items, current or name)
         return name
 
@@ -190,13 +195,13 @@ class Shelf:
         if to != name and any(i.name == to for i in self.items):
             raise ValueError(f"There is already a placement named {to!r}; choose another name.")
         self.named(name)
-        items = [Named(to, i.file, i.made_by, i.facts) if i.name == name else i for i in self.items]
+        items = [replace(i, name=to) if i.name == name else i for i in self.items]
         self._save(items, to)
 
     def duplicate(self, name: str) -> str:
         """A hand-made copy, current from now on; its name is returned."""
         copy = _next_name(f"{name} copy", {i.name for i in self.items})
-        return self.add(copy, self.read(name), HAND, {"from": name})
+        return self.add(copy, self.read(name), HAND, Facts(start=name))
 
     def remove(self, name: str) -> None:
         """Take a placement off the shelf; the last few can be brought back."""
@@ -215,8 +220,8 @@ class Shelf:
         if entry is None:
             raise ValueError("This placement was removed for good.")
         name = _next_name(entry.name, {i.name for i in self.items})
-        back = Named(name, entry.file, entry.made_by, entry.facts)
-        self._save([*self.items, back], name, [i for i in removed if i is not entry])
+        rest = [i for i in removed if i is not entry]
+        self._save([*self.items, replace(entry, name=name)], name, rest)
         return name
 
     def _write(self, path: Path, placement: Placement) -> None:

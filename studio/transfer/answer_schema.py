@@ -12,13 +12,14 @@ from msgspec import Meta
 from placement.api.results import Goal, Number, Text
 from placement.core.decoding import shown
 from placement.costs.what_if import ConditionRows
+from studio.project.facts import Facts
 from studio.project.files import read_json
 from studio.transfer import fields, schema
 
 FOLDER = "what_if"
 
 
-class Facts(schema.Facts, frozen=True, kw_only=True, omit_defaults=True):
+class AnswerFacts(Facts, frozen=True, kw_only=True, omit_defaults=True):
     """What a method told, and the machine that it was asked about."""
 
     value: Number
@@ -37,7 +38,7 @@ class Facts(schema.Facts, frozen=True, kw_only=True, omit_defaults=True):
 class Item(schema.Item, frozen=True):
     """An answer in the list of them."""
 
-    facts: Facts
+    facts: AnswerFacts
 
 
 class Index(schema.Index, frozen=True):

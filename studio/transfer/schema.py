@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from placement import loaders
-from placement.api.results import Count, Counts, Goal, Number, Text, Texts, require_unit
+from placement.api.results import Goal, Number, Text
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
 from placement.core import formatting as units
@@ -20,6 +20,7 @@ from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
+from studio.project.facts import Facts
 from studio.project.files import read_json
 from studio.project.placements import machine_key
 from studio.project.rules import MAX_RULES
@@ -85,35 +86,8 @@ def _check_model(kind: str, model: str) -> None:
         raise ValueError(f"its model is at {shown(model)}, which is no full path.")
 
 
-class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
-    """What a method told about its placement, as far as it can be taken on trust.
-
-    A job stays behind, and so do claims of proof: nobody here has seen the proof.
-    """
-
-    value: Number | None = None
-    unit: Text | None = None
-    costs: Text | None = None
-    objective: Text | None = None
-    lower_bound: Number | None = None
-    seconds: Number | None = None
-    gap: Number | None = None
-    measured_s: Number | None = None
-    num_selected: Count | None = None
-    num_pinned: Count | None = None
-    num_segments: Count | None = None
-    ops_per_device: Counts | None = None
-    account: Text | None = None
-    start: Text | None = None
-    placer: Text | None = None
-    made_for: Text | None = None
-    violations: Texts | None = None
-    cancelled: bool | None = None
-    outputs_match: bool | None = None
-    simulated: bool | None = None
-
-    def __post_init__(self) -> None:
-        require_unit(self.unit or "s")
+# A job stays behind, and so do claims of proof: nobody here has seen the proof.
+NOT_TRUSTED = ("job", "problem", "proven_optimal")
 
 
 class Item(Struct, frozen=True):
@@ -148,8 +122,9 @@ def index(content: Any, kind: type[Struct] = Index) -> dict[str, Any]:
 
 def _item(row: dict[str, Any]) -> dict[str, Any]:
     """With names that can be shown."""
-    fields.require_texts(row["facts"])
-    return row | {key: fields.label(row[key]) for key in ("name", "made_by")}
+    facts = {key: value for key, value in row["facts"].items() if key not in NOT_TRUSTED}
+    fields.require_texts(facts)
+    return row | {"facts": facts} | {key: fields.label(row[key]) for key in ("name", "made_by")}
 
 
 def placement(content: Any) -> dict[str, Any]:

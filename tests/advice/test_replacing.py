@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from placement import simulate
-from placement.advice.replacing import Policy, Slowdown, alone, decide, unslowed, updated
+from placement.advice.replacing import Policy, Slowdown, alone, decide, prepare, unslowed, updated
 from placement.placers import placer_class
 from tests.instances import random_problem
 
@@ -14,6 +14,7 @@ POLICY = Policy(time_limit_s=60.0, max_moves=200)
 
 
 def decided(problem, current, *, steps=1000, switch_s=0.0, policy=POLICY, **known):
+    prepare(problem, policy)
     return decide(
         problem, current, known=known, remaining_steps=steps, switch_s=switch_s, policy=policy
     )

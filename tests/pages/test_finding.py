@@ -16,6 +16,7 @@ from studio.jobs import process as worker
 from studio.jobs.event_log import decoded
 from studio.jobs.records import About
 from studio.project import store
+from studio.project.facts import Facts
 from studio.project.files import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -142,7 +143,7 @@ def test_the_account_and_the_curve_stay_with_the_placement():
     assert chart["data"][0]["y"] == pytest.approx([50.0, 30.0, 30.0])
     assert chart["data"][1]["y"] == pytest.approx([20.0, 28.0, 28.0])
     facts = snapshot(project).named.facts
-    assert (facts["account"], facts["job"]) == (ACCOUNT, job)
+    assert (facts.account, facts.job) == (ACCOUNT, job)
     next(s for s in app.selectbox if s.label == "Placement").set_value("heft").run()
     assert ACCOUNT not in captions(app) and not charts_on(app)
 
@@ -179,7 +180,7 @@ def test_a_copied_project_without_the_job_shows_the_account_alone():
     project = store.create()
     project.change(machine="null-2")
     now = snapshot(project)
-    facts = {"seconds": 5.0, "account": ACCOUNT, "job": "gone"}
+    facts = Facts(seconds=5.0, account=ACCOUNT, job="gone")
     now.shelf.add("auto", pl.place(now.problem, "single").placement, "auto", facts)
     app = opened(project)
     assert ACCOUNT in captions(app) and not charts_on(app)
@@ -191,7 +192,7 @@ def test_an_account_of_times_that_have_changed_says_so():
     now = snapshot(project)
     placed = pl.place(now.problem, "single").placement
     for name, problem in (("same", now.problem.fingerprint), ("older", "0123456789abcdef")):
-        facts = {"seconds": 5.0, "account": ACCOUNT, "problem": problem}
+        facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
         assert ("the times have changed since" in shown) == (name == "older")
@@ -207,7 +208,7 @@ def test_a_method_of_a_comparison_gets_no_curve_of_all_methods():
     write_json(folder / "job.json", {**record, "about": {"collected": True}})
     events = (progress(0.1, 5.0), progress(0.2, 4.0), {"event": "result", "rows": []})
     (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in events))
-    facts = {"seconds": 5.0, "account": ACCOUNT, "job": folder.name}
+    facts = Facts(seconds=5.0, account=ACCOUNT, job=folder.name)
     now.shelf.add("peft", pl.place(now.problem, "single").placement, "peft", facts)
     app = opened(project)
     assert "Found by peft in 5 s" in captions(app) and not charts_on(app)

@@ -117,7 +117,7 @@ def test_answers_for_a_selection_stand_beside_everything_else(project):
         assert kinds.collect(now(project)) == [f"Placed by {expected}: predicted 20 ms."]
         assert now(project).named.name == expected
     facts = now(project).named.facts
-    assert (facts["num_selected"], facts["from"]) == (2, "single on 2 ops")
+    assert (facts.num_selected, facts.start) == (2, "single on 2 ops")
     names = [item.name for item in now(project).shelf.items]
     assert names == [first, by_hand, "single on 2 ops", "single on 2 ops 2"]
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 import placement as pl
@@ -10,7 +11,7 @@ from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method, comparison, conditions, link_groups
 from placement.core import formatting as units
 from placement.core.machine import Device, Link, Machine
-from placement.costs.what_if import UNCHANGED, Conditions
+from placement.costs.what_if import UNCHANGED, ConditionRows, Conditions
 from studio import snapshot as studio
 from studio import standings
 from studio.jobs import outcomes
@@ -225,11 +226,11 @@ def answered(project, placer="single"):
     changed = pl.what_if(now.problem, wanted)
     placed = pl.place(changed, placer)
     shelf = outcomes.what_if_shelf(project.folder, now.shelf.folder.name)
-    facts = {
-        **studio.facts_of(placed),
-        "what_if": wanted.to_json(),
-        "unchanged_value": pl.simulate(now.problem, placed.placement).value,
-    }
+    facts = structs.replace(
+        studio.facts_of(placed),
+        what_if=ConditionRows(speed=wanted.speed),
+        unchanged_value=pl.simulate(now.problem, placed.placement).value,
+    )
     shelf.add(f"{placer} what-if 1", placed.placement, placer, facts)
     return placed
 

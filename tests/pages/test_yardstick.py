@@ -11,6 +11,7 @@ from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method
 from placement.api.results import PlaceResult
 from placement.core import formatting as units
+from placement.costs.what_if import ConditionRows
 from profiling.measuring.store import ProfileStore
 from studio import snapshot as studio
 from studio import standings
@@ -97,7 +98,7 @@ def test_messages_of_methods_name_the_times_they_are_by():
 def test_a_message_about_a_placement_goes_when_another_one_is_shown():
     app, project = opened("place", model="onnx-squeezenet", machine="null-2")
     now = again(project)
-    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single", {})
+    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single")
     now.shelf.choose("heft")
     app.session_state["messages-page"] = [["info", "Placed by heft: predicted 3 ms."]]
     checked(app.run())
@@ -142,7 +143,8 @@ def test_answers_for_what_if_machines_are_predicted_by_the_times_of_now():
     _, project = opened("model", model="onnx-squeezenet", machine="null-2")
     now = again(project)
     placed = pl.place(now.problem, "single")
-    facts = {**studio.facts_of(placed), "what_if": {}, "unchanged_value": placed.value}
+    told = studio.facts_of(placed)
+    facts = structs.replace(told, what_if=ConditionRows(), unchanged_value=placed.value)
     what_if_shelf(project.folder, now.shelf.folder.name).add("one", placed.placement, "x", facts)
     measured(project)
     later = again(project)
@@ -156,7 +158,7 @@ def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it
     now = again(project)
     name = now.named.name
     finished_run(project)
-    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single", {})
+    now.shelf.add("mine", pl.place(now.problem, "single").placement, "single")
     now.shelf.choose(name)
     checked(app.run())
     assert menu(app, "Placement").options == [name, "mine"]

@@ -15,7 +15,7 @@ from profiling.devices.cores import cpu_quota, host_memory_bytes, split, usable_
 from profiling.devices.local import load_machine, local_machine, missing_devices, presets
 from profiling.devices.providers import providers, short_name
 
-NAMES = ("laptop-gpu", "null-2", "nvlink-8gpu", "pcie-4gpu", "two-lanes")
+NAMES = tuple(presets())
 
 
 @given(cores=st.lists(st.integers(0, 500), min_size=1, unique=True), data=st.data())
@@ -97,7 +97,7 @@ def test_container_limits_are_respected(tmp_path):
 
 
 def test_presets_load_and_say_what_they_are():
-    assert tuple(presets()) == NAMES
+    assert {"laptop-gpu", "null-2", "nvlink-8gpu", "pcie-4gpu", "two-lanes"} <= set(NAMES)
     assert all(note.endswith(".") for note in presets().values())
     for name in NAMES:
         if name == "two-lanes" and len(usable_cores()) < 2:

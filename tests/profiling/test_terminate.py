@@ -13,7 +13,8 @@ from tests.profiling.live import diamond
 ROOT = Path(__file__).parents[2]
 HANG = """
 import threading, time
-from placement import __main__, commands
+from placement import __main__
+from placement.cli import verbs
 from placement.core.machine import Device
 from profiling.measuring.reference import release
 from profiling.backends._ort.folder import Folder
@@ -35,7 +36,7 @@ def samples(options):
     finally:
         release([program], [lanes])
 
-commands.samples = samples
+verbs.samples = samples
 __main__.main(["samples"])
 """
 

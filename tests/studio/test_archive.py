@@ -11,10 +11,12 @@ import zipfile
 import pytest
 
 from pages.ui.what_if import ask_method
+from placement.core.decoding import typed
 from placement.costs.what_if import Conditions
 from studio.jobs import outcomes
 from studio.project import store
 from studio.project.edits import MAX_STEPS, Edit, History
+from studio.project.facts import Facts
 from studio.project.files import read_json, write_json
 from studio.project.placements import HAND, Shelf, machine_key
 from studio.transfer import archive as project_file
@@ -51,8 +53,8 @@ def worked_on():
         model_kind="file", model=name, machine="box.json", dims={"batch": 4}, form={"steps": 7}
     )
     shelf, problem = shelf_of(project), diamond()
-    shelf.add("heft", everywhere(problem), "heft", {**TOLD, **UNSEEN})
-    shelf.add("manual", everywhere(problem, b="cpu:1"), HAND, {"from": "heft"})
+    shelf.add("heft", everywhere(problem), "heft", Facts(**TOLD, **UNSEEN))
+    shelf.add("manual", everywhere(problem, b="cpu:1"), HAND, Facts(start="heft"))
     shelf.keep_history("manual", History().add(Edit("b", (("b_conv", "cpu:0", "cpu:1"),))))
     write_json(shelf.folder / "pins.json", {"a_conv": "cpu:0"})
     rules = [{"pattern": p, "device": "cpu:1"} for p in ("Conv", "regex:(a+)+$")]
@@ -84,7 +86,7 @@ def test_rules_come_along_but_forms_owners_and_jobs_stay_behind():
     assert read_json(twin.folder / "rules.json") == read_json(project.folder / "rules.json")
     assert not (twin.folder / "jobs").exists() and not (twin.folder / "owner.json").exists()
     assert dict(twin.settings.form) == {}
-    assert dict(shelf_of(twin).items[0].facts) == TOLD
+    assert shelf_of(twin).items[0].facts == Facts(**TOLD)
 
 
 def test_removed_placements_stay_behind():
@@ -116,11 +118,11 @@ ANSWER = {
 }
 
 
-def asked(**changes):
+def asked():
     """A project with one what-if answer."""
     project = worked_on()
     shelf = outcomes.what_if_shelf(project.folder, shelf_of(project).folder.name)
-    facts = {**ANSWER, **UNSEEN, **changes}
+    facts = typed({**ANSWER, **UNSEEN}, Facts)
     shelf.add("heft what-if 1", everywhere(diamond(), b="cpu:1"), "heft", facts)
     return project, shelf
 
@@ -130,7 +132,7 @@ def test_what_if_answers_come_along_with_their_sliders():
     assert "2 rules, 1 what-if answer, the model" in project_file.contents(project)
     twin = unpack(pack(project), any_model)
     (answer,) = outcomes.what_if_shelf(twin.folder, old.folder.name).items
-    assert answer.name == "heft what-if 1" and dict(answer.facts) == ANSWER
+    assert answer.name == "heft what-if 1" and answer.facts == typed(ANSWER, Facts)
     assert ask_method.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
     new = outcomes.what_if_shelf(twin.folder, old.folder.name)
     assert new.read(answer.name) == old.read(answer.name)
@@ -149,9 +151,14 @@ def test_what_if_answers_come_along_with_their_sliders():
     ],
 )
 def test_what_if_answers_that_are_none_are_refused(changes, said):
-    project, _ = asked(**changes)
+    project, _ = asked()
+    source = zipfile.ZipFile(io.BytesIO(pack(project)))
+    files = {name: source.read(name) for name in source.namelist()}
+    (path,) = (n for n in files if n.startswith("what_if/") and n.endswith("index.json"))
+    index = json.loads(files[path])
+    index["items"][0]["facts"] |= changes
     with pytest.raises(ValueError, match=said):
-        unpack(pack(project), any_model)
+        unpack(zipped({**files, path: json.dumps(index)}), any_model)
 
 
 def test_a_what_if_answer_about_other_ops_is_refused():

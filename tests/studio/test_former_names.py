@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 import placement as pl
@@ -12,6 +13,7 @@ from studio import snapshot as studio
 from studio import standings
 from studio.jobs import jobs, outcomes
 from studio.project import store
+from studio.project.facts import Facts
 from studio.project.files import write_json
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
@@ -31,8 +33,10 @@ def old(tmp_path, monkeypatch):
     now = snapshot(project)
     found = pl.place(now.problem, NEW, settings={"max_iterations": 200})
     for name in (NEW, f"{NEW} 2", "best so far"):
-        now.shelf.add(name, found.placement, NEW, studio.facts_of(found) | {"placer": NEW})
-    now.shelf.add("mine", found.placement, "hand", {"from": f"{NEW} 2"})
+        now.shelf.add(
+            name, found.placement, NEW, structs.replace(studio.facts_of(found), placer=NEW)
+        )
+    now.shelf.add("mine", found.placement, "hand", Facts(start=f"{NEW} 2"))
     now.shelf.choose(f"{NEW} 2")
     index = now.shelf.folder / "index.json"
     index.write_text(index.read_text().replace(NEW, OLD))
@@ -53,7 +57,7 @@ def test_placements_come_under_the_present_name(old):
     assert not any(OLD in name for name in made_by)
     rows = {row.name: row for row in standings.standings(now)}
     assert rows["mine"].notes == (f"by hand, from {NEW} 2",)
-    assert now.shelf.named(NEW).facts["placer"] == NEW
+    assert now.shelf.named(NEW).facts.placer == NEW
 
 
 def test_the_list_is_written_once_and_names_of_people_stay(old):

@@ -14,6 +14,7 @@ from placement.simulator.call_costs import loads_s
 from studio import snapshot as studio
 from studio.project import edits, store
 from studio.project.edits import Edit, History, State
+from studio.project.facts import Facts
 from studio.transfer import archive
 from tests.command import answer
 from tests.instances import canonical_file, random_problem
@@ -195,7 +196,7 @@ def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
     now = put(project, found, "cpop")
     op, device = a_move(now)
     old = replace(found, device_of={**found.device_of, op: device}, order=())
-    now.shelf.add("manual", old, "hand", {"from": "cpop"})
+    now.shelf.add("manual", old, "hand", Facts(start="cpop"))
     step = {"label": f"{op} to {device}", "moves": [[found.device_of[op], device, [op]]]}
     history = json.dumps({"done": [{**step, "pins": []}], "undone": []})
     (now.shelf.folder / "manual.history").write_text(history)

@@ -148,7 +148,7 @@ def test_hints_leave_pinned_ops_where_they_are(project):
 
 def test_a_step_of_other_ops_or_devices_is_refused(project):
     op, device = next(iter(now(project).placement.device_of.items()))
-    name = now(project).shelf.add("mine", now(project).placement, "hand", {})
+    name = now(project).shelf.add("mine", now(project).placement, "hand")
     before = now(project).placement
     for change in (("zzz", device, device), (op, "", device), (op, "mars", device)):
         now(project).shelf.keep_history(name, History((Edit("odd", (change,)),)))

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 import placement as pl
 from pages.ui.compare import board
@@ -15,6 +16,7 @@ from studio import standings
 from studio.jobs import event_log, jobs, kinds, outcomes, runs
 from studio.jobs.records import About
 from studio.project import store
+from studio.project.facts import Facts
 from studio.project.files import write_json
 from studio.project.placements import HAND
 from tests.pages.test_pages import finished_run
@@ -38,7 +40,7 @@ def again(project):
 
 def placed(now, placer, **facts):
     found = pl.place(now.problem, placer)
-    kept = {**studio.facts_of(found), **facts}
+    kept = structs.replace(studio.facts_of(found), **facts)
     now.shelf.add(placer, found.placement, placer, kept)
     return found
 
@@ -90,10 +92,12 @@ def test_bounds_of_one_call_each_do_not_hold_for_several_calls(tmp_path):
     project.change(model_kind="path", model=str(path), objective="throughput")
     now = again(project)
     plain = now.problem.placement_of([0])
-    proof = {"problem": now.problem.fingerprint, "lower_bound": 5.0, "unit": "ms"}
+    proof = Facts(problem=now.problem.fingerprint, lower_bound=5.0, unit="ms")
     now.shelf.add("plain", plain, "single", proof)
     for name, more in (("twice", {"calls": {"acc:0": 2}}), ("two", {"replicas": {"acc:0": 2}})):
-        now.shelf.add(name, replace(plain, **more), "annealing_split", {**proof, "problem": ""})
+        now.shelf.add(
+            name, replace(plain, **more), "annealing_split", structs.replace(proof, problem="")
+        )
         later = again(project)
         bound_s = lower_bound(later.problem, later.placement)
         assert later.named.name == name
@@ -133,7 +137,7 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
     row = row_of(again(now.project), "heft")
     assert row.measured.scattered and "trust neither" in " ".join(board.notes_of(row))
 
-    name = now.shelf.add("mine", now.placement, HAND, {"from": "heft"})
+    name = now.shelf.add("mine", now.placement, HAND, Facts(start="heft"))
     row = row_of(again(now.project), name)
     assert row.measured.edited is False and row.notes == ("by hand, from heft",)
 
@@ -188,7 +192,7 @@ def test_rows_of_a_stopped_comparison_are_kept_and_the_screen_stays_as_it_is():
     assert later.named.name == "mine"
     assert "Compared 2 methods" in told and "Stopped after 2 of 3" in told
     facts = later.shelf.named("single").facts
-    assert facts["problem"] == later.problem.fingerprint and facts["job"] == job.id
+    assert facts.problem == later.problem.fingerprint and facts.job == job.id
 
 
 def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
@@ -198,7 +202,7 @@ def test_a_comparison_keeps_a_better_result_and_that_of_another_goal():
     shelf_value = found.value
     better = {**rows[0], "value": rows[0]["value"] * 1.5}
     outcomes.rows_taken_over(now.project, comparison(now, [better]))
-    assert now.shelf.named("heft").facts["value"] == shelf_value
+    assert now.shelf.named("heft").facts.value == shelf_value
     other = {**rows[0], "objective": "throughput", "problem": "other"}
     outcomes.rows_taken_over(now.project, comparison(now, [other]))
     assert {"heft", "heft, most samples"} <= {i.name for i in now.shelf.items}

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.ui.session import choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
+from studio.project.facts import Facts
 from studio.project.placements import HAND, Named, Shelf
 from studio.snapshot import Studio, all_on
 
@@ -97,7 +98,7 @@ def _restore(file: str) -> None:
 def _start(first_device: str) -> None:
     now = studio()
     device = str(choices.typed(choices.own("start-on"), first_device) or first_device)
-    _change(lambda shelf: shelf.add("manual", all_on(now, device), HAND, {"from": ""}))
+    _change(lambda shelf: shelf.add("manual", all_on(now, device), HAND, Facts(start="")))
 
 
 def _change(change: Callable[[Shelf], object], told: str = "") -> None:

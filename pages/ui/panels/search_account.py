@@ -1,10 +1,9 @@
 """How a method came to its placement: its account in words, and its best value over time."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import streamlit as st
 
@@ -14,6 +13,7 @@ from placement.api.results import PlaceResult
 from placement.core import formatting as units
 from studio.jobs import jobs
 from studio.jobs.event_log import Event, Progress
+from studio.project.facts import Facts
 from studio.snapshot import Studio
 
 PATIENCE_S = 4.0
@@ -76,18 +76,18 @@ def _has_begun(job: jobs.Job) -> bool:
 def show(now: Studio) -> None:
     """How the placement on the screen was found, where a method found it."""
     facts = now.named.facts
-    if "seconds" not in facts:
+    if facts.seconds is None:
         return
-    account = str(facts.get("account") or "")
-    best = "proven to be the best possible" if facts.get("proven_optimal") else ""
-    found = f"Found by {now.named.made_by} in {units.seconds(facts['seconds'])}"
+    account = facts.account or ""
+    best = "proven to be the best possible" if facts.proven_optimal else ""
+    found = f"Found by {now.named.made_by} in {units.seconds(facts.seconds)}"
     stale = _is_stale(now, facts)
     told = "" if stale else f": {account}" if account else f", {best}" if best else ""
     told += _held(facts)
     if stale:
         told += "; what it told of values is left out, for the times have changed since"
     st.caption(glossary.plain(f"{found}{told}."), help=glossary.OPTIMUM if account else None)
-    job = _job(now, str(facts.get("job") or ""))
+    job = _job(now, facts.job or "")
     # A comparison tells values of several methods, and none of them is the end of one search.
     curve = None if job is None or job.verb == "compare" else curve_of(job.events)
     if job is not None and curve is not None:
@@ -100,20 +100,20 @@ def show(now: Studio) -> None:
                 _chart(curve, job, f"curve-{job.id}")
 
 
-def _is_stale(now: Studio, facts: Mapping[str, Any]) -> bool:
+def _is_stale(now: Studio, facts: Facts) -> bool:
     """Whether the method saw other times than those of now; of one with pins nobody can tell."""
-    if "problem" not in facts or facts.get("num_selected") or facts.get("num_pinned"):
+    if facts.problem is None or facts.num_selected or facts.num_pinned:
         return False
-    same_goal = facts.get("objective", now.settings.objective) == now.settings.objective
-    return bool(same_goal and facts["problem"] != now.problem.fingerprint)
+    same_goal = facts.objective in (None, now.settings.objective)
+    return bool(same_goal and facts.problem != now.problem.fingerprint)
 
 
-def _held(facts: Mapping[str, Any]) -> str:
+def _held(facts: Facts) -> str:
     """What the method could not move: its value and its bound are of that task alone."""
-    selected, pinned = facts.get("num_selected"), facts.get("num_pinned")
-    said = [f"for the selection in {facts.get('from')!r} alone"] if selected else []
+    selected, pinned = facts.num_selected, facts.num_pinned
+    said = [f"for the selection in {facts.start!r} alone"] if selected else []
     said += ["with pinned ops"] if pinned else []
-    said += ["stopped early"] if facts.get("cancelled") else []
+    said += ["stopped early"] if facts.cancelled else []
     return "".join(f"; {part}" for part in said)
 
 

@@ -13,8 +13,9 @@ from pages.ui.shell import job_status
 from pages.ui.what_if import conditions
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
-from placement.costs.what_if import Conditions, conditions_from_json
+from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, methods, outcomes
+from studio.project.facts import Facts
 from studio.project.placements import Named, Shelf
 from studio.snapshot import Studio
 
@@ -107,7 +108,7 @@ def _answers(now: Studio) -> None:
 
 def values_of(now: Studio, item: Named) -> tuple[str, str]:
     """What an answer takes on its machine and on the one as it is, by the times of now."""
-    posed, goal = now.problem, str(item.facts["objective"])
+    posed, goal = now.problem, item.facts.objective or "latency"
     if goal != now.settings.objective:
         posed = cache.problem(now.model, now.machine, now.profile, goal)
     shelf = outcomes.what_if_shelf(now.project.folder, now.shelf.folder.name)
@@ -120,21 +121,21 @@ def values_of(now: Studio, item: Named) -> tuple[str, str]:
 
 
 def _cells(now: Studio, item: Named) -> dict[str, Any]:
-    facts = item.facts
     there, here = values_of(now, item)
     return {
         "Method": item.name,
         "For": conditions.in_words(conditions_of(item)),
         "There": there,
         "Here": here,
-        "Goal": outcomes.GOALS[facts["objective"]],
+        "Goal": outcomes.GOALS[item.facts.objective or "latency"],
         "Sliders": "Set",
         "Placement": "Keep",
     }
 
 
 def conditions_of(item: Named) -> Conditions:
-    return conditions_from_json(item.facts.get("what_if", {}))
+    told = item.facts.what_if
+    return Conditions() if told is None else told.conditions()
 
 
 def _clicked(now: Studio, key: str, names: Sequence[str]) -> tuple[Shelf, Named] | None:
@@ -162,7 +163,7 @@ def _keep(names: Sequence[str]) -> None:
         return
     shelf, item = clicked
     placement = dataclasses.replace(shelf.read(item.name), machine=now.machine.name)
-    facts = {"made_for": conditions.in_words(conditions_of(item))}
+    facts = Facts(made_for=conditions.in_words(conditions_of(item)))
     name = now.shelf.add(item.name, placement, item.made_by, facts, show=False)
     now.project.change()
     choices.say("success", f"{name} is now among the placements; here it is predicted anew.")

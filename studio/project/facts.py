@@ -1,0 +1,45 @@
+"""What is kept of a result beside its placement, on the shelf where it stands."""
+
+from msgspec import Struct
+
+from placement.api.results import Count, Counts, Number, Text, Texts, require_unit
+from placement.costs.what_if import ConditionRows
+
+
+class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
+    """What a method told, or where a placement came from; None for what nobody told.
+
+    `value` and `lower_bound` are in `unit`, `problem` is the fingerprint of what was solved and
+    `job` who solved it. `start` names the placement that another one was made from. What was found
+    for a what-if machine has its sliders in `what_if`, and `unchanged_value` without them;
+    `made_for` says them in words where such a placement was copied to the real machine.
+    """
+
+    value: Number | None = None
+    unit: Text | None = None
+    costs: Text | None = None
+    objective: Text | None = None
+    lower_bound: Number | None = None
+    proven_optimal: bool | None = None
+    seconds: Number | None = None
+    gap: Number | None = None
+    measured_s: Number | None = None
+    num_selected: Count | None = None
+    num_pinned: Count | None = None
+    num_segments: Count | None = None
+    ops_per_device: Counts | None = None
+    account: Text | None = None
+    start: Text | None = None
+    placer: Text | None = None
+    made_for: Text | None = None
+    violations: Texts | None = None
+    cancelled: bool | None = None
+    outputs_match: bool | None = None
+    simulated: bool | None = None
+    problem: Text | None = None
+    job: Text | None = None
+    unchanged_value: Number | None = None
+    what_if: ConditionRows | None = None
+
+    def __post_init__(self) -> None:
+        require_unit(self.unit or "s")

@@ -269,6 +269,6 @@ def test_a_former_name_still_works_and_the_answer_has_the_present_one(old):
     problem = problem_from_workload(diamond(), "small")
     assert place(problem, old, settings={"max_iterations": 100}).placer == new
     rows = compare(None, problem, [old], time_limit_s=0.1)
-    assert [row["placer"] for row in rows] == [new]
+    assert [row.placer for row in rows] == [new]
     listed = [row["name"] for row in list_placers() if row["name"] in (old, new)]
     assert listed == [new]

@@ -22,6 +22,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.profile import Profile
+from placement.core.verb_options import RunOptions
 from placement.schedule.simulated import simulate
 from profiling.devices.accelerators import accelerators, why_none
 from profiling.execution.execute import execute
@@ -97,7 +98,9 @@ def _row(
     name: str, what: str, model: Model, problem: Problem, placement: Placement, steps: int
 ) -> dict[str, Any]:
     predicted = simulate(problem, placement)
-    run = execute(problem, predicted.schedule, model=model, steps=steps, baselines=False)
+    run = execute(
+        problem, predicted.schedule, RunOptions(steps=steps), model=model, baselines=False
+    )
     used = {segment.device for segment in predicted.schedule.segments}
     return {
         "network": name,

@@ -17,6 +17,7 @@ import placement as pl
 from benchmarks import _live
 from placement.api.place import Placed
 from placement.core.problem import Problem
+from placement.core.verb_options import StreamOptions
 from profiling.execution.execute import compiled_for
 from profiling.execution.stream import Stream, stream
 from profiling.measuring.lock import measuring
@@ -36,7 +37,13 @@ def row(name: str, placer: str, rounds: int, samples: int, time_limit_s: float) 
     with _live.alone(compiled_for(problem, model), lanes) as steps:
         for _ in range(rounds):
             streams.append(
-                stream(problem, placed.schedule, model=model, samples=samples, baselines=False)
+                stream(
+                    problem,
+                    placed.schedule,
+                    StreamOptions(samples=samples),
+                    model=model,
+                    baselines=False,
+                )
             )
             for lane, step in steps.items():
                 step()

@@ -18,6 +18,7 @@ from placement.core.costs import Floats
 from placement.core.formatting import percent
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
 from placement.placers.base import Progress, quiet
 from placement.search.account import in_words
@@ -27,7 +28,7 @@ from placement.search.coarsening import blocks
 from placement.search.improvement import improve
 
 Clock = Callable[[], float]
-PLACER = "ceft_pbqp"
+PLACER = TrainOptions.placer
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Policy:
     """
 
     placer: str = PLACER
-    margin: float = 0.05
+    margin: float = TrainOptions.margin
     time_limit_s: float = 0.6
     max_moves: int = 4000
 

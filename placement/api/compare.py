@@ -11,6 +11,7 @@ from placement.api.place import place
 from placement.api.results import CompareRow
 from placement.api.run import run, stream
 from placement.core.events import Emit, never, silent
+from placement.core.verb_options import CompareOptions, made
 
 if TYPE_CHECKING:
     from placement.core.model import Model
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
 def compare(
     model: Model,
     problem: Problem,
-    names: Sequence[str],
+    placers: Sequence[str] | CompareOptions,
     *,
-    time_limit_s: float | None = None,
-    seed: int = 0,
-    live: bool = False,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
+    **named: Any,
 ) -> tuple[CompareRow, ...]:
     """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
     measured median if `live`.
 
+    The placers are named, with the options beside them (`compare(model, problem, ["heft"],
+    live=True)`), or stand in a value that holds all of them.
     `gap` is value / bound - 1, None without a bound; `violations` says what a placement breaks,
     `outputs_match` is None where nothing was compared. A placer that finds nothing, or whose
     library is missing, has an `error` and no value; one whose placement could not be run has both.
@@ -41,15 +42,15 @@ def compare(
     """
     from placement.placers import current_name
 
-    if not names:
-        raise ValueError("There is no placer to compare; name at least one.")
-    _require_known(problem, names)
-    names = [current_name(name) for name in names]
+    given = placers if isinstance(placers, CompareOptions) else None
+    options = made(CompareOptions, given, named if given else {"placers": placers, **named})
+    _require_known(problem, options.placers)
+    names = [current_name(name) for name in options.placers]
     rows = []
     for number, name in enumerate(names):
         heard = _Numbered(emit, name, number, len(names))
         heard({"event": "progress", "what": ""})
-        row = _row(model, problem, name, time_limit_s, seed, live, heard, stop)
+        row = _row(model, problem, name, options, heard, stop)
         emit({"event": "row", **row.to_json()})
         rows.append(replace(row, placement=None))
         if stop():
@@ -80,23 +81,21 @@ def _row(
     model: Model,
     problem: Problem,
     name: str,
-    time_limit_s: float | None,
-    seed: int,
-    live: bool,
+    options: CompareOptions,
     emit: Emit,
     stop: Callable[[], bool],
 ) -> CompareRow:
     from placement.api.answers import of_compared
 
     try:
-        placed = place(problem, name, time_limit_s=time_limit_s, seed=seed, emit=emit, stop=stop)
+        placed = place(problem, options.of(name), emit=emit, stop=stop)
     except ValueError as error:
         return CompareRow(placer=name, value=None, unit=problem.unit, error=str(error))
     row = of_compared(placed)
-    if live and not stop():
+    if options.live and not stop():
         # What was found counts, and so do the other placers, where this one cannot be run.
         try:
-            measured_s, match = _live(model, problem, placed.placement, seed, emit)
+            measured_s, match = _live(model, problem, placed.placement, options.seed, emit)
             row = replace(row, measured_s=measured_s, outputs_match=match)
         except (ValueError, RuntimeError) as error:
             row = replace(row, error=f"It was not measured: {error}")

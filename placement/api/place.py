@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
@@ -52,17 +53,18 @@ class Placed:
 
 def place(
     problem: Problem,
-    placer: str = "heft",
+    placer: str | PlaceOptions = PlaceOptions.placer,
     *,
-    settings: Mapping[str, Any] | None = None,
-    time_limit_s: float | None = None,
-    seed: int = 0,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
     predict: Callable[[Problem, Placement], Simulated] = simulate,
     keep: Placement | None = None,
+    **named: Any,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
+
+    The placer is named, with its options beside it (`place(problem, "annealing", seed=1)`), or
+    stands in a value that holds all of them.
 
     With `keep` the problem's pins leave only some ops of that placement free: these get the devices
     that the placer finds, and the order stays that of `keep`.
@@ -78,14 +80,17 @@ def place(
     from placement.placers import current_name, placer_class
     from placement.placers.base import build
 
-    placer = current_name(placer)
+    given = None if isinstance(placer, str) else placer
+    options = made(PlaceOptions, given, named if given else {"placer": placer, **named})
+    placer = current_name(options.placer)
+    options = replace(options, placer=placer)
     kind = placer_class(placer)
     if problem.objective not in kind.objectives:
         raise ValueError(
             f"Placer {placer!r} does not work for the objective {problem.objective!r}, only for"
             f" {', '.join(kind.objectives)}; choose another placer."
         )
-    built = build(placer, kind, settings or {}, time_limit_s=time_limit_s, seed=seed)
+    built = build(kind, options)
     if problem.execution not in kind.executions:
         raise ValueError(
             f"Placer {placer!r} does not work for problems of execution {problem.execution!r}, only"

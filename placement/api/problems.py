@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.api.run import require_present
 from placement.core.events import Emit, silent, waiting
+from placement.core.verb_options import ProfileOptions, made
 from placement.files.output import NotWritten
 from placement.remote.calls import in_confinement
 
@@ -31,22 +32,24 @@ def stored_profile(model: Model, machine: Machine) -> Profile | None:
 def profile(
     model: Model,
     machine: Machine,
+    options: ProfileOptions | None = None,
     *,
     emit: Emit = silent,
-    refresh: bool = False,
-    timeout_s: float | None = None,
+    **named: Any,
 ) -> Profile:
     """Measured costs of every kernel and link; from the store unless `refresh` asks anew.
 
-    Measuring may take `timeout_s`, by default as long as it takes.
+    Measuring may take `timeout_s`, by default as long as it takes. The options may be named
+    instead: `profile(model, machine, refresh=True)`.
     """
-    found = None if refresh else stored_profile(model, machine)
+    options = made(ProfileOptions, options, named)
+    found = None if options.refresh else stored_profile(model, machine)
     if found is not None:
         return found
     from profiling.measuring.store import ProfileStore
 
     require_present(model, machine)
-    measured = _measured(model, machine, timeout_s, emit=emit)
+    measured = _measured(model, machine, options.timeout_s, emit=emit)
     try:
         ProfileStore().put(measured)
     except NotWritten as error:

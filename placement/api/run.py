@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.verb_options import RunOptions, StreamOptions, made
 from placement.remote.calls import in_confinement
 from placement.schedule.simulated import Simulated, simulate
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from placement.core.schedule import Schedule
     from profiling.execution.execute import Run
     from profiling.execution.stream import Stream
-
-STEP_TIMEOUT_S = 60.0
 
 
 def require_present(model: Model, machine: Machine) -> None:
@@ -44,40 +43,28 @@ def run(
     model: Model,
     problem: Problem,
     placement: Placement,
+    options: RunOptions | None = None,
     *,
-    steps: int = 20,
-    warmup: int = 3,
-    seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float | None = None,
     emit: Emit = silent,
+    **named: Any,
 ) -> tuple[Simulated, Run]:
     """Run a placement live; the prediction and the measurement side by side.
 
-    A step that takes longer than `timeout_s` (60 s where nothing is said) ends the run; a time that
-    is given holds for making the model ready, too.
+    The options may be named instead: `run(model, problem, placement, steps=30)`. A step that takes
+    longer than `timeout_s` (60 s where nothing is said) ends the run; a time that is given holds
+    for making the model ready, too.
     On a machine of the null backend it follows a virtual clock. One measuring job at a time on a
     computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
     """
-    if steps < 1 or warmup < 0:
-        raise ValueError(f"A run needs at least 1 step and 0 warm-ups, not {steps} and {warmup}.")
+    options = made(RunOptions, options, named)
     if problem.objective != "latency":
         raise ValueError(
             "A run measures the latency of one step; a problem for throughput runs by `stream`."
         )
     _require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
-    measured = _executed(
-        model,
-        problem,
-        predicted.schedule,
-        steps=steps,
-        warmup=warmup,
-        seed=seed,
-        inputs=inputs,
-        timeout_s=timeout_s,
-        emit=emit,
-    )
+    measured = _executed(model, problem, predicted.schedule, options, inputs=inputs, emit=emit)
     return predicted, measured
 
 
@@ -92,62 +79,44 @@ def _executed(
     model: Model,
     problem: Problem,
     schedule: Schedule,
+    options: RunOptions,
     *,
-    steps: int,
-    timeout_s: float | None,
+    inputs: Mapping[str, Any] | None,
     emit: Emit,
-    **options: Any,
 ) -> Run:
     from profiling.execution.execute import execute
     from profiling.measuring.lock import measuring
 
     with measuring(f"run of {model.graph.name}", waiting(emit)):
-        emit({"event": "progress", "what": "preparing the run", "step": 0, "of": steps})
-        step_s = _made_ready(model, problem, timeout_s)
-        return execute(
-            problem, schedule, model=model, steps=steps, timeout_s=step_s, emit=emit, **options
-        )
+        emit({"event": "progress", "what": "preparing the run", "step": 0, "of": options.steps})
+        _make_ready(model, problem, options.timeout_s)
+        return execute(problem, schedule, options, model=model, inputs=inputs, emit=emit)
 
 
 def stream(
     model: Model,
     problem: Problem,
     placement: Placement,
+    options: StreamOptions | None = None,
     *,
-    samples: int = 200,
-    warmup: int = 3,
-    depth: int | None = None,
-    seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
+    **named: Any,
 ) -> tuple[Simulated, Stream]:
-    """Run a throughput placement live as a pipeline of `samples`; prediction and measurement.
+    """Run a throughput placement live as a pipeline of samples; prediction and measurement.
 
-    `depth` samples are in flight at most, by default a few more than the pipeline has stages. Once
-    `stop` returns True no sample begins any more, and those that came out are the result.
+    The options may be named instead: `stream(model, problem, placement, samples=30)`. At most
+    `depth` samples are in flight, by default a few more than the pipeline has stages. Once `stop`
+    returns True no sample begins any more, and those that came out are the result.
     """
-    if samples < 1 or warmup < 0:
-        raise ValueError(
-            f"A pipeline needs at least 1 sample and 0 warm-ups, not {samples} and {warmup}."
-        )
+    options = made(StreamOptions, options, named)
     if problem.objective != "throughput":
         raise ValueError("A pipeline measures throughput; use --objective throughput.")
     _require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
     measured = _streamed(
-        model,
-        problem,
-        predicted.schedule,
-        samples=samples,
-        warmup=warmup,
-        depth=depth,
-        seed=seed,
-        inputs=inputs,
-        timeout_s=timeout_s,
-        emit=emit,
-        stop=stop,
+        model, problem, predicted.schedule, options, inputs=inputs, emit=emit, stop=stop
     )
     return predicted, measured
 
@@ -163,34 +132,32 @@ def _streamed(
     model: Model,
     problem: Problem,
     schedule: Schedule,
+    options: StreamOptions,
     *,
-    samples: int,
-    timeout_s: float | None,
+    inputs: Mapping[str, Any] | None,
     emit: Emit,
-    **options: Any,
+    stop: Callable[[], bool],
 ) -> Stream:
     from profiling.execution import stream as live
     from profiling.measuring.lock import measuring
 
     with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
-        emit({"event": "progress", "what": "preparing the pipeline", "step": 0, "of": samples})
-        step_s = _made_ready(model, problem, timeout_s)
+        what, of = "preparing the pipeline", options.samples
+        emit({"event": "progress", "what": what, "step": 0, "of": of})
+        _make_ready(model, problem, options.timeout_s)
         return live.stream(
-            problem, schedule, model=model, samples=samples, timeout_s=step_s, emit=emit, **options
+            problem, schedule, options, model=model, inputs=inputs, emit=emit, stop=stop
         )
 
 
-def _made_ready(model: Model, problem: Problem, timeout_s: float | None) -> float:
-    """Compile the model within the time that is given for it; seconds that a step may take."""
+def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None:
+    """Compile the model within the time that is given for it."""
     from profiling.execution.execute import compiled_for
     from profiling.sandbox.confinement import deadline
 
-    if timeout_s is None:
-        return STEP_TIMEOUT_S
-    if not problem.machine.emulated:
+    if timeout_s is not None and not problem.machine.emulated:
         with deadline(timeout_s):
             compiled_for(problem, model)
-    return timeout_s
 
 
 def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement.api.run import STEP_TIMEOUT_S, require_present
+from placement.api.run import require_present
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.verb_options import TrainOptions, made
 from placement.remote.calls import in_confinement
 from placement.schedule.simulated import Simulated, simulate
 
@@ -39,27 +40,23 @@ def train(
     model: Model,
     problem: Problem,
     placement: Placement,
+    options: TrainOptions | None = None,
     *,
-    steps: int = 200,
-    adjust: bool = True,
-    placer: str = "ceft_pbqp",
-    margin: float = 0.05,
-    seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
-    timeout_s: float | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
+    **named: Any,
 ) -> tuple[Simulated, Trained]:
     """Train a placed model for some steps; the prediction for its start, and what happened.
 
     With `adjust` another placement takes over between two steps when the speed of a device has
     changed and `placer`, or a search from the current placement, finds one that is faster by more
     than `margin`. On a machine of the null backend the steps follow a virtual clock. One measuring
-    job at a time on a computer: others wait, and `emit` hears who has it.
+    job at a time on a computer: others wait, and `emit` hears who has it. The options may be named
+    instead: `train(model, problem, placement, steps=30)`.
     """
     require_training(model.graph)
-    if steps < 1:
-        raise ValueError(f"Training needs at least 1 step, not {steps}.")
+    options = made(TrainOptions, options, named)
     if problem.objective != "latency":
         raise ValueError("Training runs step after step; use --objective latency.")
     from placement.advice.replacing import Policy
@@ -71,9 +68,9 @@ def train(
         model,
         problem,
         placement,
-        steps=steps,
-        policy=Policy(placer=placer, margin=margin) if adjust else None,
-        feeds=(seed, inputs, STEP_TIMEOUT_S if timeout_s is None else timeout_s),
+        options,
+        policy=Policy(placer=options.placer, margin=options.margin) if options.adjust else None,
+        inputs=inputs,
         emit=emit,
         stop=stop,
     )
@@ -91,10 +88,10 @@ def _trained(
     model: Model,
     problem: Problem,
     placement: Placement,
+    options: TrainOptions,
     *,
-    steps: int,
     policy: Policy | None,
-    feeds: tuple[int, Mapping[str, Any] | None, float],
+    inputs: Mapping[str, Any] | None,
     emit: Emit,
     stop: Callable[[], bool],
 ) -> Trained:
@@ -103,15 +100,15 @@ def _trained(
     from profiling.training import loop
 
     with measuring(f"training of {model.graph.name}", waiting(emit)):
-        emit({"event": "progress", "what": "preparing to train", "step": 0, "of": steps})
+        emit({"event": "progress", "what": "preparing to train", "step": 0, "of": options.steps})
         adjust = None
         if policy is not None:
             prepare(problem, policy)
             adjust = loop.Adjust(policy=policy)
-        site = _site(model, problem, *feeds)
+        site = _site(model, problem, options, inputs)
         try:
             return loop.train(
-                problem, placement, site, steps=steps, adjust=adjust, emit=emit, stop=stop
+                problem, placement, site, steps=options.steps, adjust=adjust, emit=emit, stop=stop
             )
         finally:
             site.close()
@@ -120,14 +117,13 @@ def _trained(
 def _site(
     model: Model,
     problem: Problem,
-    seed: int,
+    options: TrainOptions,
     inputs: Mapping[str, Any] | None,
-    timeout_s: float,
 ) -> Site:
     from profiling.training.sites import LiveSite, VirtualSite
 
     if not problem.machine.emulated:
-        return LiveSite(problem, model, seed=seed, inputs=inputs, timeout_s=timeout_s)
+        return LiveSite(problem, model, options, inputs)
     if inputs:
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
     return VirtualSite(problem)

@@ -1,13 +1,25 @@
 """What the command line understands: its verbs, and the options of each.
 
-A verb is a row of `_VERBS`, a function here that adds its options, and one in `commands.py`.
+A verb is a row of `_VERBS`, a function here that adds its options, and one in `verbs.py`. The
+options that a verb has in Python and on the pages too stand in `placement/core/verb_options.py`.
 """
 
 import argparse
 import math
 import sys
-from collections.abc import Callable
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, get_args
+
+from placement.core.verb_options import (
+    CompareOptions,
+    Option,
+    PlaceOptions,
+    ProfileOptions,
+    RunOptions,
+    StreamOptions,
+    TrainOptions,
+    options_of,
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,15 +60,14 @@ def _machine(sub: argparse.ArgumentParser) -> None:
 def _profile(sub: argparse.ArgumentParser) -> None:
     _add_input(sub)
     _add_machine(sub)
-    sub.add_argument("--refresh", action="store_true", help="measure again even if stored")
+    _add_options(sub, ProfileOptions, without=("--timeout",))
     _add_jsonl(sub)
     sub.add_argument("--out", metavar="FILE", help="write the profile as JSON")
 
 
 def _place(sub: argparse.ArgumentParser) -> None:
     _add_problem(sub)
-    sub.add_argument("--placer", default="heft", help="see the verb placers")
-    _add_search(sub)
+    _add_options(sub, PlaceOptions)
     _add_pins(sub)
     sub.add_argument(
         "--keep", metavar="FILE", help="a placement in which only the ops of --move may move"
@@ -74,55 +85,63 @@ def _simulate(sub: argparse.ArgumentParser) -> None:
     _add_mend(sub)
 
 
-def _add_live(sub: argparse.ArgumentParser, steps: int) -> None:
-    """What goes on live: a placement or who finds one, how many steps, and on what inputs."""
+def _add_options(sub: argparse.ArgumentParser, *kinds: type, without: Sequence[str] = ()) -> None:
+    """The options of verbs; a flag that several of them have stands once, as the first says it."""
+    seen = set(without)
+    for found in (found for kind in kinds for found in options_of(kind) if found.flag):
+        if found.flag not in seen:
+            seen.add(found.flag)
+            _add_option(sub, found)
+
+
+def _add_option(sub: argparse.ArgumentParser, found: Option) -> None:
+    about: dict[str, Any] = {"help": found.help.replace("%", "%%") or None}
+    if found.type is bool:
+        about["action"] = argparse.BooleanOptionalAction if found.default else "store_true"
+        about["default"] = found.default
+    elif isinstance(found.default, Mapping):
+        about |= {"action": "append", "default": [], "metavar": found.metavar}
+    else:
+        about |= {"type": _reader(found), "metavar": found.metavar}
+        about |= {"required": True} if found.is_required else {"default": found.default}
+    sub.add_argument(found.flag, **about)
+
+
+def _reader(found: Option) -> Callable[[str], Any]:
+    """What makes a value of an option's text."""
+    if found.name.endswith("_s"):
+        return _seconds
+    if found.name == "seed":
+        return _seed
+    kinds = get_args(found.type) or (found.type,)
+    return next((kind for kind in (int, float) if kind in kinds), str)
+
+
+def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:
+    """What goes on live: a placement or who finds one, the verb's options, and on what inputs."""
     _add_problem(sub)
     given = sub.add_mutually_exclusive_group(required=True)
     given.add_argument("--placement", metavar="FILE")
     given.add_argument("--placer", metavar="NAME", help="place first, by this method")
     _add_mend(sub)
-    sub.add_argument("--steps", type=int, default=steps)
-    _add_search(sub, "seed of inputs and of the placer")
+    _add_options(sub, *kinds, PlaceOptions, without=("--placer",))
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
-    sub.add_argument(
-        "--timeout",
-        type=_seconds,
-        metavar="S",
-        help="give up after this on a step, or on measuring beforehand (default: 60 s a step)",
-    )
     _add_jsonl(sub)
 
 
 def _run(sub: argparse.ArgumentParser) -> None:
-    _add_live(sub, steps=20)
-    sub.add_argument("--warmup", type=int, default=3)
-    sub.add_argument("--depth", type=int, help="samples in flight of a throughput run")
+    _add_live(sub, RunOptions, StreamOptions)
 
 
 def _train(sub: argparse.ArgumentParser) -> None:
-    _add_live(sub, steps=200)
-    sub.add_argument(
-        "--adjust",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="place anew between two steps when a device has become slower or faster",
-    )
-    sub.add_argument(
-        "--adjust-placer", default="ceft_pbqp", metavar="NAME", help="what places anew"
-    )
-    sub.add_argument(
-        "--margin", type=float, default=0.05, help="the share of a step that a move must save"
-    )
+    _add_live(sub, TrainOptions)
 
 
 def _compare(sub: argparse.ArgumentParser) -> None:
     _add_problem(sub)
-    sub.add_argument("--placers", required=True, metavar="A,B,C")
-    sub.add_argument("--time-limit", type=_seconds, metavar="S")
-    sub.add_argument("--seed", type=_seed, default=0)
+    _add_options(sub, CompareOptions)
     _add_pins(sub)
     _add_mend(sub)
-    sub.add_argument("--live", action="store_true", help="measure each placement too")
     _add_jsonl(sub)
 
 
@@ -134,7 +153,7 @@ def _what_if(sub: argparse.ArgumentParser) -> None:
     _add_pins(sub)
     _add_mend(sub)
     _add_conditions(sub)
-    _add_search(sub)
+    _add_options(sub, PlaceOptions, without=("--placer",))
     _add_jsonl(sub)
 
 
@@ -220,16 +239,6 @@ def _add_conditions(sub: argparse.ArgumentParser) -> None:
         default=[],
         metavar="DEVICE=BYTES",
         help="another memory limit, or none",
-    )
-
-
-def _add_search(sub: argparse.ArgumentParser, seed_help: str = "seed of the placer") -> None:
-    sub.add_argument(
-        "--time-limit", type=_seconds, metavar="S", help="seconds that the placer may take"
-    )
-    sub.add_argument("--seed", type=_seed, default=0, help=seed_help)
-    sub.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the placer"
     )
 
 

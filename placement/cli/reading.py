@@ -2,14 +2,15 @@
 
 import math
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 import placement as pl
 from placement.cli.printing import listener
 from placement.core.decoding import typed
+from placement.core.verb_options import Option, PlaceOptions, ProfileOptions, options_of
 from placement.costs.what_if import Conditions
 from placement.files.input import read_value
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from placement.core.problem import Problem
     from placement.core.timeline import Timeline
 
+T = TypeVar("T")
 _SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
 
 
@@ -145,8 +147,8 @@ def read_problem(
             costs = pl.stored_profile(model, target)
             return model, pl.make_problem(model, target, costs, objective=options.objective)
         dedicate(target)
-        timeout_s = getattr(options, "timeout", None)
-        costs = pl.profile(model, target, emit=listener(options), timeout_s=timeout_s)
+        asked = read_options(options, ProfileOptions)
+        costs = pl.profile(model, target, asked, emit=listener(options))
     return model, pl.make_problem(model, target, costs, objective=options.objective)
 
 
@@ -178,19 +180,27 @@ def chosen(options: Namespace, problem: "Problem") -> "Placement":
         if options.set or options.time_limit is not None:
             raise ValueError("--set and --time-limit are for --placer; leave them out.")
         return read_whole(options, problem)
-    return pl.place(
-        problem,
-        options.placer,
-        settings=read_settings(options),
-        time_limit_s=options.time_limit,
-        seed=options.seed,
-        emit=listener(options),
-    ).placement
+    asked = read_options(options, PlaceOptions)
+    return pl.place(problem, asked, emit=listener(options)).placement
 
 
-def read_settings(options: Namespace) -> dict[str, Any]:
-    """The settings of the placer: what `--set` says, as text by name."""
-    return dict(split_pair(s, "--set", "NAME=VALUE", first=True) for s in options.set)
+def read_options(options: Namespace, kind: type[T]) -> T:
+    """The options of a verb; those that the command does not have are as by default."""
+    typed_in = {
+        found.name: _value(found, getattr(options, found.attribute))
+        for found in options_of(kind)
+        if hasattr(options, found.attribute)
+    }
+    return kind(**typed_in)
+
+
+def _value(found: Option, given: Any) -> Any:
+    """What the parser leaves as text, and what is named several times, as a value."""
+    if isinstance(found.default, Mapping):
+        return dict(split_pair(s, found.flag, str(found.metavar), first=True) for s in given)
+    if get_origin(found.type) is tuple:
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return given
 
 
 def read_inputs(path: str) -> dict[str, Any]:

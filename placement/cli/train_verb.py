@@ -9,8 +9,9 @@ from placement.api import answers
 from placement.api.results import TrainResult
 from placement.api.train import has_diverged, require_training
 from placement.cli.printing import lines_of, listener, print_answer
-from placement.cli.reading import chosen, read_inputs, read_model, read_problem
+from placement.cli.reading import chosen, read_inputs, read_model, read_options, read_problem
 from placement.core.formatting import counted
+from placement.core.verb_options import TrainOptions
 from placement.remote.signals import TERMINATED, Stop, partly
 
 _LONG = ("steps_s", "all_losses", "predicted_steps_s", "moves")
@@ -28,13 +29,8 @@ def train(options: Namespace) -> int:
             model,
             problem,
             placement,
-            steps=options.steps,
-            adjust=options.adjust,
-            placer=options.adjust_placer,
-            margin=options.margin,
-            seed=options.seed,
+            read_options(options, TrainOptions),
             inputs=inputs,
-            timeout_s=options.timeout,
             emit=emit,
             stop=stop,
         )

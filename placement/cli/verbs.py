@@ -29,13 +29,20 @@ from placement.cli.reading import (
     read_conditions,
     read_inputs,
     read_model,
+    read_options,
     read_problem,
-    read_settings,
     read_timeline,
     read_whole,
 )
 from placement.cli.train_verb import train as train
 from placement.core.formatting import counted
+from placement.core.verb_options import (
+    CompareOptions,
+    PlaceOptions,
+    ProfileOptions,
+    RunOptions,
+    StreamOptions,
+)
 from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
@@ -101,7 +108,8 @@ def profile(options: Namespace) -> int:
     target = pl.machine_for(model, pl.machine(options.machine, options.lanes))
     dedicate(target)
     start_s = time.perf_counter()
-    measured = pl.profile(model, target, emit=listener(options), refresh=options.refresh)
+    asked = read_options(options, ProfileOptions)
+    measured = pl.profile(model, target, asked, emit=listener(options))
     if options.out:
         write_out(options.out, json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
@@ -139,10 +147,7 @@ def _placed(options: Namespace, problem: "Problem") -> tuple[Placed, bool]:
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
         placed = pl.place(
             problem,
-            options.placer,
-            settings=read_settings(options),
-            time_limit_s=options.time_limit,
-            seed=options.seed,
+            read_options(options, PlaceOptions),
             emit=emit,
             stop=stop,
             keep=kept_placement(options),
@@ -166,12 +171,6 @@ def run(options: Namespace) -> int:
     model, problem = read_problem(options)
     inputs = read_inputs(options.inputs) if options.inputs else None
     placement = chosen(options, problem)
-    common = {
-        "warmup": options.warmup,
-        "seed": options.seed,
-        "inputs": inputs,
-        "timeout_s": options.timeout,
-    }
     stop = Stop()
     answer: RunResult
     if problem.objective == "throughput":
@@ -180,16 +179,16 @@ def run(options: Namespace) -> int:
                 model,
                 problem,
                 placement,
-                samples=options.steps,
-                depth=options.depth,
+                read_options(options, StreamOptions),
+                inputs=inputs,
                 emit=emit,
                 stop=stop,
-                **common,
             )
         answer = answers.of_stream(problem, predicted, streamed, placement)
     else:
+        asked = read_options(options, RunOptions)
         predicted, measured = pl.run(
-            model, problem, placement, steps=options.steps, emit=listener(options), **common
+            model, problem, placement, asked, inputs=inputs, emit=listener(options)
         )
         answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
     short = {k: v for k, v in answer.to_json().items() if k not in _LONG}
@@ -203,16 +202,12 @@ def run(options: Namespace) -> int:
 
 def compare(options: Namespace) -> int:
     model, problem = read_problem(options)
-    names = [n.strip() for n in options.placers.split(",") if n.strip()]
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
         rows = pl.compare(
             model,
             hold(options, problem),
-            names,
-            time_limit_s=options.time_limit,
-            seed=options.seed,
-            live=options.live,
+            read_options(options, CompareOptions),
             emit=emit,
             stop=stop,
         )

@@ -2,12 +2,12 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, get_type_hints
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.verb_options import PlaceOptions
 from placement.search.progress import Progress, Report, quiet
 
 __all__ = ["Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
@@ -76,24 +76,18 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
     }
 
 
-def build(
-    name: str,
-    placer: type[Placer],
-    settings: Mapping[str, Any],
-    *,
-    time_limit_s: float | None = None,
-    seed: int = 0,
-) -> Placer:
+def build(placer: type[Placer], options: PlaceOptions) -> Placer:
     """A placer from settings as text or values; a ValueError names the one that does not fit."""
+    name = options.placer
     hints = get_type_hints(placer)
     fields = {f.name for f in dataclasses.fields(placer)} - set(COMMON)
     values: dict[str, Any] = {}
-    for key, value in settings.items():
+    for key, value in options.settings.items():
         if key not in fields:
             known = ", ".join(sorted(fields)) or "none"
             raise ValueError(f"Placer {name!r} has no setting {key!r}; it has: {known}.")
         values[key] = _parsed(name, key, value, hints[key])
-    return placer(**values, time_limit_s=time_limit_s, seed=seed)
+    return placer(**values, time_limit_s=options.time_limit_s, seed=options.seed)
 
 
 def _parsed(name: str, key: str, value: Any, wanted: type) -> Any:

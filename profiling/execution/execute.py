@@ -15,6 +15,7 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
+from placement.core.verb_options import RunOptions
 from placement.simulator.lowering import Tasks, lower
 from placement.simulator.simulate import simulate
 from profiling import backends
@@ -27,6 +28,7 @@ from profiling.measuring.outputs import Comparison, compare
 from profiling.measuring.reference import baseline_s, expected_outputs, release, safe_step
 
 Emit = Callable[[dict[str, Any]], object]
+BY_DEFAULT = RunOptions()
 
 
 def silent(event: dict[str, Any]) -> None:
@@ -64,14 +66,11 @@ class Run:
 def execute(
     problem: Problem,
     schedule: Schedule,
+    options: RunOptions = BY_DEFAULT,
     *,
     model: Model,
-    steps: int = 20,
-    warmup: int = 3,
-    seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
     emit: Emit = silent,
-    timeout_s: float = 60.0,
     baselines: bool = True,
 ) -> Run:
     """Run a schedule of `problem.kernels` for `warmup` + `steps` steps on seeded or given inputs.
@@ -80,9 +79,9 @@ def execute(
     hangs or a runtime that fails; an exception from `emit` ends the run.
     """
     if problem.machine.emulated:
-        return emulated(problem, schedule, steps, emit)
-    compiled = compiled_for(problem, model)
-    feeds = compiled.feeds(seed, inputs or {})
+        return emulated(problem, schedule, options.steps, emit)
+    compiled, timeout_s = compiled_for(problem, model), options.step_timeout_s
+    feeds = compiled.feeds(options.seed, inputs or {})
     require_memory(problem, schedule)
     host = next((d for d in problem.machine.devices if d.on_host), None)
     expected = expected_outputs(compiled, host, feeds, timeout_s)
@@ -90,7 +89,7 @@ def execute(
     program = compiled.open(schedule, feeds)
     lanes = Lanes(lanes_of(problem, tasks), len(schedule.segments), program.run)
     try:
-        rows = _steps(schedule, lanes, program, steps, warmup, emit, timeout_s)
+        rows = _steps(schedule, lanes, program, options, emit)
         comparison = None if compiled.random_ops else _compared(expected, program)
     finally:
         release([program], [lanes])
@@ -173,17 +172,15 @@ def _steps(
     schedule: Schedule,
     lanes: Lanes,
     program: Program,
-    steps: int,
-    warmup: int,
+    options: RunOptions,
     emit: Emit,
-    timeout_s: float,
 ) -> list[Step]:
     rows = []
-    for number in range(warmup + steps):
-        row = safe_step(lanes, program, timeout_s)
-        if number >= warmup:
+    for number in range(-options.warmup, options.steps):
+        row = safe_step(lanes, program, options.step_timeout_s)
+        if number >= 0:
             rows.append(row)
-            for event in span_events(schedule, row, number - warmup):
+            for event in span_events(schedule, row, number):
                 emit(event)
     return rows
 

@@ -15,6 +15,7 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
+from placement.core.verb_options import StreamOptions
 from placement.schedule.stages import in_stages
 from placement.simulator.lowering import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
@@ -32,6 +33,8 @@ from profiling.execution.stream_flow import SPARE, Flow, Opened, intervals_s, op
 from profiling.execution.stream_lanes import Ran
 from profiling.execution.stream_outputs import Outputs
 from profiling.measuring.reference import expected_outputs, release
+
+BY_DEFAULT = StreamOptions()
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,12 @@ class Stream:
 def stream(
     problem: Problem,
     schedule: Schedule,
+    options: StreamOptions = BY_DEFAULT,
     *,
     model: Model,
-    samples: int = 200,
-    warmup: int = 3,
-    depth: int | None = None,
-    seed: int = 0,
     inputs: Mapping[str, Any] | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
-    timeout_s: float = 60.0,
     baselines: bool = True,
 ) -> Stream:
     """Send samples through, of a few seeded inputs or the given one, and measure `samples` of them.
@@ -86,15 +85,11 @@ def stream(
     not fit and for a stop before the pipeline was full, RuntimeError for a sample that hangs
     or a runtime that fails; an exception from `emit` ends the stream.
     """
-    if samples < 1 or (depth is not None and depth < 1):
-        raise ValueError(
-            f"A stream needs at least 1 sample and a depth of 1, not {samples} and {depth}."
-        )
     if problem.machine.emulated:
-        return _emulated(problem, schedule, samples, emit)
-    compiled = compiled_for(problem, model)
+        return _emulated(problem, schedule, options.samples, emit)
+    compiled, timeout_s = compiled_for(problem, model), options.step_timeout_s
     require_memory(problem, schedule)
-    made = opened(problem, schedule, compiled, depth, seed, inputs or {})
+    made = opened(problem, schedule, compiled, options, inputs or {})
     host = next((d for d in problem.machine.devices if d.on_host), None)
     try:
         expected = [expected_outputs(compiled, host, feeds, timeout_s) for feeds in made.feeds]
@@ -104,7 +99,7 @@ def stream(
     tolerance = made.programs[0].tolerance
     outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
     lanes = lanes_of(problem, lower(problem, made.schedule))
-    flow = Flow(made, lanes, outputs, warmup, samples, emit, stop, timeout_s)
+    flow = Flow(made, lanes, outputs, options, emit, stop)
     try:
         flow.run()
     finally:

@@ -9,14 +9,15 @@ from typing import Any
 from placement.core.events import Emit
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.core.verb_options import MOST_IN_FLIGHT, StreamOptions
 from placement.schedule.stages import in_stages
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane
 from profiling.execution.stream_lanes import StreamLanes
 from profiling.execution.stream_outputs import Outputs
 
-# Samples whose spans are shown, and the most that are in flight unless asked for.
-NUM_SHOWN, MOST_IN_FLIGHT = 4, 64
+# Samples whose spans are shown.
+NUM_SHOWN = 4
 # Samples in flight beyond one for each stage: a device that is late does not hold up the others.
 SPARE = 3
 
@@ -39,12 +40,11 @@ def opened(
     problem: Problem,
     schedule: Schedule,
     compiled: Compiled,
-    depth: int | None,
-    seed: int,
+    options: StreamOptions,
     given: Mapping[str, Any],
 ) -> Opened:
     """As many programs as asked for; by default fewer where memory does not hold them."""
-    wanted = depth
+    wanted, seed = options.depth, options.seed
     if wanted is None:
         _, stage_of = in_stages(problem, schedule)
         wanted = min(max(stage_of, default=0) + 1 + SPARE, MOST_IN_FLIGHT)
@@ -56,7 +56,7 @@ def opened(
         try:
             programs = compiled.open_ring(staged, feeds, wanted)
         except ValueError:
-            if depth is not None or wanted == 1:
+            if options.depth is not None or wanted == 1:
                 raise
             wanted -= 1
             continue
@@ -83,15 +83,14 @@ class Flow:
         made: Opened,
         lanes: Sequence[Lane],
         outputs: Outputs,
-        warmup: int,
-        samples: int,
+        options: StreamOptions,
         emit: Emit,
         stop: Callable[[], bool],
-        timeout_s: float,
     ) -> None:
         self._made, self._outputs, self._emit, self._stop = made, outputs, emit, stop
-        self.num_before, self._samples = max(warmup, made.depth), samples
-        self._total, self._timeout_s = self.num_before + samples + made.depth, timeout_s
+        self.num_before, self._samples = max(options.warmup, made.depth), options.samples
+        self._total = self.num_before + self._samples + made.depth
+        self._timeout_s = options.step_timeout_s
         programs = made.programs
         self.lanes = StreamLanes(
             lanes,

@@ -7,6 +7,7 @@ from placement.advice.replacing import Slowdown, unslowed, updated
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.core.verb_options import TrainOptions
 from placement.simulator.lowering import lower
 from placement.simulator.simulate import times_of
 from profiling.backends.base import Program
@@ -47,14 +48,12 @@ class LiveSite:
         self,
         problem: Problem,
         model: Model,
-        *,
-        seed: int = 0,
+        options: TrainOptions,
         inputs: Mapping[str, Any] | None = None,
-        timeout_s: float = 60.0,
     ) -> None:
-        self._problem, self._timeout_s = problem, timeout_s
+        self._problem, self._timeout_s = problem, options.step_timeout_s
         self._compiled = compiled_for(problem, model)
-        self._feeds = self._compiled.feeds(seed, inputs or {})
+        self._feeds = self._compiled.feeds(options.seed, inputs or {})
         self._loss = loss_name(model)
         self._program: Program | None = None
         self._lanes: Lanes | None = None

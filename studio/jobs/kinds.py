@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,6 +16,14 @@ from placement.api.results import (
 )
 from placement.core import formatting as units
 from placement.core.placement import Placement, placement_to_text
+from placement.core.verb_options import (
+    CompareOptions,
+    PlaceOptions,
+    ProfileOptions,
+    RunOptions,
+    StreamOptions,
+    TrainOptions,
+)
 from placement.costs.what_if import Conditions
 from placement.files import output
 from placement.schedule.symmetry import aligned
@@ -53,61 +60,48 @@ _told: set[str] = set()
 
 
 @output.losing(NOT_STARTED)
-def start_profile(now: Studio, *, refresh: bool) -> str:
-    argv = command_line.profile(now.project, refresh=refresh)
+def start_profile(now: Studio, options: ProfileOptions) -> str:
+    argv = command_line.profile(now.project, options)
     return _start(now, argv, About(model=now.model.graph.name, machine=now.machine.name))
 
 
 @output.losing(NOT_STARTED)
-def start_place(
-    now: Studio,
-    placer: str,
-    settings: Mapping[str, Any],
-    time_limit_s: float | None,
-    seed: int,
-    ops: Sequence[str] = (),
-) -> str:
+def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> str:
     """Let a placer decide; where ops are named, all others stay where the placement has them."""
-    argv = command_line.place(
-        now.project,
-        placer,
-        settings,
-        time_limit_s=time_limit_s,
-        seed=seed,
-        held=fixed_ops.options(now, ops, lasting=True),
-    )
+    held = fixed_ops.options(now, ops, lasting=True)
+    argv = command_line.place(now.project, options, held=held)
     about = About(
-        placer=placer,
+        placer=options.placer,
         num_selected=len(ops),
         num_pinned=len(now.pins),
         start=now.named.name if ops else "",
         shelf=now.shelf.folder.name,
         objective=now.settings.objective,
-        time_limit_s=time_limit_s,
+        time_limit_s=options.time_limit_s,
     )
     return _start(now, argv, about)
 
 
 @output.losing(NOT_STARTED)
-def start_run(now: Studio, steps: int, warmup: int, seed: int, depth: int | None = None) -> str:
+def start_run(now: Studio, options: RunOptions | StreamOptions) -> str:
     """Run the current placement, as it is now."""
     path, about = _as_it_is(now)
     about = replace(
         about,
-        steps=steps,
-        warmup=warmup,
+        steps=options.samples if isinstance(options, StreamOptions) else options.steps,
+        warmup=options.warmup,
         objective=now.settings.objective,
         predicted_s=now.simulated.value,
     )
-    return _start(now, command_line.run(now.project, path, steps, warmup, seed, depth), about)
+    return _start(now, command_line.run(now.project, path, options), about)
 
 
 @output.losing(NOT_STARTED)
-def start_training(now: Studio, steps: int, seed: int, adjust: bool) -> str:
+def start_training(now: Studio, options: TrainOptions) -> str:
     """Train for some steps, beginning with the current placement as it is now."""
     path, about = _as_it_is(now)
-    argv = command_line.train(now.project, path, steps, seed, adjust)
-    return _start(now, argv, replace(about, steps=steps))
+    argv = command_line.train(now.project, path, options)
+    return _start(now, argv, replace(about, steps=options.steps))
 
 
 def _as_it_is(now: Studio) -> tuple[Path, About]:
@@ -126,11 +120,11 @@ def _as_it_is(now: Studio) -> tuple[Path, About]:
 
 
 @output.losing(NOT_STARTED)
-def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | None) -> str:
+def start_compare(now: Studio, options: CompareOptions) -> str:
     held = fixed_ops.options(now, lasting=True)
-    argv = command_line.compare(now.project, placers, time_limit_s=time_limit_s, held=held)
+    argv = command_line.compare(now.project, options, held=held)
     about = About(
-        placers=tuple(placers),
+        placers=options.placers,
         shelf=now.shelf.folder.name,
         objective=now.settings.objective,
     )
@@ -138,21 +132,14 @@ def start_compare(now: Studio, placers: Sequence[str], time_limit_s: float | Non
 
 
 @output.losing(NOT_STARTED)
-def start_what_if(
-    now: Studio, conditions: Conditions, placer: str, time_limit_s: float | None
-) -> str:
-    argv = command_line.what_if(
-        now.project,
-        conditions,
-        placer=placer,
-        time_limit_s=time_limit_s,
-        held=fixed_ops.options(now, lasting=True),
-    )
+def start_what_if(now: Studio, conditions: Conditions, options: PlaceOptions) -> str:
+    held = fixed_ops.options(now, lasting=True)
+    argv = command_line.what_if(now.project, conditions, options, held=held)
     about = About(
-        placer=placer,
+        placer=options.placer,
         shelf=now.shelf.folder.name,
         objective=now.settings.objective,
-        time_limit_s=time_limit_s,
+        time_limit_s=options.time_limit_s,
     )
     return _start(now, argv, about)
 

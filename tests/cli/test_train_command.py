@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+import placement as pl
 from placement.__main__ import main
-from placement.cli import reading
+from placement.core.verb_options import PlaceOptions
 from tests.instances import canonical_file
 
 SIZES = ("--dim", "batch=1", "--dim", "length=2", "--dim", "depth=1")
@@ -23,19 +24,20 @@ def test_training_on_a_virtual_clock_says_so(capsys):
 @pytest.mark.parametrize("verb", ["run", "train"])
 def test_the_placer_gets_its_settings_and_its_time(verb, capsys, monkeypatch):
     asked = []
-    real = reading.pl.place
+    real = pl.place
 
-    def place(*given, **named):
-        asked.append(named)
-        return real(*given, **named)
+    def place(problem, options, **named):
+        asked.append(options)
+        return real(problem, options, **named)
 
-    monkeypatch.setattr(reading.pl, "place", place)
+    monkeypatch.setattr(pl, "place", place)
     search = ("--placer", "local_search", "--time-limit", "0.2", "--seed", "3")
     settings = ("--set", "max_iterations=50", "--set", "max_iterations=60")
     assert main([verb, *SMALL, *search, *settings, "--steps", "2", "--json"]) == 0
-    first = asked[0]
-    assert (first["time_limit_s"], first["seed"]) == (0.2, 3)
-    assert first["settings"] == {"max_iterations": "60"}
+    settings = {"max_iterations": "60"}
+    assert asked == [
+        PlaceOptions(placer="local_search", settings=settings, time_limit_s=0.2, seed=3)
+    ]
     capsys.readouterr()
 
 

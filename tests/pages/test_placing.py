@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.panels import device_loads
 from pages.ui.panels.device_loads import Load
 from pages.ui.session.current import snapshot
+from placement.core.verb_options import PlaceOptions
 from studio.jobs import fixed_ops, kinds
 from studio.project import pins, store
 from studio.project.files import write_json
@@ -71,11 +72,11 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     next(b for b in app.button if b.label == "Place").click()
     app.run()
     assert not app.exception
-    assert started == [("annealing", {}, 5.0, 7, ())]
+    assert started == [(PlaceOptions(placer="annealing", time_limit_s=5.0, seed=7), ())]
     app.number_input(key=f"time-limit-{project.id}-annealing").set_value(2.5)
     next(b for b in app.button if b.label == "Place").click()
     app.run()
-    assert started[1] == ("annealing", {}, 2.5, 7, ())
+    assert started[1] == (PlaceOptions(placer="annealing", time_limit_s=2.5, seed=7), ())
 
 
 def test_what_was_typed_stays_with_its_project(project):

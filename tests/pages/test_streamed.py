@@ -12,6 +12,7 @@ from pages.ui.panels import charts, run_form, timeline_component
 from pages.ui.run import stream_results
 from pages.ui.session.current import snapshot
 from placement.core import formatting as units
+from placement.core.verb_options import RunOptions
 from studio.jobs import command_line, jobs, kinds
 from studio.project import method_results, store
 from studio.project.files import write_json
@@ -154,7 +155,9 @@ def test_the_command_names_the_goal_and_is_understood(goal):
 
     project = store.create()
     project.change(objective=goal)
-    argv = command_line.run(project, project.folder / "x.json", 7, 2, 1)
+    argv = command_line.run(
+        project, project.folder / "x.json", RunOptions(steps=7, warmup=2, seed=1)
+    )
     found = make_parser().parse_args(shlex.split(command_line.text(argv))[3:])
     assert (found.objective, found.steps, found.warmup, found.seed) == (goal, 7, 2, 1)
 

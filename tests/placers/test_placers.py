@@ -18,6 +18,7 @@ from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
 from placement.core.problem_json import problem_from_json
+from placement.core.verb_options import PlaceOptions
 from placement.core.violations import violations
 from placement.placers import FORMER_NAMES, current_name, names, placer_class
 from placement.placers._lists.finish_compiled import earliest_finish
@@ -137,9 +138,11 @@ def test_settings_have_help_and_build_from_text(name):
         assert field["help"], (name, key)
         assert field["type"] in ("int", "float", "bool", "str"), (name, key)
     texts = {key: str(f["default"]) for key, f in described["settings"].items()}
-    assert build(name, placer_class(name), texts) == placer_class(name)(), name
+    assert (
+        build(placer_class(name), PlaceOptions(placer=name, settings=texts)) == placer_class(name)()
+    ), name
     with pytest.raises(ValueError, match="no setting 'nonsense'"):
-        build(name, placer_class(name), {"nonsense": "1"})
+        build(placer_class(name), PlaceOptions(placer=name, settings={"nonsense": "1"}))
 
 
 def test_the_same_answers_under_any_hash_seed():

@@ -12,6 +12,7 @@ from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
+from placement.core.verb_options import RunOptions
 from placement.simulator.critical_path import critical_path
 from placement.simulator.simulate import simulate
 from profiling import backends
@@ -38,7 +39,7 @@ def live(tmp_path):
 
 def test_a_run_says_what_happened(live):
     model, problem, schedule = live
-    run = execute(problem, schedule, model=model, steps=7, warmup=2)
+    run = execute(problem, schedule, RunOptions(steps=7, warmup=2), model=model)
     assert run.outputs_match and run.max_abs_diff == 0.0 and not run.skipped_outputs_reason
     assert len(run.step_s) == 7 and min(run.step_s) > 0
     assert run.timeline.origin == "measured" and run.timeline.step_s in run.step_s
@@ -53,7 +54,7 @@ CPU = "CPUExecutionProvider"
 
 def test_measured_and_predicted_speak_of_the_same_spans(live):
     model, problem, schedule = live
-    run = execute(problem, schedule, model=model, steps=3, baselines=False)
+    run = execute(problem, schedule, RunOptions(steps=3), model=model, baselines=False)
     assert run.baseline_s == {} and run.all_cores_s is None
     key = lambda s: (s.kind, s.name, s.device, s.segment, s.num_bytes)  # noqa: E731
     predicted = simulate(problem, schedule)
@@ -70,7 +71,9 @@ def test_measured_and_predicted_speak_of_the_same_spans(live):
 def test_events_come_between_steps(live):
     model, problem, schedule = live
     events = []
-    run = execute(problem, schedule, model=model, steps=3, emit=events.append, baselines=False)
+    run = execute(
+        problem, schedule, RunOptions(steps=3), model=model, emit=events.append, baselines=False
+    )
     kinds = [event["event"] for event in events]
     assert kinds == (["span"] * 4 + ["step"]) * 3
     assert [e["seconds"] for e in events if e["event"] == "step"] == list(run.step_s)
@@ -87,7 +90,7 @@ def test_an_exception_from_emit_ends_the_run(live):
         raise Enough
 
     with pytest.raises(Enough):
-        execute(problem, schedule, model=model, steps=100_000, emit=emit)
+        execute(problem, schedule, RunOptions(steps=100_000), model=model, emit=emit)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_a_step_that_hangs_is_given_up(live, monkeypatch):
     slow = _Slow(backends.get("onnxruntime").compile(model, problem.machine), 1.0)
     monkeypatch.setattr(backends, "usable", lambda name: slow)
     with pytest.raises(RuntimeError, match=r"longer than 0\.1 s and was given up"):
-        execute(problem, schedule, model=model, timeout_s=0.1)
+        execute(problem, schedule, RunOptions(timeout_s=0.1), model=model)
 
 
 def test_costs_of_other_kernels_are_refused(live, tmp_path):
@@ -217,7 +220,12 @@ def test_a_model_without_kernels(tmp_path):
     ]
     model = saved(tmp_path, nodes, {"x": [2]}, {"y": [2], "z": [3]}, [weight])
     problem = problem_of(model, two_lanes())
-    run = execute(problem, random_schedule(problem, np.random.default_rng(0)), model=model, steps=2)
+    run = execute(
+        problem,
+        random_schedule(problem, np.random.default_rng(0)),
+        RunOptions(steps=2),
+        model=model,
+    )
     assert run.outputs_match
 
 
@@ -229,7 +237,7 @@ def test_random_outputs_are_not_compared(tmp_path):
     model = saved(tmp_path, nodes, {"x": [2]}, {"y": [2]})
     problem = problem_of(model, two_lanes())
     schedule = random_schedule(problem, np.random.default_rng(0))
-    run = execute(problem, schedule, model=model, steps=2, baselines=False)
+    run = execute(problem, schedule, RunOptions(steps=2), model=model, baselines=False)
     assert run.skipped_outputs_reason.startswith("random by definition: ")
     assert run.outputs_match is None and run.max_abs_diff is None
 
@@ -246,7 +254,7 @@ def test_a_weight_that_two_lanes_read_exists_once(tmp_path):
     names = [op.name for op in problem.kernels.ops]
     devices = ("cpu:0", "cpu:1", "cpu:0", "cpu:1")
     schedule = Schedule(tuple(Segment(d, (n,)) for d, n in zip(devices, names, strict=False)))
-    run = execute(problem, schedule, model=model, steps=2, baselines=False)
+    run = execute(problem, schedule, RunOptions(steps=2), model=model, baselines=False)
     assert run.outputs_match
     assert sum(run.peak_bytes.values()) < 2 * 64 * 64 * 4
 
@@ -263,7 +271,7 @@ def test_a_machine_on_a_virtual_clock_does_what_the_simulation_says(tmp_path):
     problem = Problem(graph, machine, costs, graph, own_kernels(graph))
     schedule = random_schedule(problem, np.random.default_rng(0))
     events = []
-    run = execute(problem, schedule, model=Model(graph), steps=3, emit=events.append)
+    run = execute(problem, schedule, RunOptions(steps=3), model=Model(graph), emit=events.append)
     assert run.timeline.origin == "emulated"
     assert run.outputs_match is None and run.max_abs_diff is None
     assert run.timeline.spans == simulate(problem, schedule).spans

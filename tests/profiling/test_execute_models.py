@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from placement.core.verb_options import RunOptions
 from placement.loaders import load, samples
 from profiling import backends
 from profiling.execution.execute import execute
@@ -61,7 +62,12 @@ def check(model, inputs, expected, name, rng):
     for number in range(PLACEMENTS):
         schedule = random_schedule(problem, rng)
         run = execute(
-            problem, schedule, model=model, steps=2, warmup=0, inputs=inputs, baselines=False
+            problem,
+            schedule,
+            RunOptions(steps=2, warmup=0),
+            model=model,
+            inputs=inputs,
+            baselines=False,
         )
         if not run.outputs_match:
             return f"{name}: placement {number} differs by {run.max_abs_diff}"
@@ -144,7 +150,9 @@ def test_samples(name):
     rng = np.random.default_rng(0)
     for _ in range(PLACEMENTS):
         schedule = random_schedule(problem, rng)
-        run = execute(problem, schedule, model=model, steps=1, warmup=0, baselines=False)
+        run = execute(
+            problem, schedule, RunOptions(steps=1, warmup=0), model=model, baselines=False
+        )
         assert run.outputs_match, f"{name} differs by {run.max_abs_diff}"
         assert run.max_abs_diff == 0.0, f"{name} is not bit-equal on CPU lanes"
         assert set(run.actual_devices.values()) == {"CPUExecutionProvider"}

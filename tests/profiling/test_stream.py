@@ -14,6 +14,7 @@ from placement.core.machine import Device, Machine, link_arrays
 from placement.core.model import Model
 from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
+from placement.core.verb_options import StreamOptions
 from placement.schedule.segments import make_schedule
 from placement.schedule.stages import in_stages
 from placement.simulator.throughput import seconds_per_sample
@@ -51,7 +52,7 @@ def chain(folder, num_ops):
 def test_a_thousand_samples_come_out_right_and_in_order(live):
     model, problem, schedule = live
     events = []
-    found = stream(problem, schedule, model=model, samples=1000, emit=events.append)
+    found = stream(problem, schedule, StreamOptions(samples=1000), model=model, emit=events.append)
     assert found.run.outputs_match and found.bit_equal and found.run.max_abs_diff == 0.0
     assert found.distinct_outputs == found.distinct_inputs >= 3
     assert found.num_samples == 1000 == len(found.latency_s) == len(found.run.step_s)
@@ -71,7 +72,9 @@ def test_a_thousand_samples_come_out_right_and_in_order(live):
 @pytest.mark.parametrize("depth", [1, 2, 3, 5])
 def test_any_number_of_samples_in_flight(live, depth):
     model, problem, schedule = live
-    found = stream(problem, schedule, model=model, samples=300, depth=depth, baselines=False)
+    found = stream(
+        problem, schedule, StreamOptions(samples=300, depth=depth), model=model, baselines=False
+    )
     assert found.bit_equal and found.depth == depth and found.num_stages == min(3, depth)
     assert found.distinct_outputs == found.distinct_inputs
     assert depth % found.distinct_inputs, "no slot sees the same input twice running"
@@ -90,7 +93,9 @@ def test_random_schedules_of_a_chain(tmp_path, seed):
     problem = problem_of(model, two_lanes())
     depth = (None, 1, 2, 3, 4, None)[seed]
     schedule = random_schedule(problem, rng)
-    found = stream(problem, schedule, model=model, samples=60, depth=depth, baselines=False)
+    found = stream(
+        problem, schedule, StreamOptions(samples=60, depth=depth), model=model, baselines=False
+    )
     assert found.bit_equal and found.num_samples == 60
     _, stage_of = in_stages(problem, schedule)
     assert found.depth == (depth or max(stage_of) + 1 + SPARE)
@@ -100,13 +105,13 @@ def test_random_schedules_of_a_chain(tmp_path, seed):
 def test_cancelled_in_the_middle_what_is_in_flight_comes_out(live, asked):
     model, problem, schedule = live
     stops, events = itertools.count(), []
-    call = {"warmup": 0, "emit": events.append, "baselines": False, "depth": 4}
-    call["stop"] = lambda: next(stops) == asked
+    asking = StreamOptions(samples=10_000, warmup=0, depth=4)
+    call = {"emit": events.append, "baselines": False, "stop": lambda: next(stops) == asked}
     if asked < 4:
         with pytest.raises(ValueError, match="stopped while it filled"):
-            stream(problem, schedule, model=model, **call)
+            stream(problem, schedule, asking, model=model, **call)
         return
-    found = stream(problem, schedule, model=model, samples=10_000, **call)
+    found = stream(problem, schedule, asking, model=model, **call)
     assert found.cancelled and found.num_outputs == asked
     assert found.num_samples == asked - found.depth == len(found.latency_s)
     steps = [e["index"] for e in events if e["event"] == "step"]
@@ -125,7 +130,7 @@ def test_an_exception_from_emit_ends_the_stream(live):
             raise Enough
 
     with pytest.raises(Enough):
-        stream(problem, schedule, model=model, samples=100_000, emit=emit)
+        stream(problem, schedule, StreamOptions(samples=100_000), model=model, emit=emit)
     assert not [t.name for t in threading.enumerate() if t.name.endswith("pipeline")]
 
 
@@ -167,7 +172,7 @@ def test_a_call_that_is_left_out_is_noticed(live, monkeypatch):
     """Its slot still holds the output of an earlier sample, which was of another input."""
     model, problem, schedule = live
     broken(monkeypatch, model, problem, lambda: None)
-    found = stream(problem, schedule, model=model, samples=50, baselines=False)
+    found = stream(problem, schedule, StreamOptions(samples=50), model=model, baselines=False)
     assert found.run.outputs_match is False and found.run.max_abs_diff > 0
 
 
@@ -178,7 +183,7 @@ def test_a_runtime_that_fails_is_one_sentence(live, monkeypatch):
     model, problem, schedule = live
     broken(monkeypatch, model, problem, fail)
     with pytest.raises(RuntimeError, match=r"failed on sample \d+: no such kernel"):
-        stream(problem, schedule, model=model, samples=50)
+        stream(problem, schedule, StreamOptions(samples=50), model=model)
 
 
 def test_a_sample_that_hangs_is_given_up(live, monkeypatch):
@@ -188,7 +193,7 @@ def test_a_sample_that_hangs_is_given_up(live, monkeypatch):
     try:
         with pytest.raises(RuntimeError, match=r"longer than 0\.3 s and was given up"):
             threading.Timer(1.0, release.set).start()
-            stream(problem, schedule, model=model, samples=50, timeout_s=0.3)
+            stream(problem, schedule, StreamOptions(samples=50, timeout_s=0.3), model=model)
     finally:
         release.set()
 
@@ -196,7 +201,9 @@ def test_a_sample_that_hangs_is_given_up(live, monkeypatch):
 def test_given_inputs_are_the_inputs_of_every_sample(live):
     model, problem, schedule = live
     x = np.linspace(0, 1, 32).reshape(4, 8)
-    found = stream(problem, schedule, model=model, samples=30, inputs={"x": x}, baselines=False)
+    found = stream(
+        problem, schedule, StreamOptions(samples=30), model=model, inputs={"x": x}, baselines=False
+    )
     assert found.bit_equal and found.distinct_inputs == found.distinct_outputs == 1
 
 
@@ -208,7 +215,7 @@ def test_random_outputs_are_not_compared(tmp_path):
     model = saved(tmp_path, nodes, {"x": [2]}, {"y": [2]})
     problem = problem_of(model, two_lanes())
     schedule = random_schedule(problem, np.random.default_rng(0))
-    found = stream(problem, schedule, model=model, samples=10, baselines=False)
+    found = stream(problem, schedule, StreamOptions(samples=10), model=model, baselines=False)
     assert found.run.skipped_outputs_reason.startswith("random by definition: ")
     assert found.run.outputs_match is None and found.bit_equal is None
 
@@ -224,7 +231,7 @@ def test_values_without_a_fixed_size_stream_too(tmp_path):
     names = [op.name for op in problem.kernels.ops]
     pairs = zip(itertools.cycle(LANES), names, strict=False)
     schedule = Schedule(tuple(Segment(d, (name,)) for d, name in pairs))
-    found = stream(problem, schedule, model=model, samples=50, baselines=False)
+    found = stream(problem, schedule, StreamOptions(samples=50), model=model, baselines=False)
     assert found.bit_equal and found.num_samples == 50
 
 
@@ -237,11 +244,11 @@ def test_memory_decides_how_many_samples_are_in_flight(tmp_path):
     names = [op.name for op in problem.kernels.ops]
     pairs = zip(itertools.cycle(LANES), names, strict=False)
     schedule = Schedule(tuple(Segment(d, (name,)) for d, name in pairs))
-    found = stream(problem, schedule, model=model, samples=20, baselines=False)
+    found = stream(problem, schedule, StreamOptions(samples=20), model=model, baselines=False)
     assert found.depth == 3 and found.bit_equal
     assert max(found.run.peak_bytes.values()) == 3 * 4 * 60
     with pytest.raises(ValueError, match="need 960 bytes, it has 800"):
-        stream(problem, schedule, model=model, samples=20, depth=4)
+        stream(problem, schedule, StreamOptions(samples=20, depth=4), model=model)
 
 
 def emulated_problem(folder):
@@ -257,7 +264,9 @@ def test_a_machine_on_a_virtual_clock_does_what_the_loads_say(tmp_path):
     problem = emulated_problem(tmp_path)
     schedule = make_schedule(problem, problem.placement_of([0, 1, 0, 1]))
     events = []
-    found = stream(problem, schedule, model=Model(problem.graph), samples=5, emit=events.append)
+    found = stream(
+        problem, schedule, StreamOptions(samples=5), model=Model(problem.graph), emit=events.append
+    )
     assert found.run.timeline.origin == "emulated" and found.run.outputs_match is None
     assert found.samples_per_s == pytest.approx(1 / seconds_per_sample(problem, schedule))
     assert [e["index"] for e in events] == list(range(5)) and found.num_samples == 5
@@ -275,11 +284,14 @@ def test_the_verb_asks_for_the_right_objective(tmp_path):
         pl.stream(Model(problem.graph), replace(problem, objective="latency"), placement)
 
 
-def test_nonsense_is_refused(live):
-    model, problem, schedule = live
-    for wrong in ({"samples": 0}, {"depth": 0}):
-        with pytest.raises(ValueError, match="at least 1 sample and a depth of 1"):
-            stream(problem, schedule, model=model, **wrong)
+def test_nonsense_is_refused():
+    for wrong, match in (
+        ({"samples": 0}, "at least 1 sample and 0 warm-ups, not 0 and 3"),
+        ({"warmup": -1}, "at least 1 sample and 0 warm-ups, not 200 and -1"),
+        ({"depth": 0}, "at least 1 sample and a depth of 1, not 200 and 0"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            StreamOptions(**wrong)
 
 
 def test_every_slot_of_the_null_backend_starts_afresh(live):

@@ -7,6 +7,7 @@ from torch import nn
 
 import placement as pl
 from placement.core.machine import Machine
+from placement.core.verb_options import RunOptions
 from profiling import backends
 from profiling.backends._torch import instead, memories
 from profiling.backends._torch import links as _torch_links
@@ -135,7 +136,12 @@ def test_a_live_run_tells_the_times_of_the_devices(pretended):
     schedule = pl.simulate(problem, placement).schedule
     events = []
     run = execute(
-        problem, schedule, model=model, steps=2, warmup=1, emit=events.append, baselines=False
+        problem,
+        schedule,
+        RunOptions(steps=2, warmup=1),
+        model=model,
+        emit=events.append,
+        baselines=False,
     )
     assert run.outputs_match and run.max_abs_diff == 0
     assert run.requested_devices["pretend:0"] == "pretend"

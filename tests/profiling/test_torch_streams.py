@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import placement as pl
+from placement.core.verb_options import RunOptions
 from profiling import backends
 from profiling.backends._torch import memories, streams
 from profiling.execution.execute import execute
@@ -118,7 +119,7 @@ def test_events_become_spans_on_the_clock_of_the_host(fake):
     problem = pl.make_problem(model, machine)
     placement = problem.placement_of(np.arange(problem.num_units) % 3)
     schedule = pl.simulate(problem, placement).schedule
-    run = execute(problem, schedule, model=model, steps=2, warmup=1, baselines=False)
+    run = execute(problem, schedule, RunOptions(steps=2, warmup=1), model=model, baselines=False)
     assert run.outputs_match
     spans = [s for s in run.timeline.spans if "pretend:0" in s.device]
     assert {s.kind for s in spans} == {"compute", "transfer"}

@@ -9,6 +9,7 @@ from torch import nn
 
 import placement as pl
 from placement.advice.replacing import Policy, Slowdown, prepare, unslowed
+from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Watch
@@ -37,7 +38,7 @@ class Pretending(LiveSite):
     """Computes for real, but tells the times of a virtual clock: cpu:0 becomes slow, then cpu:1."""
 
     def __init__(self, problem, model):
-        super().__init__(problem, model)
+        super().__init__(problem, model, TrainOptions())
         calm = unslowed(problem)
         first = Slowdown(np.array([4.0, 1.0]), 1.0, calm.contention)
         then = Slowdown(np.array([1.0, 4.0]), 1.0, calm.contention)

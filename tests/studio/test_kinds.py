@@ -9,6 +9,7 @@ import pytest
 from msgspec import to_builtins
 
 from pages.ui.session.current import snapshot
+from placement.core.verb_options import CompareOptions, PlaceOptions, ProfileOptions, RunOptions
 from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, outcomes
 from studio.jobs import process as worker
@@ -110,10 +111,10 @@ def started(monkeypatch):
 
 
 STARTS = {
-    "compare": lambda now: kinds.start_compare(now, ["single"], None),
-    "what-if": lambda now: kinds.start_what_if(now, Conditions(), "single", None),
-    "run": lambda now: kinds.start_run(now, 3, 1, 0),
-    "profile": lambda now: kinds.start_profile(now, refresh=False),
+    "compare": lambda now: kinds.start_compare(now, CompareOptions(placers=("single",))),
+    "what-if": lambda now: kinds.start_what_if(now, Conditions(), PlaceOptions(placer="single")),
+    "run": lambda now: kinds.start_run(now, RunOptions(steps=3, warmup=1)),
+    "profile": lambda now: kinds.start_profile(now, ProfileOptions()),
 }
 
 

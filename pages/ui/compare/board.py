@@ -5,13 +5,14 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.ui.panels import yardstick
+from pages.ui.panels import option_fields, yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.api.results import CompareRow
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
+from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
 from studio.jobs import command_line, fixed_ops, jobs, kinds, methods, outcomes
 from studio.project.placements import HAND
@@ -111,7 +112,7 @@ def _controls(now: Studio) -> None:
         icon=":material/playlist_play:",
         disabled=locked or not quick,
         on_click=_start,
-        args=(quick, None),
+        args=(tuple(quick), None),
         help=f"{QUICK_HELP} Here: {glossary.plain(', '.join(quick))}.",
     )
     with row.popover("Choose methods…", disabled=locked):
@@ -120,9 +121,11 @@ def _controls(now: Studio) -> None:
             "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
         )
         held = fixed_ops.options(now, ())
-        argv = command_line.compare(now.project, names or quick, time_limit_s=limit_s, held=held)
-        st.caption("The same on the command line:")
-        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+        if names or quick:
+            options = CompareOptions(placers=tuple(names or quick), time_limit_s=limit_s)
+            argv = command_line.compare(now.project, options, held=held)
+            st.caption("The same on the command line:")
+            st.code(command_line.text(argv), language="bash", wrap_lines=True)
     if now.is_estimate and now.can_measure:
         row.caption("Not measured on this machine yet: this measures the model first.")
 
@@ -137,11 +140,11 @@ def _choice(
         key=_methods_key(now),
         help="Those that work for this kind of file and for the goal that is chosen.",
     )
-    limit_s = st.number_input(
-        "Time limit for each (s)",
-        min_value=0.1,
+    limit_s = option_fields.number(
+        st,
+        option_of(CompareOptions, "time_limit_s"),
+        choices.own("compare-limit"),
         value=methods.SEARCH_S,
-        key=choices.own("compare-limit"),
         help="Searches stop then and give the best they have found.",
     )
     return names, limit_s
@@ -155,7 +158,8 @@ def _methods_key(now: Studio) -> str:
 def _start(names: Sequence[str], time_limit_s: float | None) -> None:
     now = studio()
     if choices.renew_claim(now.project):
-        kinds.start_compare(now, names, time_limit_s)
+        options = CompareOptions(placers=tuple(names), time_limit_s=time_limit_s)
+        kinds.start_compare(now, options)
 
 
 def _start_chosen(names: Sequence[str], limit_s: float) -> None:

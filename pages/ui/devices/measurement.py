@@ -11,6 +11,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
 from placement.core.profile import profile_from_json
+from placement.core.verb_options import ProfileOptions
 from placement.files.input import json_value
 from profiling.measuring.store import ProfileStore, age_s, changes
 from studio.jobs import command_line, jobs, kinds
@@ -29,7 +30,7 @@ def show(now: Studio) -> None:
     _buttons(now)
     job_status.show(now, "profile")
     with st.expander("The same on the command line"):
-        argv = command_line.profile(now.project, refresh=now.profile is not None)
+        argv = command_line.profile(now.project, _options(now))
         st.code(command_line.text(argv), language="bash", wrap_lines=True)
 
 
@@ -106,10 +107,15 @@ def _buttons(now: Studio) -> None:
         _bring(now, upload)
 
 
+def _options(now: Studio) -> ProfileOptions:
+    """What is measured already is measured again."""
+    return ProfileOptions(refresh=now.profile is not None)
+
+
 def _measure() -> None:
     now = studio()
     if choices.renew_claim(now.project):
-        kinds.start_profile(now, refresh=now.profile is not None)
+        kinds.start_profile(now, _options(now))
 
 
 def _forget() -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import search_account
+from pages.ui.panels import option_fields, search_account
 from pages.ui.panels import settings as forms
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
+from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
 from studio.jobs import command_line, fixed_ops, jobs, kinds, methods
 from studio.snapshot import Studio
@@ -25,12 +26,10 @@ GOAL_HELP = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the row asks for; `settings` are the ones that differ from the method's defaults."""
+    """What the row asks for; its settings are the ones that differ from the method's defaults."""
 
     method: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    time_limit_s: float | None
-    seed: int
+    options: PlaceOptions
 
 
 def show(now: Studio) -> None:
@@ -61,18 +60,19 @@ def show(now: Studio) -> None:
         help=GOAL_HELP,
         disabled=locked,
     )
-    limit.number_input(
-        "Time limit (s)",
-        min_value=0.1,
+    option_fields.number(
+        limit,
+        option_of(PlaceOptions, "time_limit_s"),
+        _limit_key(now, name),
         value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
         placeholder="none",
-        key=_limit_key(now, name),
         on_change=choices.remember(f"time-limit-{name}", _limit_key(now, name)),
         help="A search stops then and gives the best it has found.",
         disabled=locked,
     )
     with more.popover("Settings", width="stretch", disabled=locked):
-        st.number_input("Seed", min_value=0, value=0, step=1, key=choices.own("place-seed"))
+        seed = option_of(PlaceOptions, "seed")
+        option_fields.number(st, seed, choices.own("place-seed"), help=None, step=1)
         forms.settings_form(name, offered[name]["settings"], disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
@@ -84,15 +84,11 @@ def command() -> None:
     """What the button and the prediction are on the command line; drawn anew when pins change."""
     now = studio()
     asked = _asked(now)
-    name = asked.method["name"]
     place = command_line.place(
         now.project,
-        name,
-        asked.settings,
-        time_limit_s=asked.time_limit_s,
-        seed=asked.seed,
+        asked.options,
         held=fixed_ops.options(now),
-        out=f"{name}.json",
+        out=f"{asked.options.placer}.json",
     )
     simulate = command_line.simulate(now.project, now.shelf.path(now.named.name))
     with st.expander("The same on the command line"):
@@ -180,7 +176,7 @@ def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
         goal = GOALS[now.settings.objective]
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
     elif not _is_busy(now):
-        kinds.start_place(now, name, asked.settings, asked.time_limit_s, asked.seed, ops)
+        kinds.start_place(now, asked.options, ops)
 
 
 def _asked(now: Studio) -> Asked:
@@ -188,12 +184,13 @@ def _asked(now: Studio) -> Asked:
     method = _chosen(now)
     name = method["name"]
     limit_s = choices.remembered(f"time-limit-{name}", methods.time_limit_s(method))
-    return Asked(
-        method,
-        forms.typed_settings(name, method["settings"]),
-        choices.typed(_limit_key(now, name), limit_s),
-        int(choices.typed(choices.own("place-seed"), 0) or 0),
+    options = PlaceOptions(
+        placer=name,
+        settings=forms.typed_settings(name, method["settings"]),
+        time_limit_s=choices.typed(_limit_key(now, name), limit_s),
+        seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
+    return Asked(method, options)
 
 
 def _remembered() -> str:

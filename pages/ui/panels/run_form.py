@@ -1,58 +1,34 @@
 """Start a live run and watch its steps; older runs stay and can be looked at again."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import charts
+from pages.ui.panels import charts, option_fields
 from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
 from placement.core.placement import placement_from_json
-from profiling.execution.stream_flow import MOST_IN_FLIGHT
+from placement.core.verb_options import RunOptions, StreamOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.project.files import read_json
 from studio.snapshot import Studio
 
-
-@dataclass(frozen=True)
-class Counts:
-    """How many steps or samples to run is asked for in the words of the goal."""
-
-    label: str
-    key: str
-    number: int
-    help: str
-    warmup_label: str
-    warmup_key: str
-    warmup_help: str
-
-
-COUNTS = {
-    "latency": Counts(
-        "Steps",
-        "steps",
-        20,
-        glossary.STEP,
-        "Warm-up steps",
-        "warmup",
-        "Steps before the measured ones, because the first are slower.",
-    ),
-    "throughput": Counts(
-        "Samples",
-        "samples",
-        200,
-        glossary.SAMPLE,
-        "Warm-up samples",
-        "warmup-samples",
-        "Samples before the measured ones; always enough to fill the pipeline.",
-    ),
+# Keys of the fields by option; all but the seed are kept with the project.
+KEYS: Mapping[type, Mapping[str, str]] = {
+    RunOptions: {"steps": "steps", "warmup": "warmup", "seed": "run-seed"},
+    StreamOptions: {
+        "samples": "samples",
+        "warmup": "warmup-samples",
+        "depth": "depth",
+        "seed": "run-seed",
+    },
 }
 
 
@@ -60,45 +36,14 @@ def controls(now: Studio) -> None:
     locked = not choices.may_write()
     reason = why_not(now)
     busy = is_live(now)
-    asked = COUNTS[now.settings.objective]
-    streams = now.settings.objective == "throughput"
-    steps, warmup, *flight, seed, go = st.columns(5 if streams else 4, vertical_alignment="bottom")
-    num_steps = steps.number_input(
-        asked.label,
-        min_value=1,
-        max_value=100_000,
-        value=choices.remembered(asked.key, asked.number),
-        key=choices.own(asked.key),
-        on_change=choices.remember(asked.key, choices.own(asked.key)),
-        help=asked.help,
-        disabled=locked,
-    )
-    num_warmup = warmup.number_input(
-        asked.warmup_label,
-        min_value=0,
-        max_value=10_000,
-        value=choices.remembered(asked.warmup_key, 3),
-        key=choices.own(asked.warmup_key),
-        on_change=choices.remember(asked.warmup_key, choices.own(asked.warmup_key)),
-        help=asked.warmup_help,
-        disabled=locked,
-    )
-    depth = _depth(flight[0], locked) if streams else None
-    number = seed.number_input(
-        "Seed of the inputs",
-        min_value=0,
-        value=0,
-        step=1,
-        key=choices.own("run-seed"),
-        disabled=locked,
-    )
+    options, go = _fields(now, locked)
     go.button(
         "Run" if not now.machine.emulated else "Run (emulated)",
         type="primary",
         icon=":material/play_arrow:",
         disabled=locked or busy or bool(reason),
         on_click=_start,
-        args=(int(num_steps), int(num_warmup), int(number), depth),
+        args=(options,),
         width="stretch",
     )
     if reason:
@@ -107,27 +52,34 @@ def controls(now: Studio) -> None:
         first = " The run measures the model first." * (now.is_estimate and now.can_measure)
         st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
     job_status.show(now, "run", live_chart)
-    path = now.shelf.path(now.named.name)
-    argv = command_line.run(now.project, path, int(num_steps), int(num_warmup), int(number), depth)
+    argv = command_line.run(now.project, now.shelf.path(now.named.name), options)
     with st.expander("The same on the command line"):
         st.code(command_line.text(argv), language="bash", wrap_lines=True)
 
 
-def _depth(cell: Any, locked: bool) -> int | None:
-    """The field for the most samples in flight; None where the run chooses."""
-    value = cell.number_input(
-        "Most samples in flight",
-        min_value=1,
-        max_value=MOST_IN_FLIGHT,
-        value=choices.remembered("depth", None),
-        step=1,
-        key=choices.own("depth"),
-        on_change=choices.remember("depth", choices.own("depth")),
-        placeholder="chosen for you",
-        help=glossary.DEPTH,
-        disabled=locked,
-    )
-    return None if value is None else int(value)
+def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]:
+    """The fields in the words of the goal: what they hold, and the cell for the button."""
+    kind = StreamOptions if now.settings.objective == "throughput" else RunOptions
+    keys = KEYS[kind]
+    *cells, go = st.columns(len(keys) + 1, vertical_alignment="bottom")
+    values: dict[str, Any] = {}
+    for cell, (name, key) in zip(cells, keys.items(), strict=True):
+        if name == "seed":
+            asked = option_of(kind, name)
+            value = option_fields.number(
+                cell, asked, choices.own(key), help=None, step=1, disabled=locked
+            )
+        else:
+            value = option_fields.kept_number(
+                cell,
+                kind,
+                name,
+                key,
+                placeholder="chosen for you" if name == "depth" else None,
+                disabled=locked,
+            )
+        values[name] = None if value is None else int(value)
+    return kind(**values), go
 
 
 def is_live(now: Studio) -> bool:
@@ -223,22 +175,7 @@ def _pick(key: str, drawn: str | None) -> None:
         choices.show_run(str(picked))
 
 
-def _start(steps: int, warmup: int, seed: int, depth: int | None) -> None:
+def _start(drawn: RunOptions | StreamOptions) -> None:
     now = studio()
-    asked = COUNTS[now.settings.objective]
     if choices.renew_claim(now.project):
-        kinds.start_run(
-            now,
-            _typed(asked.key, steps),
-            _typed(asked.warmup_key, warmup),
-            _typed("run-seed", seed),
-            choices.typed(choices.own("depth"), depth)
-            if now.settings.objective == "throughput"
-            else None,
-        )
-
-
-def _typed(key: str, drawn: int) -> int:
-    """A number as it stands in its field: a click may come before the page was drawn with it."""
-    value = choices.changed(choices.own(key), drawn)
-    return drawn if value is None else int(value)
+        kinds.start_run(now, option_fields.typed(drawn, KEYS[type(drawn)]))

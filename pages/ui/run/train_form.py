@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from pages.ui.panels import place_form, run_form
+from pages.ui.panels import option_fields, place_form, run_form
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices
@@ -13,12 +13,13 @@ from pages.ui.shell import glossary, job_status
 from placement.api.results import Move
 from placement.api.train import is_training
 from placement.core import formatting as units
+from placement.core.verb_options import TrainOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.snapshot import Studio
 
 MEASURE, TRAIN = "Measure steps", "Train"
-STEPS = 200
+KEYS = {"steps": "train-steps", "seed": "train-seed", "adjust": "train-adjust"}
 ABOUT = (
     "Measuring repeats one and the same step. Training goes on from step to step, so that the"
     " loss falls, always on the same made-up batch."
@@ -49,9 +50,9 @@ def is_wanted(now: Studio) -> bool:
 
 def show(now: Studio) -> None:
     """The controls, the run that is going on, and the one that is looked at."""
-    steps, seed, adjust = _controls(now)
+    options = _controls(now)
     job_status.show(now, "train", live_curves)
-    argv = command_line.train(now.project, now.shelf.path(now.named.name), steps, seed, adjust)
+    argv = command_line.train(now.project, now.shelf.path(now.named.name), options)
     with st.expander("The same on the command line"):
         st.code(command_line.text(argv), language="bash", wrap_lines=True)
     shown = _chosen(now)
@@ -66,32 +67,31 @@ def show(now: Studio) -> None:
         )
 
 
-def _controls(now: Studio) -> tuple[int, int, bool]:
-    """The form, and what it holds: steps, seed, whether to adjust."""
+def _controls(now: Studio) -> TrainOptions:
+    """The form, and what it holds."""
     locked = not choices.may_write()
     cells = st.columns([0.2, 0.2, 0.36, 0.24], vertical_alignment="bottom")
-    keys = [choices.own(f"train-{name}") for name in ("steps", "seed", "adjust")]
-    steps = cells[0].number_input(
-        "Training steps",
-        min_value=1,
-        max_value=100_000,
-        value=choices.remembered("train-steps", STEPS),
-        key=keys[0],
-        on_change=choices.remember("train-steps", keys[0]),
-        help="Each goes forward, backward, and updates the weights.",
+    steps = option_fields.kept_number(
+        cells[0], TrainOptions, "steps", KEYS["steps"], disabled=locked
+    )
+    seed = option_fields.number(
+        cells[1],
+        option_of(TrainOptions, "seed"),
+        choices.own(KEYS["seed"]),
+        help=None,
+        step=1,
         disabled=locked,
     )
-    seed = cells[1].number_input(
-        "Seed of the inputs", min_value=0, value=0, step=1, key=keys[1], disabled=locked
-    )
+    asked = option_of(TrainOptions, "adjust")
     adjust = cells[2].toggle(
-        "Adjust while training",
-        value=choices.remembered("train-adjust", True),
-        key=keys[2],
-        on_change=choices.remember("train-adjust", keys[2]),
+        asked.label,
+        value=choices.remembered(KEYS["adjust"], asked.default),
+        key=choices.own(KEYS["adjust"]),
+        on_change=choices.remember(KEYS["adjust"], choices.own(KEYS["adjust"])),
         help=ADJUST,
         disabled=locked,
     )
+    options = TrainOptions(steps=int(steps), seed=int(seed), adjust=bool(adjust))
     reason = why_not(now)
     cells[3].button(
         "Train" if not now.machine.emulated else "Train (emulated)",
@@ -99,14 +99,14 @@ def _controls(now: Studio) -> tuple[int, int, bool]:
         icon=":material/model_training:",
         disabled=locked or is_live(now) or bool(reason),
         on_click=_start,
-        args=(int(steps), int(seed), bool(adjust)),
+        args=(options,),
         width="stretch",
     )
     if reason:
         st.info(glossary.plain(reason))
     elif now.is_estimate and now.can_measure:
         st.caption("Not measured on this machine yet: training measures the model first.")
-    return int(steps), int(seed), bool(adjust)
+    return options
 
 
 def why_not(now: Studio) -> str:
@@ -160,14 +160,7 @@ def label(job: jobs.Job) -> str:
     return f"{job.about.placement}: {kinds.trained_in_short(job.trained)}, {age}"
 
 
-def _start(steps: int, seed: int, adjust: bool) -> None:
+def _start(drawn: TrainOptions) -> None:
     now = studio()
     if choices.renew_claim(now.project):
-        drawn = {"steps": steps, "seed": seed, "adjust": adjust}
-        typed = {
-            name: value
-            if (new := choices.changed(choices.own(f"train-{name}"), value)) is None
-            else new
-            for name, value in drawn.items()
-        }
-        kinds.start_training(now, int(typed["steps"]), int(typed["seed"]), bool(typed["adjust"]))
+        kinds.start_training(now, option_fields.typed(drawn, KEYS))

@@ -2,6 +2,14 @@
 
 import re
 
+from placement.core.verb_options import RunOptions, StreamOptions, option_of
+
+
+def sentence(text: str) -> str:
+    """What begins small and has no end, as an option's help, as a sentence."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
 LANE = (
     "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
     " two lanes two parts of the network can compute at the same time."
@@ -23,11 +31,8 @@ AUTO = (
     " limit, and tells how far from the best possible its answer can be. It uses the whole"
     " computer, so it waits while something is being measured."
 )
-STEP = "A step is one pass through the model, from its inputs being there to its last output."
-SAMPLE = (
-    "A sample is one input on its way through the model. The next one begins before the last one is"
-    " out, so that all devices work at the same time, as in an assembly line: a pipeline."
-)
+STEP = sentence(option_of(RunOptions, "steps").help)
+SAMPLE = sentence(option_of(StreamOptions, "samples").help)
 THROUGHPUT = (
     "Outputs per second while the pipeline is full; samples that fill and empty it do not count."
 )
@@ -47,11 +52,6 @@ PACE = (
 STAGES = (
     "A stage is the work that a device does on one sample before another device goes on with it."
     " Each stage works on another sample."
-)
-DEPTH = (
-    "How many samples may be on their way at once. Left empty it is one for each stage and a few"
-    " more, or as many as memory holds. More do not make the pipeline faster, only each sample"
-    " wait longer; fewer than there are stages leave devices idle."
 )
 BOUND = "No placement at all can be faster than this, whatever method finds it."
 OPTIMUM = (

@@ -6,13 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import search_account
+from pages.ui.panels import option_fields, search_account
 from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import job_status
 from pages.ui.what_if import conditions
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
+from placement.core.verb_options import PlaceOptions, option_of
 from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, methods, outcomes
 from studio.project.facts import Facts
@@ -41,12 +42,13 @@ def _form(now: Studio) -> None:
     name = method.selectbox(
         "Method", list(offered), key=choices.own("what-if-method"), disabled=locked
     )
-    limit_s = limit.number_input(
-        "Time limit (s)",
-        min_value=0.1,
+    limit_s = option_fields.number(
+        limit,
+        option_of(PlaceOptions, "time_limit_s"),
+        choices.own(f"what-if-limit-{name}"),
         value=methods.time_limit_s(offered[name]),
+        help=None,
         placeholder="none",
-        key=choices.own(f"what-if-limit-{name}"),
         disabled=locked,
     )
     go.button(
@@ -65,7 +67,8 @@ def _ask(name: str, limit_s: float | None) -> None:
     placer = str(choices.typed(choices.own("what-if-method"), name))
     limit_s = choices.typed(choices.own(f"what-if-limit-{placer}"), limit_s)
     if choices.renew_claim(now.project):
-        kinds.start_what_if(now, conditions.live(now), placer, limit_s)
+        options = PlaceOptions(placer=placer, time_limit_s=limit_s)
+        kinds.start_what_if(now, conditions.live(now), options)
 
 
 def _answers(now: Studio) -> None:

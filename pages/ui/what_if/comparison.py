@@ -102,7 +102,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         _steps(now, changed)
     with st.expander("The same on the command line"):
         path = now.shelf.path(now.named.name)
-        argv = command_line.what_if(now.project, wanted, placement=path)
+        argv = command_line.what_if(now.project, wanted, path)
         st.code(command_line.text(argv), language="bash", wrap_lines=True)
 
 

@@ -1,0 +1,45 @@
+"""Fields of a form for the options of a verb: limits, default and help are those of the option."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pages.ui.session import choices
+from pages.ui.shell import glossary
+from placement.core.verb_options import Option, option_of, options_of
+
+T = TypeVar("T")
+
+
+def number(where: Any, asked: Option, key: str, **how: Any) -> Any:
+    """A field for a number; `how` goes to the widget and may stand in for what the option says."""
+    about = {
+        "min_value": asked.least,
+        "max_value": asked.most,
+        "value": asked.default,
+        "help": glossary.sentence(asked.help) or None,
+    }
+    return where.number_input(asked.label, key=key, **{**about, **how})
+
+
+def kept_number(where: Any, kind: type, name: str, key: str, **how: Any) -> Any:
+    """The same, with what was last typed into it in this project."""
+    asked, own = option_of(kind, name), choices.own(key)
+    kept = {
+        "value": choices.remembered(key, asked.default),
+        "on_change": choices.remember(key, own),
+    }
+    return number(where, asked, own, **{**kept, **how})
+
+
+def typed(drawn: T, keys: Mapping[str, str]) -> T:
+    """Options as their fields hold them now: a click may come before the page was drawn with them.
+
+    `keys` are those of the fields by the option's name.
+    """
+    values = {}
+    for asked in (asked for asked in options_of(type(drawn)) if asked.name in keys):
+        before = getattr(drawn, asked.name)
+        value = choices.typed(choices.own(keys[asked.name]), before)
+        values[asked.name] = before if value is None and asked.default is not None else value
+    return dataclasses.replace(drawn, **values)  # type: ignore[type-var]

@@ -1,0 +1,346 @@
+"""The options of each verb, declared once: a frozen value per verb, a field per option.
+
+From a field come the flag of the command line, the field of a page's form and the text of the
+command that a page shows. A value is checked where it is made.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, get_type_hints
+
+REQUIRED = dataclasses.MISSING
+# Seconds that a step of a live run may take where nothing is said.
+STEP_TIMEOUT_S = 60.0
+MOST_STEPS, MOST_WARMUP, MOST_IN_FLIGHT = 100_000, 10_000, 64
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """How a field is asked for.
+
+    `flag` is its name on the command line; without one it is for callers in Python alone. `label`
+    stands beside the field of a form, which takes numbers from `least` to `most`. A command names
+    the option where it is not the default, one that is `always_named` in any case.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+    flag: str
+    metavar: str | None
+    label: str
+    least: float | None
+    most: float | None
+    always_named: bool
+
+    @property
+    def is_required(self) -> bool:
+        return self.default is REQUIRED
+
+    @property
+    def attribute(self) -> str:
+        """What the command line's parser calls it."""
+        return self.flag.lstrip("-").replace("-", "_")
+
+
+def option(
+    default: Any,
+    help: str = "",
+    *,
+    flag: str = "",
+    metavar: str | None = None,
+    label: str = "",
+    least: float | None = None,
+    most: float | None = None,
+    always_named: bool = False,
+) -> Any:
+    """A field of a verb's options, with what the command line and the form say about it."""
+    about = {
+        "help": help,
+        "flag": flag,
+        "metavar": metavar,
+        "label": label,
+        "least": least,
+        "most": most,
+        "always_named": always_named,
+    }
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=dict, metadata=about)
+    return dataclasses.field(default=default, metadata=about)
+
+
+def options_of(kind: type[Any]) -> tuple[Option, ...]:
+    """The options of a verb, in the order in which they are declared."""
+    hints = get_type_hints(kind)
+    return tuple(
+        Option(name=f.name, type=hints[f.name], default=_default(f), **f.metadata)
+        for f in dataclasses.fields(kind)
+    )
+
+
+def option_of(kind: type[Any], name: str) -> Option:
+    return next(found for found in options_of(kind) if found.name == name)
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def made(kind: type[T], options: T | None, named: Mapping[str, Any]) -> T:
+    """The options of a call: the value that it was given, or one of the options that it names.
+
+    So `pl.run(..., RunOptions(steps=30))` and `pl.run(..., steps=30)` are the same. A TypeError
+    says which options there are.
+    """
+    known = [found.name for found in options_of(kind)]
+    unknown = next((name for name in named if name not in known), None)
+    if unknown is not None:
+        raise TypeError(f"There is no option {unknown!r}; there are: {', '.join(known)}.")
+    if options is None:
+        return kind(**named)
+    if named:
+        raise TypeError(f"Put {next(iter(named))!r} into the {kind.__name__} that is given, too.")
+    return options
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """A live run of one step after another."""
+
+    steps: int = option(
+        20,
+        "a step is one pass through the model, from its inputs being there to its last output",
+        flag="--steps",
+        label="Steps",
+        least=1,
+        most=MOST_STEPS,
+        always_named=True,
+    )
+    warmup: int = option(
+        3,
+        "steps before the measured ones, because the first are slower",
+        flag="--warmup",
+        label="Warm-up steps",
+        least=0,
+        most=MOST_WARMUP,
+        always_named=True,
+    )
+    seed: int = option(
+        0,
+        "seed of inputs and of the placer",
+        flag="--seed",
+        label="Seed of the inputs",
+        least=0,
+        always_named=True,
+    )
+    timeout_s: float | None = option(
+        None,
+        "give up after this on a step, or on measuring beforehand (default: 60 s a step)",
+        flag="--timeout",
+        metavar="S",
+    )
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.warmup < 0:
+            raise ValueError(
+                f"A run needs at least 1 step and 0 warm-ups, not {self.steps} and {self.warmup}."
+            )
+
+    @property
+    def step_timeout_s(self) -> float:
+        return STEP_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """A live run of a pipeline: `depth` samples are in flight at most, None chooses."""
+
+    samples: int = option(
+        200,
+        "a sample is one input on its way through the model. The next one begins before the last"
+        " one is out, so that all devices work at the same time, as in an assembly line: a"
+        " pipeline",
+        flag="--steps",
+        label="Samples",
+        least=1,
+        most=MOST_STEPS,
+        always_named=True,
+    )
+    warmup: int = option(
+        3,
+        "samples before the measured ones; always enough to fill the pipeline",
+        flag="--warmup",
+        label="Warm-up samples",
+        least=0,
+        most=MOST_WARMUP,
+        always_named=True,
+    )
+    seed: int = option(
+        0,
+        "seed of inputs and of the placer",
+        flag="--seed",
+        label="Seed of the inputs",
+        least=0,
+        always_named=True,
+    )
+    depth: int | None = option(
+        None,
+        "how many samples of a throughput run may be on their way at once; left out it is one for"
+        " each stage and a few more, or as many as memory holds. More do not make the pipeline"
+        " faster, only each sample wait longer; fewer than there are stages leave devices idle",
+        flag="--depth",
+        label="Most samples in flight",
+        least=1,
+        most=MOST_IN_FLIGHT,
+    )
+    timeout_s: float | None = option(
+        None,
+        "give up after this on a sample, or on measuring beforehand (default: 60 s a sample)",
+        flag="--timeout",
+        metavar="S",
+    )
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.warmup < 0:
+            raise ValueError(
+                "A pipeline needs at least 1 sample and 0 warm-ups, not"
+                f" {self.samples} and {self.warmup}."
+            )
+        if self.depth is not None and self.depth < 1:
+            raise ValueError(
+                f"A stream needs at least 1 sample and a depth of 1, not {self.samples} and"
+                f" {self.depth}."
+            )
+
+    @property
+    def step_timeout_s(self) -> float:
+        return STEP_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """A training run; with `adjust` another placement may take over between two steps."""
+
+    steps: int = option(
+        200,
+        "each goes forward, backward, and updates the weights",
+        flag="--steps",
+        label="Training steps",
+        least=1,
+        most=MOST_STEPS,
+        always_named=True,
+    )
+    seed: int = option(
+        0,
+        "seed of inputs and of the placer",
+        flag="--seed",
+        label="Seed of the inputs",
+        least=0,
+        always_named=True,
+    )
+    adjust: bool = option(
+        True,
+        "place anew between two steps when a device has become slower or faster",
+        flag="--adjust",
+        label="Adjust while training",
+        always_named=True,
+    )
+    placer: str = option("ceft_pbqp", "what places anew", flag="--adjust-placer", metavar="NAME")
+    margin: float = option(0.05, "the share of a step that a move must save", flag="--margin")
+    timeout_s: float | None = option(
+        None,
+        "give up after this on a step, or on measuring beforehand (default: 60 s a step)",
+        flag="--timeout",
+        metavar="S",
+    )
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ValueError(f"Training needs at least 1 step, not {self.steps}.")
+
+    @property
+    def step_timeout_s(self) -> float:
+        return STEP_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions:
+    """A placer, its settings, and what it may take."""
+
+    placer: str = option("heft", "see the verb placers", flag="--placer", always_named=True)
+    time_limit_s: float | None = option(
+        None,
+        "seconds that the placer may take",
+        flag="--time-limit",
+        metavar="S",
+        label="Time limit (s)",
+        least=0.1,
+    )
+    seed: int = option(
+        0, "seed of the placer", flag="--seed", label="Seed", least=0, always_named=True
+    )
+    settings: Mapping[str, Any] = option(
+        {}, "a setting of the placer", flag="--set", metavar="NAME=VALUE"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Placers to compare, and what each may take; with `live` each placement is measured too."""
+
+    placers: tuple[str, ...] = option(REQUIRED, flag="--placers", metavar="A,B,C")
+    time_limit_s: float | None = option(
+        None,
+        "seconds that each placer may take",
+        flag="--time-limit",
+        metavar="S",
+        label="Time limit for each (s)",
+        least=0.1,
+    )
+    seed: int = option(0, "seed of the placers, and of inputs", flag="--seed", least=0)
+    live: bool = option(False, "measure each placement too", flag="--live")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "placers", tuple(self.placers))
+        if not self.placers:
+            raise ValueError("There is no placer to compare; name at least one.")
+
+    def of(self, placer: str) -> PlaceOptions:
+        """What one of the placers is asked for."""
+        return PlaceOptions(placer=placer, time_limit_s=self.time_limit_s, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions:
+    """Measuring: anew with `refresh`, for `timeout_s` or as long as it takes."""
+
+    refresh: bool = option(False, "measure again even if stored", flag="--refresh")
+    timeout_s: float | None = option(None, flag="--timeout", metavar="S")
+
+
+def command(options: Any) -> list[str]:
+    """The options as one types them: those that are not the default, or are always named."""
+    argv: list[str] = []
+    for found in options_of(type(options)):
+        value = getattr(options, found.name)
+        if found.flag and (found.always_named or value != found.default):
+            argv += _typed(found, value)
+    return argv
+
+
+def _typed(found: Option, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        if found.default is False:
+            return [found.flag] if value else []
+        return [found.flag if value else found.flag.replace("--", "--no-", 1)]
+    if isinstance(value, Mapping):
+        return [part for name, one in value.items() for part in (found.flag, f"{name}={one}")]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [found.flag, ",".join(value)]
+    return [found.flag, f"{value:g}" if isinstance(value, float) else str(value)]

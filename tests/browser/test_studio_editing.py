@@ -98,3 +98,21 @@ def test_a_method_places_the_selection_and_nothing_else(page):
     expect(page.get_by_role("combobox", name=re.compile("Placement")).first).to_have_value(
         re.compile(f"single on {number} op")
     )
+
+
+def test_a_message_about_a_placement_goes_with_the_first_edit(page):
+    """It told what the method found, and that is not on the screen any more."""
+    go(page, "Place")
+    drawn(page)
+    choose(page, "Method", "single")
+    page.get_by_role("button", name="Place", exact=True).click()
+    told = page.get_by_text(re.compile("Placed by single"))
+    expect(told.first).to_be_visible(timeout=60_000)
+    settled(page)
+    start = drawn(page)["counts"]
+    select(page, 0)
+    for key in ("1", "2"):
+        page.keyboard.press(key)
+        settled(page)
+    until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)
+    expect(told).to_have_count(0, timeout=30_000)

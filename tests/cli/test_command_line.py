@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from placement.api import compare
+from tests import workloads
 from tests.command import answer, call, call_here, canonical, refused
 from tests.instances import canonical_file
 from tests.pages.problems import diamond
@@ -278,3 +279,11 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(arguments):
     )
     os.close(writer)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def test_the_former_name_of_a_placer_is_taken(tmp_path):
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(workloads.diamond()))
+    given = ("place", str(path), "--objective", "throughput", "--time-limit", "1")
+    named = [answer(*given, "--placer", name)["placer"] for name in ("cp_sat", "branch_and_bound")]
+    assert named == ["branch_and_bound"] * 2

@@ -13,7 +13,7 @@ from tests.pages import problems
 HOSTILE = ("![x](http://evil.example/a)", "**b** <img src=x> &lt; www.evil.example :red[y]")
 
 
-def _drawn():
+def _drawn(ops=("b_conv",)):
     from types import SimpleNamespace
 
     from pages.ui.panels import inspector
@@ -31,7 +31,7 @@ def _drawn():
         is_estimate=True,
         costs="given",
     )
-    inspector.show(now, ["b_conv"])
+    inspector.show(now, list(ops))
 
 
 def test_no_cell_of_the_inspector_is_markup(monkeypatch):
@@ -46,6 +46,18 @@ def test_no_cell_of_the_inspector_is_markup(monkeypatch):
     for cell in cells:
         assert not re.search(r"(?<!\\)[*<>&\[\]()!:]", cell), cell
         assert "www." not in cell and "//evil.example" not in cell.replace("\\:\u200b//", "")
+
+
+def test_what_in_part_means_stands_beside_it():
+    """And only where ops on several devices are selected together."""
+    both = AppTest.from_function(_drawn, kwargs={"ops": ("b_conv", "c_conv")}).run()
+    one = AppTest.from_function(_drawn).run()
+    told = [
+        [m.proto.help for m in app.markdown if "Time on each" in m.value] for app in (both, one)
+    ]
+    assert told[0][0].startswith("In part: some of these ops") and told[1] == [""]
+    cells = [str(c) for table in both.table for c in table.value.to_numpy().ravel()]
+    assert "in part" in cells
 
 
 def test_types_that_are_not_named_are_counted():

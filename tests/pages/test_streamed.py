@@ -193,6 +193,7 @@ def test_a_steps_result_looks_as_ever_also_while_the_goal_is_throughput():
     assert metric(app, "Predicted").delta == "-4.2% against measured"
     assert metric(app, "Outputs").delta == "largest difference 0"
     assert metric(app, "Segments").value == "2"
+    assert metric(app, "Segments").proto.help.startswith("A segment is")
     assert "3 steps after 3 to warm up" in shown and "Critical path" in shown
     assert "28% faster than the best device alone (cpu:0)" in shown
     assert "Sent between devices: 4 KiB per step" in shown

@@ -289,6 +289,9 @@ class PlaceOptions:
         {}, "a setting of the placer", flag="--set", metavar="NAME=VALUE"
     )
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", dict(self.settings or {}))
+
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions:
@@ -324,12 +327,16 @@ class ProfileOptions:
     timeout_s: float | None = option(None, flag="--timeout", metavar="S")
 
 
-def command(options: Any) -> list[str]:
-    """The options as one types them: those that are not the default, or are always named."""
+def command(options: Any, *, without: str = "") -> list[str]:
+    """The options as one types them: those that are not the default, or are always named.
+
+    `without` names one that stands elsewhere in the command.
+    """
     argv: list[str] = []
     for found in options_of(type(options)):
         value = getattr(options, found.name)
-        if found.flag and (found.always_named or value != found.default):
+        is_asked = found.always_named or value != found.default
+        if found.flag and found.name != without and is_asked:
             argv += _typed(found, value)
     return argv
 

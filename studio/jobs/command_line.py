@@ -50,15 +50,17 @@ def place(
     out: str | Path | None = None,
 ) -> list[str]:
     """Place with a placer; `held` are options that say what may not move."""
-    argv = ["place", *_input(project), *command(options), *_machine(project)]
-    argv += ["--objective", project.settings.objective]
+    argv = ["place", *_input(project), "--placer", options.placer, *_machine(project)]
+    argv += ["--objective", project.settings.objective, *command(options, without="placer")]
     return [*argv, *held, *(["--out", str(out)] if out else [])]
 
 
 def compare(project: Project, options: CompareOptions, *, held: Sequence[str] = ()) -> list[str]:
     """Place with several placers, a row each; `held` are options that say what may not move."""
-    argv = ["compare", *_input(project), *command(options), *_machine(project)]
-    return [*argv, "--objective", project.settings.objective, *held]
+    placers = ",".join(options.placers)
+    argv = ["compare", *_input(project), "--placers", placers, *_machine(project)]
+    argv += ["--objective", project.settings.objective, *command(options, without="placers")]
+    return [*argv, *held]
 
 
 def what_if(

@@ -135,24 +135,26 @@ def store() -> None:
 @st.fragment(key="canvas")
 def draw() -> None:
     view = view_now()
-    canvas.draw_canvas(
-        view,
-        canvas.paint(view, state["devices"], num_devices),
+    drawing = canvas.Drawing(
+        view=view,
+        paint=canvas.paint(view, state["devices"], num_devices),
         devices=keys,
         selection=state["selection"],
         pins=state["pins"],
-        undo="a step" if state["done"] else "",
-        redo="a step" if state["undone"] else "",
         focus=state["focus"],
         search=state["answer"],
-        ack=state["last"],
-        session=state["nonce"],
-        read_only="readonly" in st.query_params,
-        on_ops=apply,
         marks=[op.name for op in graph.ops[:: max(1, len(graph.ops) // 12)]]
         if "marks" in st.query_params
         else [],
     )
+    editing = canvas.Editing(
+        ack=state["last"],
+        session=state["nonce"],
+        read_only="readonly" in st.query_params,
+        undo="a step" if state["done"] else "",
+        redo="a step" if state["undone"] else "",
+    )
+    canvas.draw_canvas(drawing, editing, on_ops=apply)
 
 
 @st.fragment(key="side")

@@ -80,7 +80,7 @@ def test_paint_of_another_view_is_refused():
     closed, opened = canvas.build_view(graph, frozenset()), canvas.build_view(graph, {"s1"})
     paint = canvas.paint(closed, [0] * len(graph.ops), 1)
     with pytest.raises(ValueError, match="another view"):
-        canvas.draw_canvas(opened, paint, devices=canvas.device_keys(["cpu"]))
+        canvas.Drawing(view=opened, paint=paint, devices=canvas.device_keys(["cpu"]))
 
 
 def test_a_message_holds_a_character_per_node_and_edge(monkeypatch):
@@ -94,14 +94,15 @@ def test_a_message_holds_a_character_per_node_and_edge(monkeypatch):
     monkeypatch.setattr(
         component, "_renderers", lambda: {"canvas": lambda **call: sent.append(call)}
     )
-    canvas.draw_canvas(
-        view,
-        canvas.paint(view, devices, 4),
+    drawing = canvas.Drawing(
+        view=view,
+        paint=canvas.paint(view, devices, 4),
         devices=canvas.device_keys([f"cpu:{i}" for i in range(4)]),
         tones=tones,
         crossings=canvas.crossings(view, graph, devices),
         sums={i: "1.23 ms" for i, node in enumerate(view.nodes) if node.group >= 0},
     )
+    canvas.draw_canvas(drawing)
     data = sent[0]["data"]
     assert len(graph.ops) == 3000
     assert len(data["colours"]) == len(data["tones"]["codes"]) == len(view.nodes)

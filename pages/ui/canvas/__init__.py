@@ -17,8 +17,8 @@ How a page uses it, in the order of the calls:
     @st.fragment(key="canvas")
     def draw():
         paint = canvas.paint(view, device_of_op, len(keys)) # device index per op, -1 for none
-        canvas.draw_canvas(view, paint, devices=keys, selection=names, ack=last_n,
-                           session=nonce, on_ops=on_ops, marks=critical_op_names)
+        drawing = canvas.Drawing(view=view, paint=paint, devices=keys, selection=names)
+        canvas.draw_canvas(drawing, canvas.Editing(ack=last_n, session=nonce), on_ops=on_ops)
 
     def on_ops():                                           # callback: apply, then a cheap rerun
         for op in canvas.read_ops("canvas", session=nonce, after=last_n):
@@ -35,7 +35,7 @@ Each entry of `read_ops` is a dict with a growing number `n` and a `kind`:
     toggle        node: open this closed group, or close this open one
     expand_all, collapse_all, undo, redo
 
-`draw_canvas(..., tones=...)` colours the cards by something else than the device: `tones_by_class`
+`Drawing(..., tones=...)` colours the cards by something else than the device: `tones_by_class`
 makes the tones of categories, `tones_by_value` those of amounts.
 
 `nodes` of an assign, pin or unpin is None for whatever is selected: a selection may hold ops inside
@@ -51,6 +51,7 @@ Only `component` uses Streamlit. Everything else is pure and depends on no devic
 
 from typing import TYPE_CHECKING, Any
 
+from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.network import network
 from placement.drawing.colours.painting import Paint, ops_of, paint, selection_marks
 from placement.drawing.colours.palette import DeviceKey, device_colour, device_keys
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DeviceKey",
+    "Drawing",
+    "Editing",
     "Paint",
     "PathLines",
     "ScopeGroup",

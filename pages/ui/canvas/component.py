@@ -7,18 +7,15 @@ value, because one-shot triggers of the same name overtake each other in quick s
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import streamlit as st
 
+from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
 from pages.ui.canvas.network import store_payload
-from placement.drawing.colours.painting import Paint, selection_marks
-from placement.drawing.colours.palette import DeviceKey
-from placement.drawing.colours.toning import Tones
-from placement.drawing.crossing import PathLines
 from placement.drawing.related import WAYS
 from placement.drawing.searching import BY
 from placement.drawing.views import View
@@ -38,6 +35,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "redo": (),
 }
 MOST_TEXT = 200
+UNTOUCHED = Editing()
 HIDDEN = ".st-key-canvas-lib, .st-key-canvas-store { display: none; }"
 
 
@@ -55,71 +53,15 @@ def mount_view(view: View) -> None:
 
 
 def draw_canvas(
-    view: View,
-    paint: Paint,
+    drawing: Drawing,
+    editing: Editing = UNTOUCHED,
     *,
-    devices: Sequence[DeviceKey],
-    selection: Iterable[str] = (),
-    ack: int = 0,
-    session: str = "",
-    read_only: bool = False,
     key: str = "canvas",
     height: int = 620,
     on_ops: Callable[[], None] = lambda: None,
-    marks: Iterable[str] = (),
-    pins: Iterable[str] = (),
-    undo: str = "",
-    redo: str = "",
-    focus: int = 0,
-    search: Mapping[str, Any] | None = None,
-    empty: str = "",
-    tones: Tones | None = None,
-    hatched: bool = False,
-    crossings: str = "",
-    path: PathLines | None = None,
-    sums: Mapping[int, str] | None = None,
 ) -> Any:
-    """Draw a view with its colours.
-
-    `selection`, `marks` (the critical path) and `pins` are op names. `ack` is the number of the
-    last edit that Python has applied. `read_only` keeps selection and expansion but assigns
-    nothing. `undo` and `redo` say which step they would take, empty for none. A `focus` larger than
-    before makes the drawing move to the selection. `search` answers the last search. `empty` is
-    shown over the canvas where the graph has no ops. `tones` colour the cards by something else
-    than the device; `hatched` draws the hatch of each device too. `crossings` says which edges lead
-    from device to device, `path` where the critical path runs, `sums` what to write on closed
-    blocks, by node.
-    """
-    if paint.view != view.hash or (tones and tones.view != view.hash):
-        raise ValueError("The paint was made for another view; call paint() with this one.")
-    chosen = tuple(selection)
-    data = {
-        "key": key,
-        "view": view.hash,
-        "colours": paint.colours,
-        "mixes": {str(node): list(map(list, mix)) for node, mix in paint.mixes.items()},
-        "counts": list(paint.counts),
-        "selected": selection_marks(view, chosen),
-        "chosen": len(chosen),
-        "marks": selection_marks(view, marks),
-        "devices": [vars(device) for device in devices],
-        "tones": tones.payload() if tones else None,
-        "hatched": hatched,
-        "crossings": crossings,
-        "path": path.edges if path else "",
-        "queues": [vars(queue) for queue in path.queues] if path else [],
-        "sums": {str(node): text for node, text in (sums or {}).items()},
-        "pins": selection_marks(view, pins),
-        "undo": undo,
-        "redo": redo,
-        "focus": focus,
-        "search": None if search is None else dict(search),
-        "ack": ack,
-        "session": session,
-        "readOnly": read_only,
-        "height": height,
-        "empty": empty,
-    }
+    """Draw a view with its colours; `on_ops` is called when there are edits to read."""
+    data = {"key": key, "height": height, **drawing.payload(), **editing.payload()}
     return _renderers()["canvas"](key=key, data=_checked(data), height=height, on_ops_change=on_ops)
 
 

@@ -26,33 +26,35 @@ class Heading:
     is_number: bool = False
 
 
-def draw_table(
-    headings: Sequence[Heading],
-    rows: Sequence[Sequence[Any]],
-    *,
-    chosen: Sequence[bool],
-    devices: Sequence[DeviceKey],
-    about: Mapping[str, Any],
-    ack: int,
-    session: str,
-    key: str,
-    on_ops: Callable[[], None],
-) -> None:
-    """Draw rows: each begins with the op's index, then a value per heading.
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings: each begins with the op's index, then a value per heading.
 
-    A device is given by its index, a tick as a boolean, everything else as text. `about` has the
-    caption, the sorting, the page and the hatching.
+    A device is given by its index, a tick as a boolean, everything else as text. `chosen` tells the
+    rows with a tick; `about` has the caption, the sorting, the page and the hatching.
     """
-    data = {
-        "key": key,
-        "headings": [vars(heading) for heading in headings],
-        "rows": [list(row) for row in rows],
-        "chosen": "".join("1" if c else "0" for c in chosen),
-        "devices": [vars(device) for device in devices],
-        "ack": ack,
-        "session": session,
-        **about,
-    }
+
+    headings: Sequence[Heading]
+    rows: Sequence[Sequence[Any]]
+    chosen: Sequence[bool]
+    devices: Sequence[DeviceKey]
+    about: Mapping[str, Any]
+
+    def payload(self) -> dict[str, Any]:
+        return {
+            "headings": [vars(heading) for heading in self.headings],
+            "rows": [list(row) for row in self.rows],
+            "chosen": "".join("1" if c else "0" for c in self.chosen),
+            "devices": [vars(device) for device in self.devices],
+            **self.about,
+        }
+
+
+def draw_table(
+    table: Table, *, ack: int, session: str, key: str, on_ops: Callable[[], None]
+) -> None:
+    """Draw a table; `ack` is the number of the last event that has been applied."""
+    data = {"key": key, "ack": ack, "session": session, **table.payload()}
     json.dumps(data, allow_nan=False)
     _renderer()(key=key, data=data, on_ops_change=on_ops)
 

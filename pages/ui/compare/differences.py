@@ -90,21 +90,18 @@ def _draw(here: Side, there: Side) -> None:
     now = studio()
     view, placed = gestures.view_of(now), op_values.device_indices(now.problem, here.placement)
     devices = canvas.device_keys([d.name for d in now.machine.devices])
-    canvas.draw_canvas(
-        view,
-        canvas.paint(view, placed, len(devices)),
+    drawing = canvas.Drawing(
+        view=view,
+        paint=canvas.paint(view, placed, len(devices)),
         devices=devices,
         selection=choices.selection(),
-        ack=choices.last_op(),
-        session=choices.nonce(),
-        read_only=True,
-        height=HEIGHT,
         focus=choices.focus(),
         search=choices.search_answer(),
-        on_ops=_on_ops,
         tones=colour_switch.difference(now, view, here.placement, there.placement, there.name),
         crossings=canvas.crossings(view, now.model.graph, placed),
     )
+    editing = canvas.Editing(ack=choices.last_op(), session=choices.nonce(), read_only=True)
+    canvas.draw_canvas(drawing, editing, height=HEIGHT, on_ops=_on_ops)
 
 
 def _on_ops() -> None:

@@ -77,20 +77,13 @@ def _draw(height: int) -> None:
     index = now.machine.index
     placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
     undo, redo = gestures.steps(now.history)
-    canvas.draw_canvas(
-        view,
-        canvas.paint(view, placed, len(devices)),
+    drawing = canvas.Drawing(
+        view=view,
+        paint=canvas.paint(view, placed, len(devices)),
         devices=devices,
         selection=choices.selection(),
-        ack=choices.last_op(),
-        session=choices.nonce(),
-        read_only=not choices.may_write(),
-        height=height,
-        on_ops=gestures.on_ops,
         marks=critical_ops(now.problem, now.simulated),
         pins=now.pins,
-        undo=undo,
-        redo=redo,
         focus=choices.focus(),
         search=choices.search_answer(),
         empty="" if now.model.graph.ops else "This model has no ops.",
@@ -100,6 +93,14 @@ def _draw(height: int) -> None:
         path=canvas.path_lines(view, cache.path_steps(now.problem, now.placement)),
         sums=colour_switch.sums(now, view),
     )
+    editing = canvas.Editing(
+        ack=choices.last_op(),
+        session=choices.nonce(),
+        read_only=not choices.may_write(),
+        undo=undo,
+        redo=redo,
+    )
+    canvas.draw_canvas(drawing, editing, height=height, on_ops=gestures.on_ops)
 
 
 @st.fragment(key="side")

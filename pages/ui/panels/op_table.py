@@ -80,7 +80,7 @@ def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
         table, op_rows.matching(table, text, shown, chosen, visible), by, descending
     )
     page = op_rows.page(found, _page_to_show(table, found, chosen))
-    table_component.draw_table(
+    drawn = table_component.Table(
         _headings(now),
         [_row(now, table, i) for i in page.ops],
         chosen=[table.name[i] in chosen for i in page.ops],
@@ -93,6 +93,9 @@ def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
             "hatched": bool(choices.remembered("hatch", False)),
             "graph": now.model.graph.fingerprint,
         },
+    )
+    table_component.draw_table(
+        drawn,
         ack=choices.last_event(BOX),
         session=choices.nonce(),
         key="op-table",

@@ -1,0 +1,75 @@
+"""The options of verbs: the value that is typed, named or shown as a command is the same one."""
+
+import pytest
+
+import placement as pl
+from placement.cli.options import make_parser
+from placement.cli.reading import read_options
+from placement.core.verb_options import (
+    CompareOptions,
+    PlaceOptions,
+    ProfileOptions,
+    RunOptions,
+    StreamOptions,
+    TrainOptions,
+    command,
+    made,
+    options_of,
+)
+from tests.instances import random_problem
+
+GIVEN = ["--placement", "p.json"]
+# A verb, what its command line needs beside the options, and options that differ from the default.
+CASES = [
+    ("run", GIVEN, RunOptions(steps=7, warmup=0, seed=4, timeout_s=1.5)),
+    ("run", GIVEN, StreamOptions(samples=9, warmup=1, seed=2, depth=5, timeout_s=20.0)),
+    ("train", GIVEN, TrainOptions(steps=3, seed=1, adjust=False, placer="heft", margin=0.2)),
+    ("train", GIVEN, TrainOptions(timeout_s=0.5)),
+    ("place", [], PlaceOptions(placer="genetic", time_limit_s=2.5, seed=3, settings={"a": "b=c"})),
+    ("compare", [], CompareOptions(placers=("heft", "peft"), time_limit_s=1.0, seed=2, live=True)),
+    ("profile", [], ProfileOptions(refresh=True)),
+    ("profile", [], ProfileOptions()),
+]
+
+
+@pytest.mark.parametrize(("verb", "given", "options"), CASES)
+def test_a_command_is_read_as_the_options_that_it_was_made_of(verb, given, options):
+    typed = make_parser().parse_args([verb, "x.onnx", *given, *command(options)])
+    assert read_options(typed, type(options)) == options
+
+
+@pytest.mark.parametrize(("verb", "given", "options"), CASES)
+def test_what_is_not_typed_is_as_by_default(verb, given, options):
+    kind = type(options)
+    required = ["--placers", "heft"] if kind is CompareOptions else []
+    typed = make_parser().parse_args([verb, "x.onnx", *given, *required])
+    found = read_options(typed, kind)
+    for asked in options_of(kind):
+        # A run of a pipeline takes as many samples as one of steps, on the command line.
+        by_default = RunOptions.steps if asked.name == "samples" else asked.default
+        assert asked.is_required or getattr(found, asked.name) == by_default, asked.name
+
+
+def test_options_are_given_or_named():
+    assert made(RunOptions, None, {"steps": 3}) == RunOptions(steps=3)
+    assert made(RunOptions, RunOptions(seed=2), {}) == RunOptions(seed=2)
+    with pytest.raises(TypeError, match=r"no option 'stepz'; there are: steps, warmup, seed"):
+        made(RunOptions, None, {"stepz": 3})
+    with pytest.raises(TypeError, match="'steps' into the RunOptions"):
+        made(RunOptions, RunOptions(), {"steps": 3})
+    problem = random_problem(0)
+    asked = PlaceOptions(placer="single", seed=1)
+    assert pl.place(problem, asked).placement == pl.place(problem, "single", seed=1).placement
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "match"),
+    [
+        (RunOptions, {"steps": 0}, "at least 1 step and 0 warm-ups, not 0 and 3"),
+        (TrainOptions, {"steps": 0}, "at least 1 step, not 0"),
+        (CompareOptions, {"placers": ()}, "no placer to compare"),
+    ],
+)
+def test_nonsense_is_refused(kind, wrong, match):
+    with pytest.raises(ValueError, match=match):
+        kind(**wrong)

@@ -1,6 +1,7 @@
 """Place page: let a method decide, then move ops by hand and watch the prediction."""
 
-from pages.ui.panels import editor, place_form
+from pages.ui.forms import place_form
+from pages.ui.panels import editor
 from pages.ui.session.current import studio
 from pages.ui.shell import frame
 

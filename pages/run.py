@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages.ui.panels import placement_menu, run_form, yardstick
+from pages.ui.forms import run_form
+from pages.ui.panels import placement_menu, yardstick
 from pages.ui.run import results, stream_results, train_form
 from pages.ui.session.current import studio
 from pages.ui.shell import frame, glossary

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.panels import charts, run_form, timeline_component
+from pages.ui.forms import run_form
+from pages.ui.panels import charts, timeline_component
 from pages.ui.run import stream_results
 from pages.ui.session.current import snapshot
 from placement.core import formatting as units

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.ui.panels import option_fields, yardstick
+from pages.ui.forms import option_fields
+from pages.ui.panels import yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch, gestures
+from pages.ui.forms import place_form
 from pages.ui.panels import (
     best_moves,
     device_loads,
@@ -15,7 +16,6 @@ from pages.ui.panels import (
     inspector,
     op_table,
     pin_buttons,
-    place_form,
     placement_menu,
     rules,
     search_account,

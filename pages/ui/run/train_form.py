@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from pages.ui.panels import option_fields, place_form, run_form
+from pages.ui.forms import option_fields, place_form, run_form
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices

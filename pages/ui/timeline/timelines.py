@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui.canvas import device_colour
-from pages.ui.panels import run_form, run_warnings, timeline_component
+from pages.ui.forms import run_form
+from pages.ui.panels import run_warnings, timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary

@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import option_fields, search_account
+from pages.ui.forms import option_fields
+from pages.ui.panels import search_account
 from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import job_status

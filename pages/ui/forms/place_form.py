@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import option_fields, search_account
-from pages.ui.panels import settings as forms
+from pages.ui.forms import option_fields
+from pages.ui.forms import settings as forms
+from pages.ui.panels import search_account
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status

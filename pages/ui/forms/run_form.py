@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui.panels import charts, option_fields
+from pages.ui.forms import option_fields
+from pages.ui.panels import charts
 from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status

@@ -91,10 +91,11 @@ def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
 
 
 def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
-    """An answer for a person, a line for each key; `--json` has all digits and whole lists."""
+    """An answer for a person, a line for each key that says something; `--json` has all digits and
+    whole lists."""
     unit = str(answer.get("unit", "s"))
     for key, value in answer.items():
-        if key != "unit":
+        if key != "unit" and value != "":
             yield f"{key}: {_readable(key, value, unit)}"
 
 

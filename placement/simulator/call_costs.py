@@ -118,14 +118,6 @@ def max_load_s(problem: Problem, device_of_kernel: Ints) -> float:
     return max(loads_s(problem, device_of_kernel).values())
 
 
-def sizes_bytes(problem: Problem, device_of_kernel: Ints) -> dict[str, float]:
-    """Sum of the kernels' sizes by device, in declared order: what its memory has to hold."""
-    sizes = problem.kernels.arrays.param_bytes
-    held = np.bincount(device_of_kernel, sizes, minlength=problem.num_devices)
-    names = (d.name for d in problem.machine.devices)
-    return dict(zip(names, held.tolist(), strict=True))
-
-
 def latency_s(problem: Problem, calls: Sequence[Call]) -> float:
     """Seconds of one sample; an accelerator runs its calls in the order given.
 

@@ -21,7 +21,6 @@ from placement.simulator.call_costs import (
     latency_s,
     loads_s,
     max_load_s,
-    sizes_bytes,
 )
 from placement.simulator.simulate import simulate
 from placement.simulator.throughput import seconds_per_sample
@@ -273,11 +272,16 @@ def test_contiguity_agrees_with_reachability(training):
     assert 20 < num_broken < 150
 
 
+def held_bytes(problem, device_of_kernel):
+    sizes = problem.kernels.arrays.param_bytes
+    return np.bincount(device_of_kernel, sizes, minlength=problem.num_devices).tolist()
+
+
 def test_memory_is_the_sum_of_sizes():
     content = workload([node(i, 1, 1, size=60) for i in (1, 2, 3)], edges((1, 2, 0)))
     problem = problem_from_workload(content, "sizes")
     devices = np.array([0, 2, 2])
-    assert sizes_bytes(problem, devices) == {"acc:0": 60, "acc:1": 0, "cpu:0": 120}
+    assert held_bytes(problem, devices) == [60, 0, 120]
     schedule = make_schedule(problem, problem.placement_of([1, 1, 2]))
     assert violations(problem, schedule) == ("Device 'acc:1' needs 120 B but has 100 B.",)
 
@@ -304,8 +308,8 @@ def test_the_experts_splits_have_their_published_loads(name, expert, value_ms):
     split = json.loads(shared_file("experts", expert).read_text())
     devices = problem.kernel_devices(split_from_json(problem, split))
     assert max_load_s(problem, devices) == pytest.approx(value_ms * MS, rel=1e-4)
-    held, limits = sizes_bytes(problem, devices), problem.machine.devices
-    assert all(d.memory_bytes is None or held[d.name] <= d.memory_bytes for d in limits)
+    held = zip(problem.machine.devices, held_bytes(problem, devices), strict=True)
+    assert all(d.memory_bytes is None or size <= d.memory_bytes for d, size in held)
     assert contiguity(problem, devices) == ()
 
 

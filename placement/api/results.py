@@ -1,7 +1,7 @@
 """What the verbs give: one frozen value per result, with the checks of what is read from files.
 
-msgspec decodes them (`core/typed.py`) from what a worker printed, from the files of a project and
-from files of strangers alike, so limits stand in the types. Fields that older files lack have
+msgspec decodes them (`core/decoding.py`) from what a worker printed, from the files of a project
+and from files of strangers alike, so limits stand in the types. Fields that older files lack have
 defaults. `to_json` is the way back; its keys are those of the command line.
 """
 

@@ -22,7 +22,7 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
     Latency: the shared work and the longest path through each unit with its transfers; where ops
     run in calls (execution "call") the host runs any number at a time, so only the longest path
-    without transfers holds. Small workloads have better bounds (`splits/problem_bound.py`). The
+    without transfers holds. Small workloads have better bounds (`splits/bounds/problem.py`). The
     bound also holds for what a given placement does beyond the usual: several calls of an
     accelerator, or replicas.
     """

@@ -35,7 +35,7 @@ class Problem:
     device, `pins` fixes (op, device) pairs. `execution` is "op" (each kernel its own task),
     "segment" (neighbouring kernels of a device run in one call) or "call" (a device off the host
     runs its kernels in one call that also moves its inputs and outputs, host kernels run one by
-    one in any number; see split_cost.py). Without `link_contention` any number of tensors pass a
+    one in any number; see call_costs.py). Without `link_contention` any number of tensors pass a
     link at once. `memory_model` "live" counts weights and live tensors, "sum" the plain sum of
     `param_bytes`, as problem files state sizes. `objective` is "latency" (seconds of one step) or
     "throughput" (seconds between samples of a full pipeline). With `overlap` a device off the host

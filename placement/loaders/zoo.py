@@ -26,7 +26,7 @@ TRAINING = ":training"
 
 @dataclass(frozen=True)
 class Zoo:
-    """Opens the networks of `_torch_zoo`; `load_sample` takes a seed for their weights."""
+    """Opens the networks of `placement.zoo`; `load_sample` takes a seed for their weights."""
 
     def samples(self) -> tuple[Sample, ...]:
         found = []

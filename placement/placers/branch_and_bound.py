@@ -3,7 +3,7 @@
 The optima are those of Tarnawski et al., "Efficient algorithms for device placement of DNN graph
 operators", NeurIPS 2020, without contiguity. Annealing finds a split; crowds of large units, all
 splits one by one (small graphs) and configurations of devices then prove how near to the best it
-is. For latency the bound is that of the cheapest chain of calls (`splits/chain_bound.py`), and on
+is. For latency the bound is that of the cheapest chain of calls (`splits/bounds/chain.py`), and on
 small graphs all splits into calls are tried.
 """
 

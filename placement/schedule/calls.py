@@ -1,7 +1,7 @@
 """Schedules of subgraph calls: what a placement runs under the execution "call".
 
 Tarnawski et al., NeurIPS 2020: an accelerator's kernels are one call (or few), a CPU's run one by
-one; see split_cost.py for what they cost.
+one; see simulator/call_costs.py for what they cost.
 """
 
 from itertools import groupby

@@ -2,7 +2,7 @@
 
 Whether memory suffices is decided by the definition in `core.violations`, on the schedule that the
 placement gets. A method that misses it tries again with tightened limits; then the result is
-repaired (`_repair.py`); then a `ValueError` says by figures what is missing. Packing is hard in
+repaired (`repair.py`); then a `ValueError` says by figures what is missing. Packing is hard in
 general, so the error says "found", not "exists", unless the weights alone settle it.
 """
 

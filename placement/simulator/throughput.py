@@ -25,7 +25,7 @@ def loads_s(
     have loads of 12 ms; lanes of 10 and 5 ms have loads of 11 and 6 ms.
 
     Under the execution "call" tensors move through host memory, once per device, and `replicas`
-    of a device share its load (see split_cost.py).
+    of a device share its load (see call_costs.py).
     """
     if problem.execution == "call":
         return call_costs.loads_s(problem, _device_of_kernel(problem, schedule), replicas)

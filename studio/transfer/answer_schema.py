@@ -1,6 +1,6 @@
 """What-if answers of a project from elsewhere: placements, with the machine that they are for.
 
-What an answer says is read like the rest of a project file (`imported.py`); the page needs all of
+What an answer says is read like the rest of a project file (`schema.py`); the page needs all of
 it, so an answer that lacks a part is refused.
 """
 

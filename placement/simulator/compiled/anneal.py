@@ -158,7 +158,7 @@ def search(
     """Make a number of moves.
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
-    not worsen the base are kept. `chain` is the search's own state; see placers/_chain.py. Half of
+    not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
     the moves start at the critical path; a third move a block.
     """
     devices, best, values, counts, critical, generator, room_bytes, unit_bytes, workspace = chain

@@ -152,7 +152,7 @@ def require_sums(instance: SplitInstance) -> None:
 
 
 def _cost_of_crossing(problem: Problem, columns: DeviceColumns) -> tuple[float, float]:
-    """Seconds and seconds per byte between an accelerator and host memory (see split_cost.py)."""
+    """Seconds and seconds per byte between an accelerator and host memory (see call_costs.py)."""
     if not columns.accelerators:
         return 0.0, 0.0
     accelerators = list(columns.accelerators)

@@ -4,7 +4,7 @@ The library has operators that trust their arguments, open files or change memor
 share. A file is not to be trusted, so nothing is allowed by kind. The names come from exports of
 some two hundred architectures and of the modules and functions of the library, in the forms in
 which exports are saved (as exported, functional, core operators). Left out although exports have
-them: what trusts indices or sizes that only the content of tensors tells. `_torch_checks.py`
+them: what trusts indices or sizes that only the content of tensors tells. `checks.py`
 checks what kernels do not.
 """
 

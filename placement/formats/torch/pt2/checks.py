@@ -4,7 +4,7 @@ Most operators check their arguments themselves. Those here compute addresses fr
 several tensors, or from numbers, that nothing compares: a normalisation reads as many weights as
 its input has channels, wherever the weights end. Each check is stated from the operator's
 definition. What only the content of tensors decides (indices) is checked by the kernels;
-operators whose kernels do not are not in the list at all (`_torch_allowed.py`).
+operators whose kernels do not are not in the list at all (`allowed.py`).
 """
 
 import math

@@ -111,9 +111,10 @@ def _terminable() -> Iterator[None]:
 def _see_to_the_end(reader: int) -> None:
     """Once a signal's number arrives, leave after a grace period, having run the exit functions."""
     number = os.read(reader, 1)
-    os.close(reader)
     if not number:
+        os.close(reader)
         return
+    # The pipe stays open: a terminal's signal and the same one passed on may arrive together.
     time.sleep(_GRACE_S)
     last = threading.Thread(target=atexit._run_exitfuncs, daemon=True)
     last.start()

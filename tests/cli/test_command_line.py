@@ -287,3 +287,27 @@ def test_the_former_name_of_a_placer_is_taken(tmp_path):
     given = ("place", str(path), "--objective", "throughput", "--time-limit", "1")
     named = [answer(*given, "--placer", name)["placer"] for name in ("cp_sat", "branch_and_bound")]
     assert named == ["branch_and_bound"] * 2
+
+
+TERMINATED_TWICE = """
+import signal, sys, time
+import placement.__main__ as command_line
+
+def verb(options):
+    terminated = signal.getsignal(signal.SIGTERM)
+    try:
+        terminated(signal.SIGTERM, None)
+    except SystemExit:
+        time.sleep(0.5)
+    terminated(signal.SIGTERM, None)
+
+import placement.cli.verbs as verbs
+verbs.samples = verb
+sys.exit(command_line.main(["samples"]))
+"""
+
+
+def test_a_signal_that_comes_twice_ends_the_command_as_once():
+    """The second may be on its way before the first one's handler has had others ignored."""
+    done = subprocess.run([sys.executable, "-c", TERMINATED_TWICE], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (143, "")

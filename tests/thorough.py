@@ -1,12 +1,21 @@
 """How much is tried: in `make test` enough to notice what breaks, in `make fuzz` all there is."""
 
 import os
+from collections.abc import Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
+# Hundreds of megabytes of weights, and no kind of op that AlexNet has not: see `light`.
+HEAVY = ("onnx-vgg19", "onnx-zfnet512", "vgg16:training")
 
 
 def either(enough: T, everything: T) -> T:
     """What this run tries. Tests that ask are marked `thorough`, so that `make fuzz` finds them."""
     return everything if THOROUGH else enough
+
+
+def light(names: Iterable[str]) -> list[str]:
+    """Names of samples without the heaviest, which `make fuzz` has."""
+    every = list(names)
+    return either([name for name in every if name not in HEAVY], every)

@@ -21,7 +21,7 @@ from placement.loaders import load, samples
 from tests.exporters.bundles import script, unpacked, whole_outputs
 from tests.exporters.exports import dealt, export_of, written
 from tests.loaders.models import BOOL, INT64, model_of, value
-from tests.thorough import either
+from tests.thorough import either, light
 
 WEIGHT = numpy_helper.from_array(np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4), "w")
 
@@ -67,7 +67,7 @@ class Made:
         return self.proto
 
 
-SAMPLES = [s.name for s in samples() if s.name.startswith("onnx-")]
+SAMPLES = light(s.name for s in samples() if s.name.startswith("onnx-"))
 LIGHT = "onnx-squeezenet"
 # In halves or dealt at random; in all three placements if it is light.
 NUMBERS = [

@@ -13,7 +13,7 @@ from profiling.backends._torch import memories
 from profiling.measuring.outputs import compare
 from tests.profiling.pretend import Pretend, everywhere, with_pretended
 from tests.profiling.test_torch import lanes, schedules
-from tests.thorough import either
+from tests.thorough import either, light
 
 # Small inputs, where the network allows; the ops are those of the large ones but for the
 # recurrent networks, which are unrolled.
@@ -42,7 +42,7 @@ def each(names):
 
 
 @pytest.mark.thorough
-@each(NETWORKS)
+@each(light(NETWORKS))
 def test_placed_training_is_unplaced_training(small):
     name, model = small
     network = name.partition(":")[0]

@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from placement.core.machine import Device
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.execution.execute import lanes_of

@@ -17,12 +17,11 @@ def measure(now: Studio) -> None:
     run_form.controls(now)
     shown = run_form.chosen_run(now)
     if shown is None and not run_form.is_live(now):
-        per = "sample" if now.settings.objective == "throughput" else "step"
-        can_run = not run_form.why_not(now)
+        goal, can_run = now.settings.objective, not run_form.why_not(now)
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         st.info(
             f"No run yet. The placement {glossary.plain(now.named.name)} is predicted to take"
-            f" {units.seconds(now.simulated.value, now.problem.unit)} per {per} ({now.costs})"
+            f" {units.seconds(now.simulated.value, now.problem.unit)} per {goal.per} ({now.costs})"
             + ("; press Run to measure it." if can_run else "."),
             icon=":material/play_circle:" if can_run else ":material/info:",
         )

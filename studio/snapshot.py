@@ -16,7 +16,7 @@ from placement.core.amounts import in_unit
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.placers import placer_class
@@ -43,7 +43,7 @@ class Cache(Protocol):
     def profile(self, opened: Model, on: Machine) -> Profile | None: ...
     def can_measure(self, opened: Model, on: Machine) -> bool: ...
     def problem(
-        self, opened: Model, on: Machine, measured: Profile | None, objective: str
+        self, opened: Model, on: Machine, measured: Profile | None, objective: Objective
     ) -> Problem: ...
     def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
     def placed(self, posed: Problem, placer: str) -> Placed: ...

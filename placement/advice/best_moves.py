@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.core.objective import Execution, Objective
+
 if TYPE_CHECKING:
     from placement.core.graph import Ints
     from placement.core.placement import Placement
@@ -77,7 +79,7 @@ def covers_all(problem: Problem) -> bool:
     from placement.search.coarsening import scopes
 
     visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
-    if problem.execution == "segment" and problem.objective == "latency":
+    if problem.execution is Execution.SEGMENT and problem.objective is Objective.LATENCY:
         visits *= MERGING
     num_groups = problem.num_units + len(scopes(problem))
     return num_groups * (problem.num_devices - 1) * visits <= MOST_FINAL_VISITS
@@ -88,7 +90,7 @@ def _candidates(problem: Problem, placement: Placement, most: int) -> list[_Move
     no_units = np.zeros(0, dtype=np.int64)
     if covers_all(problem):
         return list(_moves(problem, placement, no_units))
-    if problem.execution == "call":
+    if problem.execution is Execution.CALL:
         # Calls have a cost model of their own, which no ranking knows.
         return list(islice(_moves(problem, placement, no_units), MOST_CALLS_MOVES))
     return _ranked(problem, placement)[: most + SPARE]

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
+from placement.simulator import throughput
 from placement.simulator.condensed import Condensed, ready_to_run
 from placement.simulator.flat import Flat
-from placement.simulator.simulate import as_kernels, simulate, step_time_s
-from placement.simulator.throughput import bottleneck, seconds_per_sample
+from placement.simulator.simulate import as_kernels, simulate
+from placement.simulator.throughput import bottleneck, value_of_run_s
 
 # The longest of each kind that are tried; more would all save less.
 MOST_SEGMENTS, MOST_TENSORS, MOST_LINKS = 8, 6, 6
@@ -49,8 +50,8 @@ def levers(
     tensors inside its calls, so there are no links and tensors to try, and `replicas` of a device
     share its load.
     """
-    calls = problem.execution == "call"
-    value_s = _of_calls(problem, schedule, replicas) if calls else _of_segments(problem, schedule)
+    links = problem.execution.uses_links
+    value_s = _of_segments(problem, schedule) if links else _of_calls(problem, schedule, replicas)
     now_s = value_s("", -1, -1)
     index, kernels = problem.machine.index, problem.kernels
     number_of = {tensor.name: t for t, tensor in enumerate(kernels.tensors)}
@@ -84,7 +85,7 @@ def _candidates(
         yield "segment", span.name, span.device
     for name in dict.fromkeys(span.device for span in computing):
         yield "device", name, ""
-    if problem.execution != "call":
+    if problem.execution.uses_links:
         for span in _longest(sending, MOST_TENSORS):
             yield "tensor", span.name, span.device
         links = dict.fromkeys(span.device for span in _longest(sending, len(sending)))
@@ -99,7 +100,7 @@ def _deciding(
     replicas: Mapping[str, int] | None,
 ) -> tuple[list[Span], list[Span]]:
     """Computing and sending that decides the value: the path's, or that of the largest load."""
-    if problem.objective == "latency":
+    if problem.objective is Objective.LATENCY:
         return [s for s in path if s.kind == "compute"], [s for s in path if s.kind == "transfer"]
     slowest = bottleneck(problem, schedule, replicas)
     spans = simulate(problem, schedule).spans
@@ -123,7 +124,6 @@ Value = Callable[[str, int, int], float]
 
 def _of_segments(problem: Problem, schedule: Schedule) -> Value:
     """By arrays that are changed in one place and run again, quick on large graphs too."""
-    from placement.simulator.compiled.loads import find_loads
     from placement.simulator.compiled.run import run_whole
 
     condensed, order = as_kernels(problem, schedule)
@@ -131,10 +131,7 @@ def _of_segments(problem: Problem, schedule: Schedule) -> Value:
     def value_s(kind: str, a: int, b: int) -> float:
         faster = _faster(condensed, kind, a, b)
         state = ready_to_run(faster, order)
-        if problem.objective == "latency":
-            return run_whole(faster.flat, state)
-        loads, links = find_loads(faster.flat, state)
-        return float(max(loads.max(), links.max()))
+        return value_of_run_s(problem, faster.flat, state, run_whole(faster.flat, state))
 
     return value_s
 
@@ -177,8 +174,6 @@ def _of_calls(problem: Problem, schedule: Schedule, replicas: Mapping[str, int] 
         elif kind == "device":
             compute_s[:, a] *= 0.5
         faster = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
-        if problem.objective == "latency":
-            return step_time_s(faster, schedule)
-        return seconds_per_sample(faster, schedule, replicas)
+        return throughput.value_s(faster, schedule, replicas)
 
     return value_s

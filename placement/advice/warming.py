@@ -13,7 +13,7 @@ import numpy as np
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
-from placement.core.problem import EXECUTIONS, OBJECTIVES, Problem, own_kernels
+from placement.core.problem import Execution, Objective, Problem, own_kernels
 from placement.placers.base import Placer
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
@@ -36,7 +36,7 @@ def warm_up(placer: Placer, problem: Problem) -> None:
         simulate(tiny, make_schedule(tiny, any_placement))
 
 
-def _tiny(objective: str, execution: str, memory_model: str) -> Problem:
+def _tiny(objective: Objective, execution: Execution, memory_model: str) -> Problem:
     """Diamonds in a row on a host and two accelerators: enough to be coarsened."""
     devices = (
         Device("acc:0", kind="accelerator", runtime="given", memory_bytes=1000),
@@ -49,7 +49,7 @@ def _tiny(objective: str, execution: str, memory_model: str) -> Problem:
     machine = Machine("tiny", devices, links)
     names = [f"{letter}{i}" for i in range(NUM_DIAMONDS) for letter in "abcd"]
     ops = tuple(Op(name, "op", param_bytes=1) for name in names)
-    tensors = [Tensor("in", None, ("a0",), 1)] if execution != "call" else []
+    tensors = [Tensor("in", None, ("a0",), 1)] if execution.uses_links else []
     for i in range(NUM_DIAMONDS):
         after = (f"a{i + 1}",) if i + 1 < NUM_DIAMONDS else ()
         tensors += [
@@ -57,7 +57,7 @@ def _tiny(objective: str, execution: str, memory_model: str) -> Problem:
             Tensor(f"bd{i}", f"b{i}", (f"d{i}",), 1),
             Tensor(f"cd{i}", f"c{i}", (f"d{i}",), 1),
         ]
-        if after or execution != "call":
+        if after or execution.uses_links:
             tensors.append(Tensor(f"out{i}", f"d{i}", after, 1, is_output=not after))
     graph = Graph("tiny", ops, tuple(tensors))
     latency_s, s_per_byte = link_arrays(machine)
@@ -79,9 +79,9 @@ def warm_up_all(name: str) -> str:
     from placement.placers import placer_class
 
     kind = placer_class(name)
-    for execution in (e for e in EXECUTIONS if e in kind.executions):
-        for objective in (o for o in OBJECTIVES if o in kind.objectives):
-            model = "sum" if execution == "call" else "live"
+    for execution in (e for e in Execution if e in kind.executions):
+        for objective in (o for o in Objective if o in kind.objectives):
+            model = "live" if execution.uses_links else "sum"
             warm_up(kind(), _tiny(objective, execution, model))
     return name
 

@@ -11,6 +11,7 @@ from placement.api.place import place
 from placement.api.results import CompareRow
 from placement.api.run import run, stream
 from placement.core.events import Emit, never, silent
+from placement.core.objective import Objective
 from placement.core.verb_options import CompareOptions, made
 
 if TYPE_CHECKING:
@@ -40,11 +41,13 @@ def compare(
     comparison keeps what was found. Once `stop` says so the placer at work gives its best so far,
     and no other is tried.
     """
-    from placement.placers import current_name
+    from placement.placers import current_name, placer_class
+    from placement.placers.base import require_fitting
 
     given = placers if isinstance(placers, CompareOptions) else None
     options = made(CompareOptions, given, named if given else {"placers": placers, **named})
-    _require_known(problem, options.placers)
+    for name in options.placers:
+        require_fitting(name, placer_class(name), problem, "leave it out")
     names = [current_name(name) for name in options.placers]
     rows = []
     for number, name in enumerate(names):
@@ -58,23 +61,6 @@ def compare(
     if all(row.value is None for row in rows):
         raise ValueError(rows[0].error)
     return tuple(rows)
-
-
-def _require_known(problem: Problem, names: Sequence[str]) -> None:
-    """ValueError for a name that no placer has, or whose placer is for other problems."""
-    from placement.placers import placer_class
-
-    for name in names:
-        kind = placer_class(name)
-        for what, value, known in (
-            ("the objective", problem.objective, kind.objectives),
-            ("problems of execution", problem.execution, kind.executions),
-        ):
-            if value not in known:
-                raise ValueError(
-                    f"Placer {name!r} does not work for {what} {value!r}, only for"
-                    f" {', '.join(known)}; leave it out."
-                )
 
 
 def _row(
@@ -106,7 +92,7 @@ def _live(
     model: Model, problem: Problem, placement: Placement, seed: int, emit: Emit
 ) -> tuple[float, bool | None]:
     """Measured seconds of the objective, and whether the outputs are right."""
-    if problem.objective == "throughput":
+    if problem.objective is Objective.THROUGHPUT:
         _, streamed = stream(model, problem, placement, seed=seed, emit=emit)
         return 1.0 / streamed.samples_per_s, streamed.run.outputs_match
     _, measured = run(model, problem, placement, seed=seed, emit=emit)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.objective import Execution, Objective
 from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, simulate
 
@@ -35,7 +36,7 @@ class Placed:
     placement: Placement
     schedule: Schedule
     timeline: Timeline
-    objective: str
+    objective: Objective
     value: float
     unit: str
     costs: str
@@ -78,24 +79,15 @@ def place(
     from placement.bounds.lower_bound import lower_bound
     from placement.core.violations import violations
     from placement.placers import current_name, placer_class
-    from placement.placers.base import build
+    from placement.placers.base import build, require_fitting
 
     given = None if isinstance(placer, str) else placer
     options = made(PlaceOptions, given, named if given else {"placer": placer, **named})
     placer = current_name(options.placer)
     options = replace(options, placer=placer)
     kind = placer_class(placer)
-    if problem.objective not in kind.objectives:
-        raise ValueError(
-            f"Placer {placer!r} does not work for the objective {problem.objective!r}, only for"
-            f" {', '.join(kind.objectives)}; choose another placer."
-        )
+    require_fitting(placer, kind, problem, "choose another placer")
     built = build(kind, options)
-    if problem.execution not in kind.executions:
-        raise ValueError(
-            f"Placer {placer!r} does not work for problems of execution {problem.execution!r}, only"
-            f" for {', '.join(kind.executions)}; choose another placer."
-        )
     with _alone(kind, problem, emit):
         emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
         warm_up(built, problem)
@@ -103,7 +95,7 @@ def place(
         placement = built.place(problem, heard)
         seconds = heard.seconds()
     predicted = predict(problem, placement)
-    if keep is not None and problem.execution != "call":
+    if keep is not None and problem.execution is not Execution.CALL:
         own_s, placement = predicted.value, _in_order_of(problem, keep, placement)
         predicted = predict(problem, placement)
         heard.note = _kept_in_words(heard.note, own_s, predicted.value)

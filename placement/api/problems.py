@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.api.run import require_present
 from placement.core.events import Emit, silent, waiting
+from placement.core.objective import Objective
 from placement.core.verb_options import ProfileOptions, made
 from placement.files.output import NotWritten
 from placement.remote.calls import in_confinement
@@ -80,7 +81,7 @@ def make_problem(
     machine: Machine,
     profile: Profile | None = None,
     *,
-    objective: str = "latency",
+    objective: str = Objective.LATENCY,
     pins: Sequence[tuple[str, str]] = (),
 ) -> Problem:
     """The placement problem of a model on a machine.
@@ -92,13 +93,14 @@ def make_problem(
     from placement.core.problem import Problem, own_kernels
     from placement.costs.roofline import roofline
 
+    goal = Objective(objective)
     if model.problem is not None:
-        return dataclasses.replace(model.problem, objective=objective, pins=tuple(pins))
+        return dataclasses.replace(model.problem, objective=goal, pins=tuple(pins))
     graph = model.graph
     if profile is None:
         costs = roofline(graph, machine)
         return Problem(
-            graph, machine, costs, graph, own_kernels(graph), pins=tuple(pins), objective=objective
+            graph, machine, costs, graph, own_kernels(graph), pins=tuple(pins), objective=goal
         )
     if profile.graph != graph.fingerprint:
         raise ValueError(
@@ -126,5 +128,5 @@ def make_problem(
         profile.kernels,
         tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
         pins=tuple(pins),
-        objective=objective,
+        objective=goal,
     )

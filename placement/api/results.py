@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 from placement.core.amounts import MOST, UNIT_S
 from placement.core.decoding import shown, typed
 from placement.core.machine import MAX_DEVICES
+from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline, require_complete
@@ -39,7 +40,6 @@ Counts = Annotated[Mapping[str, Count], ByDevice]
 AmountOf = Annotated[Mapping[str, Amount], ByDevice]
 Names = Annotated[Mapping[str, Text | None], ByDevice]
 Path = Annotated[tuple[Span, ...], Meta(max_length=MOST_SPANS)]
-Goal = Annotated[str, Meta(pattern=r"\A(latency|throughput)\Z")]
 
 
 class Value(Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     UNLESS_TOLD = frozenset({"objective", "costs", "problem", "cancelled", "placement"})
 
     placer: Text = ""
-    objective: Goal | None = None
+    objective: Objective | None = None
     value: Amount
     unit: Text
     costs: Text | None = None
@@ -106,7 +106,7 @@ class CompareRow(Value, frozen=True, kw_only=True):
     )
 
     placer: Text
-    objective: Goal | None = None
+    objective: Objective | None = None
     value: Amount | None
     unit: Text
     costs: Text | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions, made
 from placement.remote.calls import in_confinement
 from placement.schedule.simulated import Simulated, simulate
@@ -58,7 +59,7 @@ def run(
     computer: others wait, and `emit` hears {"event": "waiting", "holder": ...}.
     """
     options = made(RunOptions, options, named)
-    if problem.objective != "latency":
+    if problem.objective is not Objective.LATENCY:
         raise ValueError(
             "A run measures the latency of one step; a problem for throughput runs by `stream`."
         )
@@ -111,7 +112,7 @@ def stream(
     returns True no sample begins any more, and those that came out are the result.
     """
     options = made(StreamOptions, options, named)
-    if problem.objective != "throughput":
+    if problem.objective is not Objective.THROUGHPUT:
         raise ValueError("A pipeline measures throughput; use --objective throughput.")
     _require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)

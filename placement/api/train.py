@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.api.run import require_present
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.objective import Objective
 from placement.core.verb_options import TrainOptions, made
 from placement.remote.calls import in_confinement
 from placement.schedule.simulated import Simulated, simulate
@@ -57,7 +58,7 @@ def train(
     """
     require_training(model.graph)
     options = made(TrainOptions, options, named)
-    if problem.objective != "latency":
+    if problem.objective is not Objective.LATENCY:
         raise ValueError("Training runs step after step; use --objective latency.")
     from placement.advice.replacing import Policy
 

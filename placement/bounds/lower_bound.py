@@ -4,14 +4,14 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 
 # Entries of the cost table that improving the shares of the work may visit (some 50 ms), and the
 # rounds that are enough where the table is small.
 _MAX_VISITED = 20_000_000
 _MAX_ROUNDS = 200
 # Workloads with more kernels have no bound of their own: it would take longer than a second.
-_MOST_KERNELS = {"latency": 1_000, "throughput": 20_000}
+_MOST_KERNELS = {Objective.LATENCY: 1_000, Objective.THROUGHPUT: 20_000}
 # Sums of the same times in another order differ by this much at most.
 _ROUNDING = 1e-12
 
@@ -28,20 +28,19 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     """
     calls_each = max((placement.calls or {}).values(), default=1) if placement else 1
     replicated = placement is not None and placement.replicas is not None
-    if problem.objective == "throughput":
+    if problem.objective is Objective.THROUGHPUT:
         bound_s = shared_work_s(problem)
         if not replicated:
             bound_s = max(bound_s, largest_unit_s(problem), _of_split_s(problem, calls_each))
         return bound_s
-    if problem.execution == "call":
+    if problem.execution is Execution.CALL:
         return max(longest_path_s(problem), _of_split_s(problem, calls_each))
     return max(shared_work_s(problem), ceft_through_units_s(problem))
 
 
 def _of_split_s(problem: Problem, calls_each: int) -> float:
     """The bound of a workload that is small enough for it and has alike accelerators, else 0."""
-    small = len(problem.kernels.ops) <= _MOST_KERNELS[problem.objective]
-    if problem.execution != "call" or not small:
+    if len(problem.kernels.ops) > _MOST_KERNELS[problem.objective]:
         return 0.0
     from placement.splits.bounds.problem import lower_bound_s
 

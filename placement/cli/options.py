@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, get_args
 
+from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
     Option,
@@ -186,7 +187,7 @@ def _add_machine(sub: argparse.ArgumentParser) -> None:
 def _add_problem(sub: argparse.ArgumentParser) -> None:
     _add_input(sub)
     _add_machine(sub)
-    sub.add_argument("--objective", default="latency", choices=("latency", "throughput"))
+    sub.add_argument("--objective", default=Objective.LATENCY, choices=tuple(Objective))
     sub.add_argument("--profile", metavar="FILE", help="costs from a profile file")
     sub.add_argument(
         "--analytic", action="store_true", help="costs by formula: do not measure anything"

@@ -36,6 +36,7 @@ from placement.cli.reading import (
 )
 from placement.cli.train_verb import train as train
 from placement.core.formatting import counted
+from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
     PlaceOptions,
@@ -173,7 +174,7 @@ def run(options: Namespace) -> int:
     placement = chosen(options, problem)
     stop = Stop()
     answer: RunResult
-    if problem.objective == "throughput":
+    if problem.objective is Objective.THROUGHPUT:
         with partly(stop, listener(options)) as emit:
             predicted, streamed = pl.stream(
                 model,

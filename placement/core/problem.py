@@ -19,10 +19,11 @@ from placement.core.decoding import listed, shown
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine
+from placement.core.objective import Execution, Objective
 from placement.core.placement import Placement
 
-OBJECTIVES = ("latency", "throughput")
-EXECUTIONS = ("op", "segment", "call")
+__all__ = ["Execution", "Objective", "Problem", "own_kernels"]
+
 MEMORY_MODELS = ("live", "sum")
 
 
@@ -51,14 +52,17 @@ class Problem:
     sources: tuple[tuple[int, ...], ...]
     groups: tuple[tuple[str, ...], ...] = ()
     pins: tuple[tuple[str, str], ...] = ()
-    objective: str = "latency"
-    execution: str = "segment"
+    objective: Objective = Objective.LATENCY
+    execution: Execution = Execution.SEGMENT
     link_contention: bool = True
     memory_model: str = "live"
     unit: str = field(default="s", kw_only=True)
     overlap: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        # Callers and files may say them as words.
+        object.__setattr__(self, "objective", Objective(self.objective))
+        object.__setattr__(self, "execution", Execution(self.execution))
         shape = (len(self.kernels.ops), len(self.machine.devices))
         if self.costs.compute_s.shape != shape or len(self.sources) != shape[0]:
             raise ValueError(
@@ -67,8 +71,6 @@ class Problem:
                 f" {shape[1]}; give costs for this graph and machine."
             )
         for value, known, what in (
-            (self.objective, OBJECTIVES, "objective"),
-            (self.execution, EXECUTIONS, "execution"),
             (self.memory_model, MEMORY_MODELS, "memory model"),
             (self.unit, tuple(UNIT_S), "unit of time"),
         ):
@@ -116,6 +118,11 @@ class Problem:
                 [self.link_contention, self.memory_model, self.overlap],
             ]
         )
+
+    @property
+    def limits_calls(self) -> bool:
+        """Whether an accelerator may make only as many calls as a placement says."""
+        return self.execution is Execution.CALL and self.objective is Objective.LATENCY
 
     @property
     def num_devices(self) -> int:

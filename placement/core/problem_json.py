@@ -23,7 +23,7 @@ from placement.core.costs import Costs, Floats
 from placement.core.decoding import shown, typed
 from placement.core.graph import Graph, Op, Tensor, topological_order
 from placement.core.machine import Device, Link, Machine
-from placement.core.problem import Problem, own_kernels
+from placement.core.problem import Execution, Problem, own_kernels
 
 FORMAT = "placement-problem"
 
@@ -79,7 +79,7 @@ class ProblemFile:
     links: tuple[Link, ...] = ()
     tensors: tuple[TensorRow, ...] = ()
     link_contention: bool = True
-    execution: str = "op"
+    execution: Execution = Execution.OP
 
     def __post_init__(self) -> None:
         for key, rows in (("devices", self.devices), ("ops", self.ops)):

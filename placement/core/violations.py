@@ -140,7 +140,7 @@ def _memory(problem: Problem, schedule: Schedule) -> list[str]:
 
 
 def _calls(problem: Problem, schedule: Schedule, calls: Mapping[str, int]) -> list[str]:
-    if problem.execution != "call" or problem.objective != "latency":
+    if not problem.limits_calls:
         return []
     made = {d.name: 0 for d in problem.machine.devices if not d.on_host}
     for segment in schedule.segments:

@@ -121,10 +121,8 @@ def _shortened(name: str, most: int = 48) -> str:
 def account(export: Export) -> str:
     """Predicted and measured times in a sentence."""
     problem, simulated = export.problem, export.simulated
-    per = "step" if problem.objective == "latency" else "sample"
-    said = (
-        f"Predicted {formatting.seconds(simulated.value, problem.unit)} per {per} ({export.costs})"
-    )
+    value, per = formatting.seconds(simulated.value, problem.unit), problem.objective.per
+    said = f"Predicted {value} per {per} ({export.costs})"
     if export.measured is not None:
         origin = "emulated" if export.measured.origin == "emulated" else "measured"
         said += f", {origin} {formatting.seconds(export.measured.step_s)} in the step shown"

@@ -24,7 +24,7 @@ from placement.core.decoding import shown
 from placement.core.graph import Graph, Op, Tensor, topological_order
 from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
-from placement.core.problem import Problem, own_kernels
+from placement.core.problem import Execution, Problem, own_kernels
 from placement.files.input import read_json, read_value, refuse_dims
 
 UNIT = "ms"
@@ -89,7 +89,7 @@ def problem_from_workload(content: Row, name: str) -> Problem:
         costs,
         graph,
         own_kernels(graph),
-        execution="call",
+        execution=Execution.CALL,
         memory_model="sum",
         unit=UNIT,
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.search.candidates import best_of, final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
@@ -59,8 +59,9 @@ def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:
     for name in placers:
         kind = placer_class(name)
         known = problem.objective in kind.objectives
+        asked = problem if known else replace(problem, objective=Objective.LATENCY)
         try:
-            found.append(kind().place(problem if known else replace(problem, objective="latency")))
+            found.append(kind().place(asked))
         except ValueError as error:
             refusal = refusal or error
     if refusal is not None and not found:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.placers._multistart import searched
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.chain import Chain
@@ -19,7 +19,7 @@ from placement.search.chain import Chain
 class Annealing(Placer):
     summary = "Random moves, of which worse ones are accepted less and less (simulated annealing)"
     paper = "Kirkpatrick, Gelatt, Vecchi: Optimization by simulated annealing, Science 220, 1983"
-    objectives = ("latency", "throughput")
+    objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(

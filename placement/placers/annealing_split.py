@@ -11,15 +11,17 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.schedule.segments import make_schedule
+from placement.simulator.throughput import value_s
 from placement.splits.annealing.search import Budget, Tell, silent
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import SplitInstance, from_problem, require_sums
 
 # Steps of each chain per unit where neither time nor steps are given, and the most in all.
-STEPS_PER_UNIT = {"latency": 3_000, "throughput": 20_000}
-MOST_STEPS = {"latency": 2_000_000, "throughput": 20_000_000}
+STEPS_PER_UNIT = {Objective.LATENCY: 3_000, Objective.THROUGHPUT: 20_000}
+MOST_STEPS = {Objective.LATENCY: 2_000_000, Objective.THROUGHPUT: 20_000_000}
 # The warm start must be quick.
 MAX_IDEALS = 20_000
 FEW_UNITS = 2000
@@ -29,8 +31,8 @@ FEW_UNITS = 2000
 class AnnealingSplit(Placer):
     summary = "Splits that need not be contiguous, or calls for latency, annealed (workload files)"
     paper = "Kirkpatrick et al.: Optimization by simulated annealing, Science 220, 1983"
-    objectives = ("latency", "throughput")
-    executions = ("call",)
+    objectives = tuple(Objective)
+    executions = (Execution.CALL,)
     all_cores = True
 
     calls: int = setting(1, "Latency: calls that an accelerator may make per sample")
@@ -45,7 +47,7 @@ class AnnealingSplit(Placer):
         for name in ("calls", "chains"):
             if getattr(self, name) < 1:
                 raise ValueError(f"Setting {name!r} is {getattr(self, name)}; use 1 or more.")
-        if problem.objective == "latency":
+        if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, instance, report)
         require_sums(instance)
         return self._place_stages(problem, instance, report)
@@ -104,7 +106,7 @@ class AnnealingSplit(Placer):
                 warm = np.where(slots >= 0, slots * self.calls, -1)
         if not placements:
             raise no_split(units, "split into calls")
-        return min(placements, key=lambda placement: _latency_s(problem, placement))
+        return min(placements, key=lambda found: value_s(problem, make_schedule(problem, found)))
 
 
 def _teller(report: Report) -> Tell:
@@ -133,18 +135,6 @@ def contiguous_start(units: Units, seed: int) -> Ints | None:
     device = np.zeros(units.num_units, dtype=np.int64)
     device[units.unit_of_class] = fused.device_of_class(found.device_of_unit)
     return device
-
-
-def _latency_s(problem: Problem, placement: Placement) -> float:
-    """Seconds of one sample as the schedule of the placement will have it."""
-    from placement.schedule.calls import make_call_schedule
-    from placement.simulator.call_costs import Call, latency_s
-
-    kernel, device = problem.kernels.index, problem.machine.index
-    segments = make_call_schedule(problem, placement).segments
-    return latency_s(
-        problem, [Call(device[s.device], tuple(kernel[k] for k in s.kernels)) for s in segments]
-    )
 
 
 PLACER = AnnealingSplit

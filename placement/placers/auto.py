@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from placement.bounds.lower_bound import lower_bound
 from placement.core.formatting import counted
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.schedule.symmetry import num_changed
 from placement.search.account import gap_in_words, in_words
@@ -59,8 +59,8 @@ class Auto(Placer):
         "Cheap methods at once, then search on all cores; says how far from the best it can be"
     )
     paper = "Gomes, Selman: Algorithm portfolios, Artificial Intelligence 126, 2001"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
     all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(
@@ -76,7 +76,7 @@ class Auto(Placer):
         left_s = limit_s - spent_s - LAST_TIMES * max((f.compare_s for f in found), default=0.0)
         improved: list[_Found] = []
         if (watch.can_improve or not found) and left_s > 0:
-            search = self._split if problem.execution == "call" else self._search
+            search = self._split if problem.execution is Execution.CALL else self._search
             try:
                 improved = search(problem, found, watch, left_s)
             except ValueError as error:
@@ -118,7 +118,7 @@ class Auto(Placer):
             found.append(_compared(name, problem, placement))
             watch.hear(found[-1].value_s, name)
             slowest_s = max(slowest_s, clock() - before_s)
-        if not found and problem.execution != "call":
+        if not found and problem.execution is not Execution.CALL:
             raise refusal or ValueError("No cheap placer works for this problem; choose another.")
         return found, refusal
 
@@ -176,7 +176,7 @@ def quick_placers(problem: Problem) -> list[str]:
         for kind in [placer_class(name)]
         if size <= kind.quick_up_to
         and problem.execution in kind.executions
-        and (problem.execution != "call" or problem.objective in kind.objectives)
+        and (problem.execution is not Execution.CALL or problem.objective in kind.objectives)
         and all(importlib.util.find_spec(need) for need in kind.needs)
     ]
     first = ("heft", "single", "greedy_fill", "linear_dp")

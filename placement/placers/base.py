@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, get_type_hints
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.core.verb_options import PlaceOptions
 from placement.search.progress import Progress, Report, quiet
 
@@ -27,10 +27,10 @@ class Placer(ABC):
 
     summary: ClassVar[str]
     paper: ClassVar[str] = ""
-    objectives: ClassVar[tuple[str, ...]] = ("latency",)
+    objectives: ClassVar[tuple[Objective, ...]] = (Objective.LATENCY,)
     exact: ClassVar[bool] = False
     needs: ClassVar[tuple[str, ...]] = ()
-    executions: ClassVar[tuple[str, ...]] = ("op", "segment")
+    executions: ClassVar[tuple[Execution, ...]] = (Execution.OP, Execution.SEGMENT)
     quick_up_to: ClassVar[int] = 0
     all_cores: ClassVar[bool] = False
 
@@ -74,6 +74,19 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
             if f.name not in COMMON
         },
     }
+
+
+def require_fitting(name: str, placer: type[Placer], problem: Problem, remedy: str) -> None:
+    """ValueError where the placer of that name is for other problems."""
+    for what, value, known in (
+        ("the objective", problem.objective, placer.objectives),
+        ("problems of execution", problem.execution, placer.executions),
+    ):
+        if value not in known:
+            raise ValueError(
+                f"Placer {name!r} does not work for {what} {value!r}, only for"
+                f" {', '.join(known)}; {remedy}."
+            )
 
 
 def build(placer: type[Placer], options: PlaceOptions) -> Placer:

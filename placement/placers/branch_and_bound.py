@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from placement.core.formatting import gap, percent
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.annealing_split import contiguous_start
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.splits.annealing.search import Budget
@@ -31,8 +31,8 @@ SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
 # Nodes between two looks at the clock, and the most where there is no time limit.
 NODES, MOST_NODES = 200_000, 4_000_000
 # Steps of the annealing per unit and the most in all where there is no time limit.
-STEPS_PER_UNIT = {"latency": 3_000, "throughput": 20_000}
-MOST_STEPS = {"latency": 2_000_000, "throughput": 4_000_000}
+STEPS_PER_UNIT = {Objective.LATENCY: 3_000, Objective.THROUGHPUT: 20_000}
+MOST_STEPS = {Objective.LATENCY: 2_000_000, Objective.THROUGHPUT: 4_000_000}
 # With more units than these, all splits into calls are too many to begin with.
 FEW_UNITS, CALL_NODES, MOST_CALL_NODES = 40, 20_000, 200_000
 PROVEN = 1.0 + 1e-9
@@ -43,8 +43,8 @@ TINY_S = 1e-300
 class BranchAndBound(Placer):
     summary = "Annealing, then branch and bound: how near to the best it is (workload files)"
     paper = "Gilmore, Gomory: A linear programming approach to the cutting-stock problem, 1961"
-    objectives = ("latency", "throughput")
-    executions = ("call",)
+    objectives = tuple(Objective)
+    executions = (Execution.CALL,)
     exact = True
     needs = ("highspy",)
     all_cores = True
@@ -56,7 +56,7 @@ class BranchAndBound(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         clock = _Clock(self.time_limit_s)
         instance = from_problem(problem)
-        if problem.objective == "latency":
+        if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, instance, clock, report)
         require_sums(instance)
         return self._place_stages(problem, instance, clock, report)
@@ -77,7 +77,7 @@ class BranchAndBound(Placer):
         found = best_calls(
             instance,
             calls_each=1,
-            budget=self._budget(units, clock, "latency", SEARCH_SHARE if few else 1.0),
+            budget=self._budget(units, clock, Objective.LATENCY, SEARCH_SHARE if few else 1.0),
             seed=self.seed,
             tell=proof.hear,
         )
@@ -101,7 +101,7 @@ class BranchAndBound(Placer):
         found = best_split(
             units,
             contiguous_start(units, self.seed),
-            budget=self._budget(units, clock, "throughput", SEARCH_SHARE),
+            budget=self._budget(units, clock, Objective.THROUGHPUT, SEARCH_SHARE),
             seed=self.seed,
             tell=lambda best_s, bound_s, _: report(Progress(best_s, bound_s)),
         )
@@ -113,7 +113,7 @@ class BranchAndBound(Placer):
         assert max_load_s(units, proof.device_of_unit) <= found.load_s * PROVEN
         return placement_of(problem, device_of_class)
 
-    def _budget(self, units: Units, clock: "_Clock", objective: str, share: float) -> Budget:
+    def _budget(self, units: Units, clock: "_Clock", objective: Objective, share: float) -> Budget:
         if math.isinf(clock.left_s()):
             steps = min(STEPS_PER_UNIT[objective] * units.num_units, MOST_STEPS[objective])
             return Budget(None, self.max_iterations or max(1, steps))

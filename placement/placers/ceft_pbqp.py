@@ -16,15 +16,14 @@ from placement.bounds.ceft import Ceft, ceft
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.schedule.segments import make_schedule
 from placement.search.feasible import require_room_for_weights, within_memory
 from placement.search.needs import limit_bytes, missing_bytes
-from placement.simulator.simulate import step_time_s
-from placement.simulator.throughput import seconds_per_sample
+from placement.simulator import throughput
 
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
 # first variants are the ones that large graphs are left with.
@@ -37,7 +36,7 @@ _MAX_VISITS = 300_000
 class CeftPbqp(Placer):
     summary = "Critical path on its best devices, the rest by a quadratic program (PBQP)"
     paper = "Huang, Fu, Hsu: placement on heterogeneous devices by CEFT and PBQP, SAMOS 2019"
-    objectives = ("latency", "throughput")
+    objectives = tuple(Objective)
     quick_up_to = 3_000
 
     critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
@@ -74,7 +73,7 @@ class CeftPbqp(Placer):
         """Device of every unit by one variant after another, the most promising first."""
         found = ceft(problem)
         device = critical_devices(problem, found)
-        if problem.objective == "throughput":
+        if problem.objective is Objective.THROUGHPUT:
             yield from self._balanced(problem, net, device, limit)
             return
         together = rivals(problem, found.table, self.reach)
@@ -133,10 +132,7 @@ class CeftPbqp(Placer):
 
 def value_s(problem: Problem, placement: Placement) -> float:
     """The objective of a placement before segments are merged, in seconds."""
-    schedule = make_schedule(problem, placement, merge=False)
-    if problem.objective == "throughput":
-        return seconds_per_sample(problem, schedule)
-    return step_time_s(problem, schedule)
+    return throughput.value_s(problem, make_schedule(problem, placement, merge=False))
 
 
 def alone(net: UnitNet) -> list[tuple[int, ...]]:

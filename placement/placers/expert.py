@@ -5,10 +5,9 @@ The format and the experts' splits for BERT and GNMT are those of Tarnawski et a
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.files.input import read_value
 from placement.formats.split_json import split_from_json
 from placement.placers.base import Placer, Report, quiet, setting
@@ -18,8 +17,8 @@ from placement.placers.base import Placer, Report, quiet, setting
 class Expert(Placer):
     summary = "Takes the placement from a split file (workload files only)"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
-    objectives = ("latency", "throughput")
-    executions: ClassVar[tuple[str, ...]] = ("call",)
+    objectives = tuple(Objective)
+    executions = (Execution.CALL,)
 
     split: str = setting("", "Path of a split file: lists of node ids by device")
 

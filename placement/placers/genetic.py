@@ -16,7 +16,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.placers._multistart import names_of, starts
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.search.candidates import best_of
@@ -33,7 +33,7 @@ DEFAULT_VISITS = 60_000_000
 class Genetic(Placer):
     summary = "Crosses and mutates a population of placements, from coarse clusters to single ops"
     paper = "Holland: Adaptation in Natural and Artificial Systems, 1975"
-    objectives = ("latency", "throughput")
+    objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.search.feasible import within_memory
 from placement.simulator.call_costs import max_load_s
@@ -23,8 +23,8 @@ from placement.simulator.call_costs import max_load_s
 class GreedyFill(Placer):
     summary = "Ops in topological order, each device filled to its memory or its share of the load"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
     quick_up_to = 3_000
 
     loads: int = setting(120, "Throughput: how many shared loads to try, from an even share to all")
@@ -41,7 +41,7 @@ class GreedyFill(Placer):
         self, problem: Problem, orders: Sequence[list[int]], scale: float, report: Report
     ) -> list[int]:
         """Device of each unit with a share of the devices' memory."""
-        if problem.objective == "latency":
+        if problem.objective is Objective.LATENCY:
             return _filled(problem, orders[0], math.inf, scale)[0]
         fastest_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
         share_s = float(fastest_s.sum()) / problem.num_devices

@@ -8,7 +8,7 @@ graph with too many ideals is linearised.
 from dataclasses import dataclass
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 
 
@@ -16,8 +16,8 @@ from placement.placers.base import Placer, Progress, Report, quiet, setting
 class IdealsDp(Placer):
     summary = "The best contiguous split into pipeline stages, exactly (workload files)"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
-    objectives = ("throughput",)
-    executions = ("call",)
+    objectives = (Objective.THROUGHPUT,)
+    executions = (Execution.CALL,)
     exact = True
     quick_up_to = 1_000
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers._partition import UnitGraph, library, partitioned
 from placement.placers.base import Placer, Report, quiet, setting
 
@@ -23,8 +23,8 @@ STRONG = 2
 class Kahip(Placer):
     summary = "Parts of equal work with few transfers between them, by the partitioner KaHIP"
     paper = "Sanders, Schulz: Think locally, act globally, SEA 2013"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
     needs = ("kahip",)
 
     imbalance: float = setting(0.03, "How much more than its share of the work a part may have")

@@ -8,7 +8,7 @@ each, and runs of CPU ops. Several orders are tried.
 from dataclasses import dataclass
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 
 # Pairs of ops that all orders together may visit: some seconds.
@@ -19,8 +19,8 @@ MOST_PAIRS = 200_000_000
 class LinearDp(Placer):
     summary = "The best contiguous split of the linearised graph, fast on large ones (workloads)"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
-    objectives = ("latency", "throughput")
-    executions = ("call",)
+    objectives = tuple(Objective)
+    executions = (Execution.CALL,)
     quick_up_to = 3_000
 
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
@@ -34,7 +34,7 @@ class LinearDp(Placer):
         from placement.splits.model.placements import placement_of
 
         instance = from_problem(problem)
-        if problem.objective == "latency":
+        if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, report)
         free, units = class_units(instance), contiguous_units(instance)
         require_room(free)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.placers._multistart import searched
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.chain import Chain
@@ -21,7 +21,7 @@ from placement.search.chain import Chain
 class LocalSearch(Placer):
     summary = "Moves ops and blocks while that helps, then kicks and goes on (local search)"
     paper = "Lourenço, Martin, Stützle: Iterated local search, Handbook of Metaheuristics, 2003"
-    objectives = ("latency", "throughput")
+    objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(

@@ -6,7 +6,7 @@ import numpy as np
 
 from placement.constraints.rules import decide, parse
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.feasible import require_memory
 
@@ -14,8 +14,8 @@ from placement.search.feasible import require_memory
 @dataclass(frozen=True, kw_only=True)
 class Manual(Placer):
     summary = "By hand: rules such as Conv=cpu:1 or inception_3a/*=cpu:0, the rest on one device"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
 
     rules: str = setting(
         "",

@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers._partition import UnitGraph, library, partitioned
 from placement.placers.base import Placer, Report, quiet
 
@@ -21,8 +21,8 @@ from placement.placers.base import Placer, Report, quiet
 class Metis(Placer):
     summary = "Balanced parts with few transfers between them, by the graph partitioner METIS"
     paper = "Karypis, Kumar: A fast and high quality multilevel scheme, SISC 20, 1998"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
     needs = ("pymetis",)
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:

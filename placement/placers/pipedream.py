@@ -10,7 +10,7 @@ more than they cost. Stages are not replicated here (`replicate` does that).
 from dataclasses import dataclass
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet
 
 
@@ -18,8 +18,8 @@ from placement.placers.base import Placer, Progress, Report, quiet
 class PipeDream(Placer):
     summary = "Pipeline stages of a chain of layers by PipeDream's optimiser (workload files)"
     paper = "Narayanan et al.: PipeDream, SOSP 2019"
-    objectives = ("throughput",)
-    executions = ("call",)
+    objectives = (Objective.THROUGHPUT,)
+    executions = (Execution.CALL,)
     quick_up_to = 3_000
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:

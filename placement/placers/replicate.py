@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.splits.exact.ideals import Chain
 
@@ -22,8 +22,8 @@ from placement.splits.exact.ideals import Chain
 class Replicate(Placer):
     summary = "Pipeline stages, exactly, where several accelerators may share one (workload files)"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
-    objectives = ("throughput",)
-    executions = ("call",)
+    objectives = (Objective.THROUGHPUT,)
+    executions = (Execution.CALL,)
     exact = True
 
     replicas: int = setting(0, "Accelerators that may share a stage at most; 0: all of them")

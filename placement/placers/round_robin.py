@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.search.feasible import require_memory
 
@@ -17,7 +17,7 @@ from placement.search.feasible import require_memory
 @dataclass(frozen=True, kw_only=True)
 class RoundRobin(Placer):
     summary = "Ops dealt to the devices in turn: a baseline that ignores all costs"
-    objectives = ("latency", "throughput")
+    objectives = tuple(Objective)
 
     run_length: int = setting(1, "How many neighbours in a row stay on a device before the next")
 

@@ -9,20 +9,19 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import EXECUTIONS, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.schedule.segments import make_schedule
 from placement.search.feasible import require_memory
 from placement.simulator.evaluator import Evaluator
-from placement.simulator.simulate import step_time_s
-from placement.simulator.throughput import seconds_per_sample
+from placement.simulator.throughput import value_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Single(Placer):
     summary = "Everything on the one device that finishes first (or on the device you name)"
-    objectives = ("latency", "throughput")
-    executions = EXECUTIONS
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
     quick_up_to = 1_000_000
 
     device: str = setting("", "Name of the device to use; empty tries each and takes the best")
@@ -48,10 +47,8 @@ class Single(Placer):
 
 def _value_s(problem: Problem, d: int) -> float:
     """Seconds of the objective with everything on one device, cut wherever it has to cross."""
-    if problem.execution == "call":
-        schedule = make_schedule(problem, _everything_on(problem, d))
-        throughput = problem.objective == "throughput"
-        return (seconds_per_sample if throughput else step_time_s)(problem, schedule)
+    if problem.execution is Execution.CALL:
+        return value_s(problem, make_schedule(problem, _everything_on(problem, d)))
     order = np.arange(len(problem.kernels.ops))
     return Evaluator(problem, order).value_s(_units_on(problem, d))
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 from placement.schedule.order import order_of_ops
 
 
@@ -32,7 +32,7 @@ def spelled_order(problem: Problem, placement: Placement) -> tuple[str, ...]:
 
     Under the execution "call" an open order stays open: there the calls are found, not listed.
     """
-    if placement.order or problem.execution == "call":
+    if placement.order or problem.execution is Execution.CALL:
         return placement.order
     return order_of_ops(problem, placement)
 

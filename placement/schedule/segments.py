@@ -13,14 +13,16 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule, Segment
+from placement.schedule.calls import make_call_schedule
 from placement.schedule.cut import Cut
 from placement.schedule.order import kernel_order
 from placement.schedule.stages import fewest_calls
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.run_state import RunState
+from placement.simulator.throughput import value_of_run_s
 
 # Simulations that merging may spend; enough for every pair of a model with a hundred crossings.
 MAX_MERGE_SIMULATIONS = 200
@@ -32,9 +34,7 @@ ROUNDING = 1e-12
 
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:
     """The schedule of a placement: in its order, cut at crossings, merged where that helps."""
-    if problem.execution == "call":
-        from placement.schedule.calls import make_call_schedule
-
+    if problem.execution is Execution.CALL:
         return make_call_schedule(problem, placement)
     cut, merged = cuts_of(problem, placement, merge=merge)
     if merged is cut:
@@ -47,22 +47,15 @@ def cuts_of(problem: Problem, placement: Placement, *, merge: bool = True) -> tu
     device_of_kernel = problem.kernel_devices(placement)
     order = np.array(kernel_order(problem, placement, device_of_kernel), dtype=np.int64)
     cut = _cut(flatten(problem), device_of_kernel, order)
-    if not merge or problem.execution != "segment":
+    if not merge or problem.execution is not Execution.SEGMENT:
         return cut, cut
-    if problem.objective == "throughput":
-        return cut, fewest_calls(flatten(problem), cut)
-    return cut, merge_neighbours(flatten(problem), cut)
+    return cut, _MERGED[problem.objective](flatten(problem), cut)
 
 
 def cut_value_s(problem: Problem, cut: Cut) -> float:
     """Seconds of the objective of a placement that is cut into segments."""
-    from placement.simulator.compiled.loads import find_loads
-
     condensed, state, step_s = _simulated(flatten(problem), cut)
-    if problem.objective == "latency":
-        return step_s
-    loads_s, links_s = find_loads(condensed.flat, state)
-    return float(max(loads_s.max(), links_s.max()))
+    return value_of_run_s(problem, condensed.flat, state, step_s)
 
 
 def cut_at_crossings(
@@ -141,6 +134,9 @@ def merge_neighbours(flat: Flat, cut: Cut) -> Cut:
         if not improved and not waiting:
             return cut
     return cut
+
+
+_MERGED = {Objective.LATENCY: merge_neighbours, Objective.THROUGHPUT: fewest_calls}
 
 
 def _first_kernels(cut: Cut) -> list[int]:

@@ -44,14 +44,13 @@ def simulate_schedule(
     """What a schedule is predicted to do, where `replicas` of a device may share its part."""
     from placement.simulator.critical_path import critical_path
     from placement.simulator.simulate import simulate as predict
-    from placement.simulator.throughput import seconds_per_sample
+    from placement.simulator.throughput import value_s
 
     timeline = predict(problem, schedule)
-    latency = problem.objective == "latency"
     return Simulated(
         schedule=schedule,
         timeline=timeline,
-        value=timeline.step_s if latency else seconds_per_sample(problem, schedule, replicas),
+        value=value_s(problem, schedule, replicas, step_s=timeline.step_s),
         unit=problem.unit,
         critical_path=critical_path(timeline),
         busy_s=timeline.busy_s(),

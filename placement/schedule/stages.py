@@ -14,8 +14,10 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.schedule.cut import Cut
 from placement.simulator.condensed import condense, ready_to_run
+from placement.simulator.executions import lower
 from placement.simulator.flat import Flat
-from placement.simulator.lowering import Tasks, lower
+from placement.simulator.lowering import Tasks
+from placement.simulator.throughput import largest_load_s
 
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12
@@ -68,8 +70,5 @@ def in_stages(
 
 
 def _largest_load_s(flat: Flat, cut: Cut) -> float:
-    from placement.simulator.compiled.loads import find_loads
-
     condensed = condense(flat, cut.device_of_kernel, cut.segment_of, cut.order.size)
-    loads_s, links_s = find_loads(condensed.flat, ready_to_run(condensed, cut.order))
-    return float(max(loads_s.max(), links_s.max()))
+    return largest_load_s(condensed.flat, ready_to_run(condensed, cut.order))

@@ -4,34 +4,26 @@ import math
 from collections.abc import Iterable
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
-from placement.core.schedule import Schedule
+from placement.core.problem import Execution, Problem
 from placement.core.violations import violations
 from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
 from placement.search.needs import missing_bytes
 from placement.simulator.evaluator import can_overflow
-from placement.simulator.simulate import step_time_s
-from placement.simulator.throughput import seconds_per_sample
+from placement.simulator.throughput import value_s
 
 
 def final_s(problem: Problem, placement: Placement) -> float:
     """Seconds of the objective with segments merged, infinite where the placement breaks a rule."""
-    if problem.execution == "call":
+    if problem.execution is Execution.CALL:
         schedule = make_schedule(problem, placement)
         broken = violations(problem, schedule, placement.calls)
-        return math.inf if broken else _objective_s(problem, schedule, placement)
+        return math.inf if broken else value_s(problem, schedule, placement.replicas)
     if missing_bytes(problem, placement).any():
         return math.inf
     if can_overflow(problem):
-        return _objective_s(problem, make_schedule(problem, placement), placement)
+        return value_s(problem, make_schedule(problem, placement), placement.replicas)
     # Where memory cannot run short no schedule needs to be spelled out.
     return cut_value_s(problem, cuts_of(problem, placement)[1])
-
-
-def _objective_s(problem: Problem, schedule: Schedule, placement: Placement) -> float:
-    if problem.objective == "throughput":
-        return seconds_per_sample(problem, schedule, placement.replicas)
-    return step_time_s(problem, schedule)
 
 
 def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:

@@ -19,7 +19,7 @@ def by_the_rules(problem: Problem, device_of_unit: Ints) -> Placement:
     elsewhere = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
     devices = np.where(problem.allowed[units, device_of_unit], device_of_unit, elsewhere)
     placement = within_memory(problem, lambda _: problem.placement_of(devices), scales=(1.0,))
-    if problem.execution == "call" and problem.objective == "latency":
+    if problem.limits_calls:
         return one_call_each(problem, placement)
     return placement
 

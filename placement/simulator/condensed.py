@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.graph import Ints
-from placement.core.problem import Problem
-from placement.core.schedule import Schedule
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import RunState, run_state
 
@@ -66,21 +64,6 @@ def condense(flat: Flat, device_of_kernel: Ints, segment_of: Ints, num_segments:
         ),
         device,
         tensor,
-    )
-
-
-def as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
-    """The same under the cost model of calls: transfers inside the task, CPUs of any width."""
-    from placement.simulator.call_costs import call_durations_s
-
-    durations_s = call_durations_s(problem, schedule)
-    return flat._replace(
-        compute_s=np.where(np.isfinite(flat.compute_s), durations_s[:, None], np.inf),
-        call_s=np.zeros_like(flat.call_s),
-        move_s=np.zeros_like(flat.move_s),
-        s_per_byte=np.zeros_like(flat.s_per_byte),
-        one_at_a_time=False,
-        wide=flat.on_host,
     )
 
 

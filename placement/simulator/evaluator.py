@@ -7,9 +7,10 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.run_state import RunState, run_state
+from placement.simulator.throughput import value_of_run_s
 
 
 class Evaluator:
@@ -24,22 +25,18 @@ class Evaluator:
 
         self.problem = problem
         self.flat = flatten(problem) if flat is None else flat
-        self.throughput = problem.objective == "throughput"
+        self.throughput = problem.objective is Objective.THROUGHPUT
         self.state: RunState = run_state(self.flat, order)
         self._devices = np.zeros(problem.num_units, dtype=np.int64)
         find_tails(self.flat, self.state.tail_s)
 
     def value_s(self, device_of_unit: Ints) -> float:
         """Seconds of one placement, which becomes the base of moves."""
-        from placement.simulator.compiled.loads import find_loads
         from placement.simulator.compiled.moves import begin
 
         units = self._devices = np.array(device_of_unit, dtype=np.int64)
-        value_s = float(begin(self.flat, self.state, units))
-        if self.throughput:
-            loads_s, links_s = find_loads(self.flat, self.state)
-            return float(max(loads_s.max(), links_s.max()))
-        return value_s
+        step_s = float(begin(self.flat, self.state, units))
+        return value_of_run_s(self.problem, self.flat, self.state, step_s)
 
     def energy_s(self) -> float:
         """What a search minimises at the base: the seconds of a step, or a power mean of all loads,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 from placement.simulator.lowering import host_of
 
 
@@ -85,7 +85,7 @@ def _flattened(problem: Problem) -> Flat:
         is_output=arrays.is_output,
         on_host=np.array([d.on_host for d in machine.devices], dtype=np.bool_),
         host=host_of(problem),
-        each_pays=problem.execution == "op",
+        each_pays=problem.execution is Execution.OP,
         one_at_a_time=problem.link_contention,
         wide=np.zeros(len(machine.devices), dtype=np.bool_),
         unit_of_kernel=unit_of_kernel,

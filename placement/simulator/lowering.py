@@ -67,6 +67,12 @@ def kernels_in_order(problem: Problem, schedule: Schedule) -> tuple[Ints, Ints]:
     return kernels, segment_of
 
 
+def segment_devices(problem: Problem, schedule: Schedule) -> Ints:
+    """Device (index) of each segment (S,)."""
+    index = problem.machine.index
+    return np.array([index[s.device] for s in schedule.segments], dtype=np.int64)
+
+
 def tensors_that_leave(problem: Problem, schedule: Schedule) -> list[int]:
     """Tensors (indices) that come from outside, are handed back, or are read in another segment."""
     arrays = problem.kernels.arrays
@@ -79,14 +85,12 @@ def tensors_that_leave(problem: Problem, schedule: Schedule) -> list[int]:
     return found
 
 
-def lower(problem: Problem, schedule: Schedule) -> Tasks:
-    """Tasks of a schedule; a tensor is sent once to each device that reads it elsewhere.
+def segments_as_tasks(problem: Problem, schedule: Schedule) -> Tasks:
+    """Tasks that send over links, each tensor once to each device that reads it elsewhere.
 
     Model inputs wait on the host and outputs return there: both cross a link only where the device
     has memory of its own.
     """
-    if problem.execution == "call":
-        return _lower_calls(problem, schedule)
     costs, machine = problem.costs, problem.machine
     index, segment_of = problem.kernels.index, schedule.segment_of
     device = [machine.index[s.device] for s in schedule.segments]
@@ -134,32 +138,4 @@ def lower(problem: Problem, schedule: Schedule) -> Tasks:
         sends=tuple(map(tuple, sends)),
         at_start=tuple(at_start),
         transfers=tuple(transfers),
-    )
-
-
-def _lower_calls(problem: Problem, schedule: Schedule) -> Tasks:
-    """Tasks under the cost model of calls: each has its transfers inside, CPUs have any width."""
-    from placement.simulator.call_costs import call_durations_s
-
-    machine, segment_of = problem.machine, schedule.segment_of
-    device = [machine.index[s.device] for s in schedule.segments]
-    lanes: list[list[int]] = [[] for _ in machine.devices]
-    for s, d in enumerate(device):
-        if not machine.devices[d].on_host:
-            lanes[d].append(s)
-    reads: list[set[int]] = [set() for _ in device]
-    for tensor in problem.kernels.tensors:
-        if tensor.producer is not None:
-            made = segment_of[tensor.producer]
-            for reader in {segment_of[c] for c in tensor.consumers} - {made}:
-                reads[reader].add(made)
-    return Tasks(
-        device=tuple(device),
-        work_s=tuple(call_durations_s(problem, schedule).tolist()),
-        lanes=tuple(map(tuple, lanes)),
-        reads=tuple(() for _ in device),
-        local_reads=tuple(tuple(sorted(r)) for r in reads),
-        sends=tuple(() for _ in device),
-        at_start=(),
-        transfers=(),
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from placement.simulator.memory import held_over_time
 from placement.simulator.simulate import times_of
 

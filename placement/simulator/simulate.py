@@ -11,9 +11,10 @@ from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
-from placement.simulator.condensed import Condensed, as_calls, condense, ready_to_run
+from placement.simulator.condensed import Condensed, condense, ready_to_run
+from placement.simulator.executions import cost_model, lower
 from placement.simulator.flat import Flat, flatten
-from placement.simulator.lowering import Tasks, Times, kernels_in_order, lower
+from placement.simulator.lowering import Tasks, Times, kernels_in_order, segment_devices
 from placement.simulator.memory import peak_bytes
 from placement.simulator.run_state import RunState
 
@@ -99,13 +100,10 @@ def _run(problem: Problem, schedule: Schedule) -> tuple[RunState, float, Ints]:
 
 def as_kernels(problem: Problem, schedule: Schedule) -> tuple[Condensed, Ints]:
     """The problem whose kernels are the schedule's segments, and the order to run them in."""
-    index, num_segments = problem.machine.index, len(schedule.segments)
-    _, segment_of = kernels_in_order(problem, schedule)
-    device = np.array([index[segment.device] for segment in schedule.segments], dtype=np.int64)
-    condensed = condense(flatten(problem), device[segment_of], segment_of, num_segments)
-    if problem.execution == "call":
-        condensed = condensed._replace(flat=as_calls(problem, schedule, condensed.flat))
-    return condensed, _running_order(condensed.flat, condensed.device)
+    segment_of, device = kernels_in_order(problem, schedule)[1], segment_devices(problem, schedule)
+    condensed = condense(flatten(problem), device[segment_of], segment_of, device.size)
+    flat = cost_model(problem).priced(problem, schedule, condensed.flat)
+    return condensed._replace(flat=flat), _running_order(flat, condensed.device)
 
 
 def _running_order(flat: Flat, device: Ints) -> Ints:

@@ -1,15 +1,39 @@
-"""Throughput of a placement: seconds between samples when many are in flight."""
+"""What a placement is worth: seconds of one step, or between samples when many are in flight."""
 
-import math
 from collections.abc import Mapping
 
-import numpy as np
-
-from placement.core.graph import Ints
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.schedule import Schedule
-from placement.simulator import call_costs
-from placement.simulator.lowering import lower
+from placement.simulator.executions import cost_model
+from placement.simulator.flat import Flat
+from placement.simulator.run_state import RunState
+from placement.simulator.simulate import step_time_s
+
+
+def value_s(
+    problem: Problem,
+    schedule: Schedule,
+    replicas: Mapping[str, int] | None = None,
+    *,
+    step_s: float | None = None,
+) -> float:
+    """Seconds of the problem's objective; `step_s` are those of a step, where they are known."""
+    if problem.objective is Objective.THROUGHPUT:
+        return seconds_per_sample(problem, schedule, replicas)
+    return step_time_s(problem, schedule) if step_s is None else step_s
+
+
+def value_of_run_s(problem: Problem, flat: Flat, state: RunState, step_s: float) -> float:
+    """The same of arrays that were run, which took `step_s`."""
+    return largest_load_s(flat, state) if problem.objective is Objective.THROUGHPUT else step_s
+
+
+def largest_load_s(flat: Flat, state: RunState) -> float:
+    """Seconds of the device or link that has most to do, of arrays that were run."""
+    from placement.simulator.compiled.loads import find_loads
+
+    loads_s, links_s = find_loads(flat, state)
+    return float(max(loads_s.max(), links_s.max()))
 
 
 def loads_s(
@@ -27,27 +51,7 @@ def loads_s(
     Under the execution "call" tensors move through host memory, once per device, and `replicas`
     of a device share its load (see call_costs.py).
     """
-    if problem.execution == "call":
-        return call_costs.loads_s(problem, _device_of_kernel(problem, schedule), replicas)
-    tasks = lower(problem, schedule)
-    names = [d.name for d in problem.machine.devices]
-    works = dict.fromkeys(names, 0.0)
-    for d, work_s in zip(tasks.device, tasks.work_s, strict=True):
-        works[names[d]] += work_s
-    loads = dict(works)
-    for move in tasks.transfers:
-        link = f"{names[move.src]}->{names[move.dst]}"
-        loads[link] = loads.get(link, 0.0) + move.duration_s
-        loads[names[move.src]] += move.duration_s
-        loads[names[move.dst]] += move.duration_s
-    most_s = max(loads.values())
-    if problem.costs.contention and 0.0 < most_s < math.inf:
-        on_host = [d.name for d in problem.machine.devices if d.on_host]
-        together_s = sum(works[name] for name in on_host)
-        for name in on_host:
-            others_s = together_s - works[name]
-            loads[name] += works[name] * problem.costs.contention * others_s / most_s
-    return loads
+    return cost_model(problem).loads_s(problem, schedule, replicas)
 
 
 def seconds_per_sample(
@@ -63,11 +67,3 @@ def bottleneck(
     """The device or link with the largest load, the first of equals in declared order."""
     loads = loads_s(problem, schedule, replicas)
     return max(loads, key=lambda name: loads[name])
-
-
-def _device_of_kernel(problem: Problem, schedule: Schedule) -> Ints:
-    index, machine = problem.kernels.index, problem.machine.index
-    device = np.empty(len(problem.kernels.ops), dtype=np.int64)
-    for segment in schedule.segments:
-        device[[index[k] for k in segment.kernels]] = machine[segment.device]
-    return device

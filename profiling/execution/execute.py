@@ -16,7 +16,8 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Timeline
 from placement.core.verb_options import RunOptions
-from placement.simulator.lowering import Tasks, lower
+from placement.simulator.executions import lower
+from placement.simulator.lowering import Tasks
 from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Compiled, Program

@@ -17,7 +17,7 @@ from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
 from placement.core.verb_options import StreamOptions
 from placement.schedule.stages import in_stages
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from profiling.execution.execute import (
     Emit,

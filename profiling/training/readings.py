@@ -7,7 +7,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from profiling.devices.lanes import Step
 
 

@@ -8,7 +8,7 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.verb_options import TrainOptions
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from placement.simulator.simulate import times_of
 from profiling.backends.base import Program
 from profiling.devices.lanes import Lanes, Step

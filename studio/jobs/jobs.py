@@ -87,7 +87,7 @@ class Job:
         """Share done, 0 to 1, and a few words on what is being done."""
         num_steps, of_steps = len(self.all(Step)), self.about.steps
         if num_steps and of_steps:
-            one = "Sample" if self.about.objective == "throughput" else "Step"
+            one = self.about.goal.per.capitalize()
             return min(1.0, num_steps / of_steps), f"{one} {num_steps} of {of_steps}"
         latest = self.last(Progress) or Progress()
         step, of = latest.step or 0, latest.of or 0

@@ -8,6 +8,7 @@ from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
 from placement.core.decoding import typed
+from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.project import method_results
 from studio.project.facts import Facts
@@ -18,7 +19,6 @@ from studio.project.store import Project
 SAME = 1e-9
 # Who made what a training run ended with, and how much of its first placement's name is kept.
 TRAINING, LONGEST_START = "training", 60
-GOALS = {"latency": "shortest step", "throughput": "most samples"}
 _NOT_FACTS = ("placement", "unchanged")
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
@@ -95,8 +95,7 @@ def _keep(project: Project, shelf: Shelf, row: CompareRow, job_id: str) -> None:
         return
     earlier = next((i for i in shelf.items if i.name == name and i.made_by == name), None)
     if earlier is not None and earlier.facts.objective not in (None, row.objective):
-        goal = row.objective or "latency"
-        name = f"{name}, {GOALS[goal]}"
+        name = f"{name}, {(row.objective or Objective.LATENCY).goal}"
         earlier = next((i for i in shelf.items if i.name == name), None)
     if earlier is not None and _is_as_good(earlier.facts, row):
         return
@@ -127,7 +126,7 @@ def end_of_training_kept(project: Project, job: jobs.Job) -> str:
     kept = shelf.of_job(job.id)
     name = kept[0].name if kept else ""
     if not kept:
-        facts = Facts(start=start, objective="latency", job=job.id)
+        facts = Facts(start=start, objective=Objective.LATENCY, job=job.id)
         called = f"{start[:LONGEST_START]} after training"
         name = shelf.add(called, result.final_placement, TRAINING, facts, show=False, beside=True)
         project.change()

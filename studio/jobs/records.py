@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from placement.core.decoding import typed
+from placement.core.objective import Objective
 from studio.project import former_names
 from studio.project.files import names_in, read_json
 
@@ -27,7 +28,7 @@ class About(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     num_pinned: int = 0
     start: str = ""
     shelf: str = ""
-    objective: str = ""
+    objective: Objective | None = None
     time_limit_s: float | None = None
     path: str = ""
     placement: str = ""
@@ -41,6 +42,11 @@ class About(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     told: bool = False
     dismissed: bool = False
     imported: bool = False
+
+    @property
+    def goal(self) -> Objective:
+        """What was asked for: where nobody said, the shortest step."""
+        return self.objective or Objective.LATENCY
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):

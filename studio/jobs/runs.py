@@ -6,6 +6,7 @@ from pathlib import Path
 from placement.api.results import StreamResult
 from placement.constraints.fusion import mended
 from placement.core.graph import Graph
+from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.drawing import spans
 from studio.jobs import jobs
@@ -25,7 +26,7 @@ def finished(project: Project, verb: str = "run") -> tuple[jobs.Job, ...]:
 
 def here(now: Studio) -> tuple[jobs.Job, ...]:
     """Finished runs of the model, the devices and the goal that are open, the newest first."""
-    streams = now.settings.objective == "throughput"
+    streams = now.settings.objective is Objective.THROUGHPUT
     return tuple(
         job
         for job in finished(now.project)
@@ -66,11 +67,11 @@ def predicted_s(now: Studio, job: jobs.Job) -> float | None:
     Seconds of the goal. Runs of another model, machine, goal or computer keep their own prediction.
     """
     told = ran(job)
-    goal = "throughput" if isinstance(job.result, StreamResult) else "latency"
+    streamed = isinstance(job.result, StreamResult)
     if (
         told is None
         or not is_of_this(now, job)
-        or goal != now.settings.objective
+        or streamed != (now.settings.objective is Objective.THROUGHPUT)
         or is_imported(job)
     ):
         return None

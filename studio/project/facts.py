@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from placement.api.results import Count, Counts, Number, Text, Texts, require_unit
+from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
 
 
@@ -18,7 +19,7 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     value: Number | None = None
     unit: Text | None = None
     costs: Text | None = None
-    objective: Text | None = None
+    objective: Objective | None = None
     lower_bound: Number | None = None
     proven_optimal: bool | None = None
     seconds: Number | None = None

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from placement.core.objective import Objective
 from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
@@ -50,9 +51,12 @@ class Settings:
     dims: Mapping[str, int] = field(default_factory=dict)
     machine: str = "local"
     lanes: int | None = None
-    objective: str = "latency"
+    objective: Objective = Objective.LATENCY
     form: Mapping[str, Any] = field(default_factory=dict)
     touched: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective(self.objective))
 
 
 # What there is to look at where no project can be written: the sample, in memory alone.

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from placement.api.results import Goal, Number, Text
+from placement.api.results import Number, Text
 from placement.core.decoding import shown
+from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
 from studio.project.facts import Facts
 from studio.project.files import read_json
@@ -24,7 +25,7 @@ class AnswerFacts(Facts, frozen=True, kw_only=True, omit_defaults=True):
 
     value: Number
     unit: Text
-    objective: Goal
+    objective: Objective
     unchanged_value: Number
     what_if: ConditionRows
 

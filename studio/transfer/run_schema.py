@@ -12,9 +12,11 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
-from placement.api.results import Amount, Count, Goal, RunResult, run_from_json
+from placement.api.results import Amount, Count, RunResult, run_from_json
 from placement.core.decoding import shown, typed
+from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.jobs.records import About, Record
 from studio.transfer import fields
@@ -37,7 +39,7 @@ class _About(Struct, frozen=True, kw_only=True, omit_defaults=True):
     machine: Label = ""
     steps: Count = 0
     warmup: Count | None = None
-    objective: Goal | None = None
+    objective: Objective | None = None
     predicted_s: Amount | None = None
 
 
@@ -66,7 +68,7 @@ def run(content: Any) -> Run:
     found = typed(content, _File, remedy="export the project again")
     told = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}
     fields.require_texts([msgspec.to_builtins(found.about), told])
-    about = About(**msgspec.to_builtins(found.about), collected=True, imported=True)
+    about = About(**asdict(found.about), collected=True, imported=True)
     record = Record(
         verb="run",
         argv=(),

@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from placement import loaders
-from placement.api.results import Goal, Number, Text
+from placement.api.results import Number, Text
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
 from placement.core import formatting as units
 from placement.core.decoding import shown, typed
 from placement.core.machine import Machine, machine_from_json
+from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
@@ -48,7 +49,7 @@ class _Settings(Struct, frozen=True, kw_only=True):
     dims: Annotated[dict[str, Annotated[int, Meta(ge=1, lt=2**31)]], Meta(max_length=1_000)] = {}
     machine: str
     lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
-    objective: Goal
+    objective: Objective
 
 
 def settings(content: Any, machines: Iterable[str]) -> Settings:

@@ -18,12 +18,12 @@ from placement.simulator.call_costs import (
     Call,
     call_durations_s,
     calls_of,
-    latency_s,
     loads_s,
     max_load_s,
 )
 from placement.simulator.simulate import simulate
 from placement.simulator.throughput import seconds_per_sample
+from tests.call_latency import latency_s
 from tests.contiguity import contiguity
 from tests.instances import random_devices
 from tests.workloads import (

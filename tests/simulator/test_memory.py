@@ -8,7 +8,7 @@ from placement import machine, make_problem
 from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
 from placement.schedule.segments import make_schedule
-from placement.simulator.lowering import lower
+from placement.simulator.executions import lower
 from placement.simulator.memory_curves import memory_over_time
 from placement.simulator.simulate import simulate, times_of
 from tests.instances import random_devices, random_problem

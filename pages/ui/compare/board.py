@@ -57,12 +57,12 @@ def show(now: Studio) -> tuple[Standing, ...]:
     rows = standings.standings(now)
     for row in rows:
         yardstick.remember(now, row.name, standings.placement_of(now, row.name), row.value_s)
-    per = "sample" if now.settings.objective == "throughput" else "step"
-    goal = {"step": "shortest step", "sample": "most samples per second"}[per]
+    goal = now.settings.objective
     unit = _unit(rows, now)[1]
     st.caption(
-        f"Goal: {goal}. Times are {unit} per {per}. Predicted ones are simulated, from times"
-        f" {now.costs}. The placement on the screen: **{glossary.plain(now.named.name)}**."
+        f"Goal: {goal.heading.lower()}. Times are {unit} per {goal.per}. Predicted ones are"
+        f" simulated, from times {now.costs}. The placement on the screen:"
+        f" **{glossary.plain(now.named.name)}**."
     )
     said = verdict(rows, now.problem.unit)
     if said:

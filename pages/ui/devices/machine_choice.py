@@ -75,7 +75,7 @@ def tables(now: Studio) -> None:
 
 
 def _links(now: Studio) -> None:
-    if now.problem.execution == "call":
+    if not now.problem.execution.uses_links:
         st.caption(
             "This file states for each tensor how long an accelerator takes to read or write it, so"
             " there are no links; a CPU pays nothing."

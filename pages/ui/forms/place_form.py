@@ -13,12 +13,12 @@ from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
+from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
 from studio.jobs import command_line, fixed_ops, jobs, kinds, methods
 from studio.snapshot import Studio
 
-GOALS = {"latency": "Shortest step", "throughput": "Most samples per second"}
 GOAL_HELP = (
     "Shortest step: one input goes through as fast as it can. Most samples per second: many inputs"
     " follow each other, and the busiest device sets the pace."
@@ -52,9 +52,9 @@ def show(now: Studio) -> None:
     )
     goal.selectbox(
         "Goal",
-        list(GOALS),
-        index=list(GOALS).index(now.settings.objective),
-        format_func=GOALS.__getitem__,
+        list(Objective),
+        index=list(Objective).index(now.settings.objective),
+        format_func=lambda goal: Objective(goal).heading,
         key=_goal_key(now),
         on_change=_set_goal,
         args=(_goal_key(now), now.settings.objective),
@@ -137,7 +137,7 @@ def _fits(now: Studio, method: Mapping[str, Any]) -> bool:
 def _about(now: Studio, method: Mapping[str, Any]) -> None:
     said = [glossary.plain(method["summary"].rstrip(".")) + "."]
     if now.settings.objective not in method["objectives"]:
-        said.append(f"It does not work for the goal {GOALS[now.settings.objective]}.")
+        said.append(f"It does not work for the goal {now.settings.objective.heading}.")
     if method["needs"]:
         said.append(glossary.plain(f"Needs: {', '.join(method['needs'])}."))
     if now.is_estimate and now.can_measure:
@@ -174,7 +174,7 @@ def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
     asked = _asked(now)
     name = asked.method["name"]
     if not _fits(now, asked.method):
-        goal = GOALS[now.settings.objective]
+        goal = now.settings.objective.heading
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
     elif not _is_busy(now):
         kinds.start_place(now, asked.options, ops)

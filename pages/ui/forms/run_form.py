@@ -14,6 +14,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
+from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from placement.core.verb_options import RunOptions, StreamOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
@@ -60,7 +61,7 @@ def controls(now: Studio) -> None:
 
 def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]:
     """The fields in the words of the goal: what they hold, and the cell for the button."""
-    kind = StreamOptions if now.settings.objective == "throughput" else RunOptions
+    kind = StreamOptions if now.settings.objective is Objective.THROUGHPUT else RunOptions
     keys = KEYS[kind]
     *cells, go = st.columns(len(keys) + 1, vertical_alignment="bottom")
     values: dict[str, Any] = {}
@@ -107,7 +108,7 @@ def live_chart(job: jobs.Job) -> None:
     """The steps, or the times between outputs, measured so far."""
     step_s = [step.seconds for step in job.all(Step)]
     if step_s:
-        per = "output" if job.about.objective == "throughput" else "step"
+        per = glossary.TIMED[job.about.goal]
         chart = charts.step_times(step_s, _predicted_s(job), per)
         st.plotly_chart(chart, key=f"live-{job.id}", config=charts.CONFIG)
 

@@ -1,6 +1,6 @@
 """What the placement on the screen asks of each device: work, memory and number of ops."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -8,6 +8,9 @@ import streamlit as st
 
 from pages.ui.canvas import colour_switch
 from placement.core import formatting as units
+from placement.core.placement import Placement
+from placement.core.problem import Objective, Problem
+from placement.schedule.simulated import Simulated
 from placement.simulator.throughput import loads_s
 from studio.snapshot import Studio
 
@@ -46,9 +49,7 @@ class Load:
 def loads_of(now: Studio) -> tuple[Load, ...]:
     """The predicted load of every device, in the machine's order."""
     predicted, counts = now.simulated, now.placement.ops_per_device()
-    busy_s = dict(predicted.busy_s)
-    if now.problem.objective == "throughput":
-        busy_s = loads_s(now.problem, predicted.schedule, now.placement.replicas)
+    busy_s = busy_of(now.problem, predicted, now.placement)
     loads = []
     for device, key in zip(now.machine.devices, colour_switch.devices(now), strict=True):
         seconds = busy_s.get(device.name, 0.0)
@@ -64,6 +65,13 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
             )
         )
     return tuple(loads)
+
+
+def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
+    """Seconds that devices work per step; per sample, where sending counts too."""
+    if problem.objective is Objective.THROUGHPUT:
+        return loads_s(problem, simulated.schedule, placement.replicas)
+    return simulated.busy_s
 
 
 def show(now: Studio) -> None:

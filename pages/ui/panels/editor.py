@@ -135,12 +135,11 @@ def numbers_of(now: Studio) -> None:
     origin = {"measured": "from measurements", "analytic": "estimate", "given": "from the file"}
     counts = now.placement.ops_per_device()
     # In workloads a call has its sending inside, and nobody says how many bytes that is.
-    knows_bytes = now.problem.execution != "call"
+    knows_bytes = now.problem.execution.uses_links
     yardstick.remember(now, now.named.name, now.placement, predicted.value)
     cells = st.columns(5 if knows_bytes else 4)
-    label = "Predicted step time" if now.settings.objective == "latency" else "Predicted per sample"
     cells[0].metric(
-        label,
+        f"Predicted {glossary.VALUE[now.settings.objective]}",
         units.seconds(predicted.value, unit),
         origin[now.problem.costs.origin],
         delta_color="off",

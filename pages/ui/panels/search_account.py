@@ -126,9 +126,8 @@ def _job(now: Studio, job_id: str) -> jobs.Job | None:
 
 
 def _chart(curve: Curve, job: jobs.Job, key: str) -> None:
-    per = "sample" if job.about.objective == "throughput" else "step"
     st.plotly_chart(
-        charts.best_so_far(curve.seconds, curve.best, curve.bound, curve.unit, per),
+        charts.best_so_far(curve.seconds, curve.best, curve.bound, curve.unit, job.about.goal.per),
         key=key,
         config=charts.CONFIG,
     )

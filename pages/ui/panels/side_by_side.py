@@ -1,22 +1,21 @@
 """Two or more placements side by side: their figures, and their steps on one axis of time."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
 from pages.ui.canvas import device_colour
-from pages.ui.panels import timeline_component
+from pages.ui.panels import device_loads, timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from placement.core import formatting as units
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.drawing import gantt, spans
 from placement.schedule.simulated import Simulated
-from placement.simulator.throughput import loads_s
 from studio import standings
 from studio.project.placements import HAND
 from studio.snapshot import Studio
@@ -81,7 +80,7 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
         return label, [cell(side) for side in sides]
 
     unit = now.problem.unit
-    is_rate = now.settings.objective == "throughput"
+    is_rate = now.settings.objective is Objective.THROUGHPUT
     best_s = min((side.row.value_s for side in sides), default=0.0)
     rows = [
         row(
@@ -95,7 +94,7 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     if now.model.executable is not None:
         rows.append(row("Measured", lambda s: measured_in_words(s.row)))
     rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
-    if now.problem.execution != "call":
+    if now.problem.execution.uses_links:
         rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
     rows += [
         row(_device_label(now, device), partial(_load, now, device))
@@ -155,7 +154,7 @@ def _device_label(now: Studio, name: str) -> str:
 def _load(now: Studio, device: str, side: Side) -> str:
     """Ops of a device, how long it is busy, and its memory."""
     number = side.placement.ops_per_device().get(device, 0)
-    busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
+    busy_s = device_loads.busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
     share = busy_s / side.row.value_s if side.row.value_s else 0.0
     memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
     ops = units.counted(number, "op")
@@ -164,22 +163,15 @@ def _load(now: Studio, device: str, side: Side) -> str:
     )
 
 
-def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
-    """Seconds that devices work per step; per sample, where sending counts too."""
-    if problem.objective == "throughput":
-        return loads_s(problem, simulated.schedule, placement.replicas)
-    return simulated.busy_s
-
-
 def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list[gantt.Panel]:
     """Named predictions as timelines that share an axis."""
     colours = {d.name: device_colour(i) for i, d in enumerate(now.machine.devices)}
-    alone = "one sample alone " * (now.settings.objective == "throughput")
+    alone = glossary.ALONE[now.settings.objective]
     return [
         gantt.panel(
             f"{number} {name}",
             name,
-            f"{alone}{units.seconds(simulated.timeline.step_s, posed.unit)}, simulated",
+            f"{alone} {units.seconds(simulated.timeline.step_s, posed.unit)}, simulated".lstrip(),
             simulated.timeline,
             colours,
             of=spans.ops_of(posed, simulated.schedule),
@@ -195,15 +187,15 @@ def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list
 def timelines(sides: Sequence[Side]) -> None:
     """The predicted steps of all sides, one below the other; zooming one zooms all."""
     now = studio()
-    one = "Samples" if now.settings.objective == "throughput" else "Steps"
-    alone = "Each is one sample alone. " * (one == "Samples")
-    st.subheader(f"{one} on one axis of time", help=f"{alone}{glossary.CRITICAL}")
+    per, alone = now.settings.objective.per, glossary.ALONE[now.settings.objective]
+    each = f"Each is {alone}. " if alone else ""
+    st.subheader(f"{per.capitalize()}s on one axis of time", help=f"{each}{glossary.CRITICAL}")
     drawn = _panels_of(now, sides)
     timeline_component.draw(
         drawn,
         key=KEY,
         of=" ".join((now.shelf.folder.name, *(side.name for side in sides))),
-        began="the step" if one == "Steps" else "the sample",
+        began=f"the {per}",
         selection=choices.selection(),
         on_pick=lambda: _on_pick(drawn),
     )

@@ -4,7 +4,7 @@ import time
 
 import streamlit as st
 
-from pages.ui.forms import option_fields, place_form, run_form
+from pages.ui.forms import option_fields, run_form
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices
@@ -13,6 +13,7 @@ from pages.ui.shell import glossary, job_status
 from placement.api.results import Move
 from placement.api.train import is_training
 from placement.core import formatting as units
+from placement.core.objective import Objective
 from placement.core.verb_options import TrainOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
@@ -111,8 +112,8 @@ def _controls(now: Studio) -> TrainOptions:
 
 def why_not(now: Studio) -> str:
     """Why the current placement cannot be trained here; empty where it can."""
-    if now.settings.objective == "throughput":
-        goal = place_form.GOALS["latency"]
+    if now.settings.objective is not Objective.LATENCY:
+        goal = Objective.LATENCY.heading
         return (
             f"Training runs step after step; choose the goal {goal!r} on the Place page to train."
         )

@@ -24,7 +24,7 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations as violations_of
 from placement.costs.what_if import Conditions
@@ -131,11 +131,11 @@ def _store_stamp() -> str:
     return stamp(path) + stamp(f"{path}-wal")
 
 
-def problem(opened: Model, on: Machine, measured: Profile | None, objective: str) -> Problem:
+def problem(opened: Model, on: Machine, measured: Profile | None, objective: Objective) -> Problem:
     return _problem(opened, on, measured, _problem_key(opened, on, measured, objective), objective)
 
 
-def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective: str) -> str:
+def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective: Objective) -> str:
     # By content: a profile that somebody edited and brought back keeps its date.
     costs = "estimated"
     if measured:
@@ -145,7 +145,7 @@ def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective
 
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _problem(
-    _model: Model, _machine: Machine, _profile: Profile | None, key: str, objective: str
+    _model: Model, _machine: Machine, _profile: Profile | None, key: str, objective: Objective
 ) -> Problem:
     return pl.make_problem(_model, _machine, profile=_profile, objective=objective)
 

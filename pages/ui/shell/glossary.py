@@ -2,6 +2,7 @@
 
 import re
 
+from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions, option_of
 
 
@@ -44,6 +45,14 @@ LATENCY = (
     "How long one sample takes from its inputs to its outputs. In a full pipeline it waits for"
     " those ahead of it, so this is longer than the shortest step."
 )
+# By goal: its value, what that is, what a lever saves, what a run times, where a timeline begins,
+# and what one simulated step is where steps overlap.
+VALUE = {Objective.LATENCY: "step time", Objective.THROUGHPUT: "per sample"}
+VALUE_HELP = {Objective.LATENCY: STEP, Objective.THROUGHPUT: BETWEEN}
+SAVED = {Objective.LATENCY: "step", Objective.THROUGHPUT: "time per sample"}
+TIMED = {Objective.LATENCY: "step", Objective.THROUGHPUT: "output"}
+BEGINNING = {Objective.LATENCY: "the step", Objective.THROUGHPUT: "the first sample"}
+ALONE = {Objective.LATENCY: "", Objective.THROUGHPUT: "one sample alone"}
 PACE = (
     "The share of the time that a device spends on samples. The busiest one is the bottleneck: it"
     " sets the pace, and only less work for it makes the pipeline faster. A prediction counts"

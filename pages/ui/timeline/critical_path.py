@@ -13,7 +13,7 @@ from pages.ui.timeline.timelines import Measured
 from placement.advice.speedups import Lever
 from placement.core import formatting as units
 from placement.core.graph import Graph
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.timeline import Span
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path, shares
@@ -33,7 +33,7 @@ NO_LEVER = (
 
 
 def show(now: Studio, run: Measured | None) -> None:
-    if now.settings.objective == "throughput":
+    if now.settings.objective is Objective.THROUGHPUT:
         _pace(now)
     else:
         _paths(now, run)
@@ -127,7 +127,7 @@ def _pace(now: Studio) -> None:
 
 
 def _levers(now: Studio) -> None:
-    what = "time per sample" if now.settings.objective == "throughput" else "step"
+    what = glossary.SAVED[now.settings.objective]
     st.subheader(f"What would shorten the {what}", help=SHORTER)
     found = cache.levers(now.problem, now.placement)
     of = spans.ops_of(now.problem, now.simulated.schedule)

@@ -13,6 +13,7 @@ from pages.ui.shell import glossary
 from pages.ui.timeline import timelines
 from pages.ui.timeline.timelines import Measured
 from placement.core import formatting as units
+from placement.core.objective import Objective
 from placement.simulator.memory_curves import MemoryCurve
 from studio.snapshot import Studio
 
@@ -51,7 +52,7 @@ def show(now: Studio, run: Measured | None) -> None:
     )
     if now.problem.memory_model == "sum":
         st.caption("This file states one size for each op, which counts from start to end.")
-    elif now.settings.objective == "throughput":
+    elif now.settings.objective is Objective.THROUGHPUT:
         st.caption("Of one sample alone; in a full pipeline each sample in flight adds its values.")
     if run is not None and used:
         st.caption(f"Dotted: what the {run.verb.lower()} run set aside.")

@@ -59,7 +59,7 @@ def show() -> None:
             panels(now, run),
             key=KEY,
             of=f"{now.shelf.folder.name} {now.named.name}",
-            began="the step" if now.settings.objective == "latency" else "the first sample",
+            began=glossary.BEGINNING[now.settings.objective],
             selection=choices.selection(),
             on_pick=_on_pick,
         )
@@ -80,10 +80,10 @@ def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
     now, predicted = _now, _now.simulated
-    streams = now.settings.objective == "throughput"
+    alone = glossary.ALONE[now.settings.objective]
     return gantt.panel(
         "predicted",
-        "Predicted, one sample alone" if streams else "Predicted",
+        f"Predicted, {alone}" if alone else "Predicted",
         f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
         predicted.timeline,
         colours_of(now),
@@ -130,15 +130,11 @@ def _on_pick() -> None:
 
 def _numbers(now: Studio, run: Measured | None) -> None:
     cells = st.columns([0.21, 0.21, 0.2, 0.38], vertical_alignment="bottom")
-    streams = now.settings.objective == "throughput"
-    predicted = now.simulated.value
+    predicted, goal = now.simulated.value, now.settings.objective
     cells[0].metric(
-        "Predicted per sample" if streams else "Predicted step time",
+        f"Predicted {glossary.VALUE[goal]}",
         units.seconds(predicted, now.problem.unit),
-        help=(
-            f"{glossary.BETWEEN if streams else glossary.STEP}"
-            f" {glossary.ESTIMATE * now.is_estimate}"
-        ),
+        help=f"{glossary.VALUE_HELP[goal]} {glossary.ESTIMATE * now.is_estimate}",
     )
     if run is None:
         reason = run_form.why_not(now)
@@ -150,7 +146,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
         return
     measured = run.result.step_s.median
     cells[1].metric(
-        f"{run.verb} {'per sample' if streams else 'step time'}",
+        f"{run.verb} {glossary.VALUE[goal]}",
         units.seconds(measured),
         help="The median of the run.",
     )

@@ -14,6 +14,7 @@ from pages.ui.shell import job_status
 from pages.ui.what_if import conditions
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
+from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, methods, outcomes
@@ -112,7 +113,7 @@ def _answers(now: Studio) -> None:
 
 def values_of(now: Studio, item: Named) -> tuple[str, str]:
     """What an answer takes on its machine and on the one as it is, by the times of now."""
-    posed, goal = now.problem, item.facts.objective or "latency"
+    posed, goal = now.problem, item.facts.objective or Objective.LATENCY
     if goal != now.settings.objective:
         posed = cache.problem(now.model, now.machine, now.profile, goal)
     shelf = outcomes.what_if_shelf(now.project.folder, now.shelf.folder.name)
@@ -131,7 +132,7 @@ def _cells(now: Studio, item: Named) -> dict[str, Any]:
         "For": conditions.in_words(conditions_of(item)),
         "There": there,
         "Here": here,
-        "Goal": outcomes.GOALS[item.facts.objective or "latency"],
+        "Goal": (item.facts.objective or Objective.LATENCY).goal,
         "Sliders": "Set",
         "Placement": "Keep",
     }

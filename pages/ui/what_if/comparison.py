@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.panels import placement_menu, side_by_side, timeline_component, yardstick
+from pages.ui.panels import (
+    device_loads,
+    placement_menu,
+    side_by_side,
+    timeline_component,
+    yardstick,
+)
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, messages
@@ -107,8 +113,8 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
 
 
 def _numbers(now: Studio, case: Case, changed: Problem) -> None:
-    per = "sample" if now.settings.objective == "throughput" else "step"
-    unit, cells = now.problem.unit, st.columns(3)
+    per, unit = now.settings.objective.per, now.problem.unit
+    cells = st.columns(3)
     cells[0].metric(
         f"What-if time per {per}",
         units.seconds(case.after_s, unit),
@@ -148,7 +154,7 @@ def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
     columns = {"": [f"{name}: {what}" for name in names for what in ("busy", "memory")]}
     for title, posed in (("As it is", now.problem), ("What if", changed)):
         simulated = cache.simulated(posed, now.placement)
-        busy_s = side_by_side.busy_of(posed, simulated, now.placement)
+        busy_s = device_loads.busy_of(posed, simulated, now.placement)
         columns[title] = []
         for name in names:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0

@@ -24,7 +24,7 @@ def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
     if len(now.machine.devices) < 2:
         st.caption("A single device has no links.")
         return
-    calls = now.problem.execution == "call"
+    calls = not now.problem.execution.uses_links
     own = own_groups(now)
     which = "all other links" if own else "all links"
     delays = bool(now.problem.costs.latency_s.any())

@@ -1,6 +1,6 @@
 """Bounds for workload problems, whichever placer asks."""
 
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.splits.bounds.chain import latency_bound_s
 from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.model.contract import class_units
@@ -14,6 +14,6 @@ def lower_bound_s(problem: Problem, *, calls_each: int = 1, known_s: float = flo
     known placement, which spares work: the bound is then at most that.
     """
     instance = from_problem(problem)
-    if problem.objective == "throughput":
+    if problem.objective is Objective.THROUGHPUT:
         return throughput_bound_s(class_units(instance))
     return latency_bound_s(instance, calls_each, known_s)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 
 Bools = NDArray[np.bool_]
 
@@ -82,7 +82,7 @@ class DeviceColumns:
 
 def device_columns(problem: Problem) -> DeviceColumns:
     """Which devices are accelerators; ValueError unless the problem is a workload of alike ones."""
-    if problem.execution != "call":
+    if problem.execution is not Execution.CALL:
         raise ValueError(
             f"This placer works on workload files (execution 'call'), not on problems of execution"
             f" {problem.execution!r}; choose another placer."

@@ -56,7 +56,9 @@ class Settings:
     touched: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", Objective(self.objective))
+        # A wrong word is refused with the problem, so that it hides no other project.
+        if self.objective in tuple(Objective):
+            object.__setattr__(self, "objective", Objective(self.objective))
 
 
 # What there is to look at where no project can be written: the sample, in memory alone.

@@ -146,7 +146,7 @@ def test_what_if_answers_come_along_with_their_sliders():
         ({"what_if": {"speed": {f"d{i}": 2.0 for i in range(2_000)}}}, "too many devices"),
         ({"what_if": 7}, "what_if: expected an object"),
         ({"unchanged_value": "soon"}, "expected a number"),
-        ({"objective": "glory"}, "objective: expected a text matching"),
+        ({"objective": "glory"}, "objective: invalid enum value 'glory'"),
         ({"value": None}, "value: expected a number, got null"),
     ],
 )
@@ -339,7 +339,7 @@ HOSTILE = {
     "machine list": (lambda: with_settings(machine=["local"]), "machine: expected a text"),
     "lanes": (lambda: with_settings(lanes="2"), "lanes: expected a whole number"),
     "true lanes": (lambda: with_settings(lanes=True), "lanes: expected a whole number"),
-    "goal": (lambda: with_settings(objective="fame"), "objective: expected a text matching"),
+    "goal": (lambda: with_settings(objective="fame"), "objective: invalid enum value 'fame'"),
     "dims": (lambda: with_settings(dims={"batch": 0}), ">= 1"),
     "dims list": (lambda: with_settings(dims=[1]), "dims: expected an object"),
     "name": (lambda: with_settings(name=7), "name: expected a text"),

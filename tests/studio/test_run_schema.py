@@ -161,7 +161,7 @@ HOSTILE = {
         ),
         "never busy",
     ),
-    "goal": ({"about": {"shelf": SHELF, "placement": "x", "objective": "fame"}}, "matching regex"),
+    "goal": ({"about": {"shelf": SHELF, "placement": "x", "objective": "fame"}}, "value 'fame'"),
     "shelf": ({"about": {"shelf": "../..", "placement": "x"}}, "matching regex"),
     "other shelf": ({"about": {"shelf": "0" * 16 + "-" + "0" * 8, "placement": "x"}}, "not inside"),
     "started": ({"started_at": "now"}, "expected a number"),

@@ -15,15 +15,8 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import (
-    falling,
-    lanes_for,
-    mean_costs,
-    placement_from,
-    way_back_s,
-)
-from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.feasible import within_memory
+from placement.placers._lists.lists import earliest_finish, falling, mean_costs, way_back_s
+from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 
@@ -36,8 +29,6 @@ class Cpop(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._lists.finish_compiled import earliest_finish
-
         flat = flatten(problem)
         through_s = paths_through(flat)
         order = falling(problem, through_s)
@@ -45,14 +36,7 @@ class Cpop(Placer):
         path = critical_kernels(flat, through_s)
         wanted[path] = _fastest_device(flat, path)
         back_s = way_back_s(flat)
-
-        def attempt(scale: float) -> Placement:
-            lanes = lanes_for(flat, insertion=self.insertion, scale=scale)
-            earliest_finish(flat, lanes, order, back_s, wanted)
-            report(Progress(step=order.size, of=order.size))
-            return placement_from(problem, lanes)
-
-        return within_memory(problem, attempt)
+        return earliest_finish(problem, report, order, back_s, wanted, insertion=self.insertion)
 
 
 def paths_through(flat: Flat) -> Floats:

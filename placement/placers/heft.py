@@ -13,15 +13,8 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import (
-    falling,
-    lanes_for,
-    mean_costs,
-    placement_from,
-    way_back_s,
-)
-from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.feasible import within_memory
+from placement.placers._lists.lists import earliest_finish, falling, mean_costs, way_back_s
+from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 
@@ -34,20 +27,11 @@ class Heft(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._lists.finish_compiled import earliest_finish
-
         flat = flatten(problem)
         order = falling(problem, mean_upward_ranks(flat))
         back_s = way_back_s(flat)
         anywhere = np.full(order.size, -1, dtype=np.int64)
-
-        def attempt(scale: float) -> Placement:
-            lanes = lanes_for(flat, insertion=self.insertion, scale=scale)
-            earliest_finish(flat, lanes, order, back_s, anywhere)
-            report(Progress(step=order.size, of=order.size))
-            return placement_from(problem, lanes)
-
-        return within_memory(problem, attempt)
+        return earliest_finish(problem, report, order, back_s, anywhere, insertion=self.insertion)
 
 
 def mean_upward_ranks(flat: Flat) -> Floats:

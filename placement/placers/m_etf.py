@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.earliest import earliest_start, no_children, static_ranks
-from placement.placers.base import Placer, Progress, Report, quiet
-from placement.search.feasible import within_memory
-from placement.simulator.flat import flatten
+from placement.placers._lists.earliest import earliest_start
+from placement.placers.base import Placer, Report, quiet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,15 +21,7 @@ class MEtf(Placer):
     quick_up_to = 50_000
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        flat = flatten(problem)
-        rank, children = static_ranks(flat), no_children(flat.compute_s.shape[0])
-
-        def attempt(scale: float) -> Placement:
-            placement = earliest_start(problem, flat, rank, children, scale)
-            report(Progress(step=rank.size, of=rank.size))
-            return placement
-
-        return within_memory(problem, attempt)
+        return earliest_start(problem, report)
 
 
 PLACER = MEtf

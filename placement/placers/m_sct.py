@@ -18,10 +18,9 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.earliest import Children, earliest_start, static_ranks
+from placement.placers._lists.earliest import Children, earliest_start
 from placement.placers._lists.lists import mean_costs
-from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.feasible import within_memory
+from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 # Of each kernel's edges all but one are 1 in the program: below this one the child is favourite.
@@ -44,15 +43,7 @@ class MSct(Placer):
         edges = edges_of(flat)
         by_program = edges.src.size <= self.max_lp_edges
         chosen = favourites_by_program(flat, edges) if by_program else longest_first(flat, edges)
-        children = children_of(flat, edges, chosen)
-        rank = static_ranks(flat)
-
-        def attempt(scale: float) -> Placement:
-            placement = earliest_start(problem, flat, rank, children, scale)
-            report(Progress(step=rank.size, of=rank.size))
-            return placement
-
-        return within_memory(problem, attempt)
+        return earliest_start(problem, report, children_of(flat, edges, chosen))
 
 
 class Edges(NamedTuple):

@@ -14,9 +14,8 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import falling, lanes_for, mean_costs, placement_from
-from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.feasible import within_memory
+from placement.placers._lists.lists import earliest_finish, falling, mean_costs
+from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 
@@ -29,20 +28,11 @@ class Peft(Placer):
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.placers._lists.finish_compiled import earliest_finish
-
         flat = flatten(problem)
         table = cost_table(flat)
         order = falling(problem, table.mean(axis=1))
         anywhere = np.full(order.size, -1, dtype=np.int64)
-
-        def attempt(scale: float) -> Placement:
-            lanes = lanes_for(flat, insertion=self.insertion, scale=scale)
-            earliest_finish(flat, lanes, order, table, anywhere)
-            report(Progress(step=order.size, of=order.size))
-            return placement_from(problem, lanes)
-
-        return within_memory(problem, attempt)
+        return earliest_finish(problem, report, order, table, anywhere, insertion=self.insertion)
 
 
 def cost_table(flat: Flat) -> Floats:

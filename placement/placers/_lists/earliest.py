@@ -1,5 +1,6 @@
 """ETF and its descendants from Python: levels, favourite children, one run of the compiled loop."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,9 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._lists.lists import lanes_for, mean_costs, placement_from
-from placement.simulator.flat import Flat
+from placement.search.feasible import SCALES, within_memory
+from placement.search.progress import Progress, Report
+from placement.simulator.flat import Flat, flatten
 
 
 class Children(NamedTuple):
@@ -38,13 +41,24 @@ def static_ranks(flat: Flat) -> Ints:
 
 
 def earliest_start(
-    problem: Problem, flat: Flat, rank: Ints, children: Children, scale: float
+    problem: Problem,
+    report: Report,
+    children: Children | None = None,
+    scales: Sequence[float] = SCALES,
 ) -> Placement:
-    """One run on devices whose memory limits are scaled; infinity lifts them."""
+    """The placement of one run with devices' memory as it is, or scaled until all of it fits."""
     from placement.placers._lists import earliest_compiled as fast
 
-    lanes = lanes_for(flat, insertion=False, scale=scale)
-    last = np.full(lanes.free_s.size, -1, dtype=np.int64)
-    favourites = fast.Favourites(children.child, children.move_s, last)
-    fast.earliest_start(flat, lanes, fast.new_pairs(flat, rank), favourites)
-    return placement_from(problem, lanes)
+    flat = flatten(problem)
+    rank = static_ranks(flat)
+    favourite = no_children(rank.size) if children is None else children
+
+    def attempt(scale: float) -> Placement:
+        lanes = lanes_for(flat, insertion=False, scale=scale)
+        last = np.full(lanes.free_s.size, -1, dtype=np.int64)
+        favourites = fast.Favourites(favourite.child, favourite.move_s, last)
+        fast.earliest_start(flat, lanes, fast.new_pairs(flat, rank), favourites)
+        report(Progress(step=rank.size, of=rank.size))
+        return placement_from(problem, lanes)
+
+    return within_memory(problem, attempt, scales)

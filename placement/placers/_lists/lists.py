@@ -9,7 +9,9 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.order import by_priority
-from placement.simulator.flat import Flat
+from placement.search.feasible import within_memory
+from placement.search.progress import Progress, Report
+from placement.simulator.flat import Flat, flatten
 
 if TYPE_CHECKING:
     from placement.placers._lists.lanes_compiled import Lanes
@@ -81,3 +83,24 @@ def placement_from(problem: Problem, lanes: "Lanes") -> Placement:
     undecided = np.flatnonzero(devices < 0)
     devices[undecided] = problem.allowed[undecided].argmax(axis=1)
     return problem.placement_of(devices, order_of(problem, lanes))
+
+
+def earliest_finish(
+    problem: Problem, report: Report, order: Ints, left_s: Floats, wanted: Ints, *, insertion: bool
+) -> Placement:
+    """Kernels in an order, each on the device where its end and what is left after it come first.
+
+    `left_s` (K, D) are the seconds left; `wanted` (K,) fixes devices, -1 leaves the choice. Memory
+    is as it is, or scaled until all of it fits.
+    """
+    from placement.placers._lists import finish_compiled as fast
+
+    flat = flatten(problem)
+
+    def attempt(scale: float) -> Placement:
+        lanes = lanes_for(flat, insertion=insertion, scale=scale)
+        fast.earliest_finish(flat, lanes, order, left_s, wanted)
+        report(Progress(step=order.size, of=order.size))
+        return placement_from(problem, lanes)
+
+    return within_memory(problem, attempt)

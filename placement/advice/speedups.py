@@ -1,12 +1,13 @@
 """Levers: what would shorten the step, each thing made faster by itself and simulated again."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placement.core.problem import Objective, Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
 from placement.simulator import throughput
+from placement.simulator.call_costs import Replicas
 from placement.simulator.condensed import Condensed, ready_to_run
 from placement.simulator.flat import Flat
 from placement.simulator.simulate import as_kernels, simulate
@@ -40,7 +41,7 @@ def levers(
     schedule: Schedule,
     path: Sequence[Span],
     *,
-    replicas: Mapping[str, int] | None = None,
+    replicas: Replicas = None,
     most: int = 6,
 ) -> tuple[Lever, ...]:
     """What would save most, best first; who runs what in which order stays as it is.
@@ -74,10 +75,7 @@ def levers(
 
 
 def _candidates(
-    problem: Problem,
-    schedule: Schedule,
-    path: Sequence[Span],
-    replicas: Mapping[str, int] | None,
+    problem: Problem, schedule: Schedule, path: Sequence[Span], replicas: Replicas
 ) -> Iterator[tuple[str, str, str]]:
     """(kind, name, where) of everything that may help."""
     computing, sending = _deciding(problem, schedule, path, replicas)
@@ -94,10 +92,7 @@ def _candidates(
 
 
 def _deciding(
-    problem: Problem,
-    schedule: Schedule,
-    path: Sequence[Span],
-    replicas: Mapping[str, int] | None,
+    problem: Problem, schedule: Schedule, path: Sequence[Span], replicas: Replicas
 ) -> tuple[list[Span], list[Span]]:
     """Computing and sending that decides the value: the path's, or that of the largest load."""
     if problem.objective is Objective.LATENCY:
@@ -162,7 +157,7 @@ def _faster(condensed: Condensed, kind: str, a: int, b: int) -> Condensed:
     )
 
 
-def _of_calls(problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None) -> Value:
+def _of_calls(problem: Problem, schedule: Schedule, replicas: Replicas) -> Value:
     """By problems with other costs: calls have a cost model of their own."""
     index = problem.kernels.index
     members = [[index[kernel] for kernel in s.kernels] for s in schedule.segments]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.splits.model.instance import SplitInstance, from_problem
 
 # Pairs of ops that all orders together may visit: some seconds.
 MOST_PAIRS = 200_000_000
@@ -30,12 +31,11 @@ class LinearDp(Placer):
         from placement.splits.exact.linear import best_intervals
         from placement.splits.model.contract import class_units, contiguous_units
         from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.instance import from_problem
         from placement.splits.model.placements import placement_of
 
         instance = from_problem(problem)
         if problem.objective is Objective.LATENCY:
-            return self._place_calls(problem, report)
+            return self._place_calls(problem, instance, report)
         free, units = class_units(instance), contiguous_units(instance)
         require_room(free)
         require_room(units)
@@ -45,14 +45,12 @@ class LinearDp(Placer):
         report(Progress(found.load_s, throughput_bound_s(free), 1, 1))
         return placement_of(problem, units.device_of_class(found.device_of_unit))
 
-    def _place_calls(self, problem: Problem, report: Report) -> Placement:
+    def _place_calls(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
         from placement.splits.annealing.latency import best_start
         from placement.splits.model.contract import call_units
         from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.instance import from_problem
         from placement.splits.model.placements import placement_of_calls
 
-        instance = from_problem(problem)
         units = call_units(instance)
         require_room(units)
         found = best_start(instance, num_orders=self._num_orders(problem), seed=self.seed)

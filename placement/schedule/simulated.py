@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placement.core.objective import Objective
+
 if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
     from placement.core.timeline import Span, Timeline
+    from placement.simulator.call_costs import Replicas
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,7 @@ def simulate(problem: Problem, placement: Placement) -> Simulated:
     return simulate_schedule(problem, schedule, placement.replicas)
 
 
-def simulate_schedule(
-    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
-) -> Simulated:
+def simulate_schedule(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> Simulated:
     """What a schedule is predicted to do, where `replicas` of a device may share its part."""
     from placement.simulator.critical_path import critical_path
     from placement.simulator.simulate import simulate as predict
@@ -57,3 +58,12 @@ def simulate_schedule(
         transfer_bytes=timeline.transfer_bytes,
         peak_bytes=timeline.peak_bytes,
     )
+
+
+def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
+    """Seconds that devices work per step; per sample, where sending counts too."""
+    from placement.simulator.throughput import loads_s
+
+    if problem.objective is Objective.LATENCY:
+        return simulated.busy_s
+    return loads_s(problem, simulated.schedule, placement.replicas)

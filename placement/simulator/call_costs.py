@@ -21,6 +21,9 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.lowering import kernels_in_order, segment_devices
 
+# How many accelerators hold the part of one, by its name.
+Replicas = Mapping[str, int] | None
+
 
 class Call(NamedTuple):
     """Kernels (indices) that a device (index) runs in one call, in the order it runs them."""
@@ -80,7 +83,7 @@ def moves_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Int
 
 
 def loads_s(
-    problem: Problem, device_of_kernel: Ints, replicas: Mapping[str, int] | None = None
+    problem: Problem, device_of_kernel: Ints, replicas: Replicas = None
 ) -> dict[str, float]:
     """Seconds of work per sample by device, in declared order.
 

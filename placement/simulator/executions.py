@@ -5,7 +5,7 @@ segment moves its tensors inside itself through host memory, and CPUs have any w
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +13,9 @@ import numpy as np
 from placement.core.problem import Execution, Problem
 from placement.core.schedule import Schedule
 from placement.simulator import call_costs
+from placement.simulator.call_costs import Replicas
 from placement.simulator.flat import Flat
-from placement.simulator.lowering import (
-    Tasks,
-    kernels_in_order,
-    segment_devices,
-    segments_as_tasks,
-)
-
-Replicas = Mapping[str, int] | None
+from placement.simulator.lowering import Tasks, kernels_in_order, segment_devices, segment_tasks
 
 
 @dataclass(frozen=True)
@@ -33,20 +27,16 @@ class CostModel:
     loads_s: Callable[[Problem, Schedule, Replicas], dict[str, float]]
 
 
-def cost_model(problem: Problem) -> CostModel:
-    return _COST_MODELS[problem.execution]
-
-
 def lower(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks of a schedule on lanes, and transfers on links."""
-    return cost_model(problem).lower(problem, schedule)
+    return COST_MODELS[problem.execution].lower(problem, schedule)
 
 
 def _as_they_are(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
     return flat
 
 
-def _calls_as_tasks(problem: Problem, schedule: Schedule) -> Tasks:
+def _call_tasks(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks under the cost model of calls: each has its transfers inside, CPUs have any width."""
     machine, segment_of = problem.machine, schedule.segment_of
     device = [machine.index[s.device] for s in schedule.segments]
@@ -85,11 +75,9 @@ def _as_calls(problem: Problem, schedule: Schedule, flat: Flat) -> Flat:
     )
 
 
-def _loads_with_links_s(
-    problem: Problem, schedule: Schedule, replicas: Replicas
-) -> dict[str, float]:
+def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> dict[str, float]:
     """What devices compute, send and receive, and what passes links; replicas are of calls."""
-    tasks = segments_as_tasks(problem, schedule)
+    tasks = segment_tasks(problem, schedule)
     names = [d.name for d in problem.machine.devices]
     works = dict.fromkeys(names, 0.0)
     for d, work_s in zip(tasks.device, tasks.work_s, strict=True):
@@ -110,15 +98,14 @@ def _loads_with_links_s(
     return loads
 
 
-def _loads_of_calls_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> dict[str, float]:
-    segment_of = kernels_in_order(problem, schedule)[1]
-    device = segment_devices(problem, schedule)[segment_of]
+def _call_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> dict[str, float]:
+    device = segment_devices(problem, schedule)[kernels_in_order(problem, schedule)[1]]
     return call_costs.loads_s(problem, device, replicas)
 
 
-_OVER_LINKS = CostModel(segments_as_tasks, _as_they_are, _loads_with_links_s)
-_COST_MODELS = {
+_OVER_LINKS = CostModel(segment_tasks, _as_they_are, _link_loads_s)
+COST_MODELS = {
     Execution.OP: _OVER_LINKS,
     Execution.SEGMENT: _OVER_LINKS,
-    Execution.CALL: CostModel(_calls_as_tasks, _as_calls, _loads_of_calls_s),
+    Execution.CALL: CostModel(_call_tasks, _as_calls, _call_loads_s),
 }

@@ -85,7 +85,7 @@ def tensors_that_leave(problem: Problem, schedule: Schedule) -> list[int]:
     return found
 
 
-def segments_as_tasks(problem: Problem, schedule: Schedule) -> Tasks:
+def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks that send over links, each tensor once to each device that reads it elsewhere.
 
     Model inputs wait on the host and outputs return there: both cross a link only where the device

@@ -12,7 +12,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span, Timeline
 from placement.simulator.condensed import Condensed, condense, ready_to_run
-from placement.simulator.executions import cost_model, lower
+from placement.simulator.executions import COST_MODELS, lower
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.lowering import Tasks, Times, kernels_in_order, segment_devices
 from placement.simulator.memory import peak_bytes
@@ -102,7 +102,7 @@ def as_kernels(problem: Problem, schedule: Schedule) -> tuple[Condensed, Ints]:
     """The problem whose kernels are the schedule's segments, and the order to run them in."""
     segment_of, device = kernels_in_order(problem, schedule)[1], segment_devices(problem, schedule)
     condensed = condense(flatten(problem), device[segment_of], segment_of, device.size)
-    flat = cost_model(problem).priced(problem, schedule, condensed.flat)
+    flat = COST_MODELS[problem.execution].priced(problem, schedule, condensed.flat)
     return condensed._replace(flat=flat), _running_order(flat, condensed.device)
 
 

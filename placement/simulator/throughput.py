@@ -1,21 +1,16 @@
 """What a placement is worth: seconds of one step, or between samples when many are in flight."""
 
-from collections.abc import Mapping
-
 from placement.core.problem import Objective, Problem
 from placement.core.schedule import Schedule
-from placement.simulator.executions import cost_model
+from placement.simulator.call_costs import Replicas
+from placement.simulator.executions import COST_MODELS
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import RunState
 from placement.simulator.simulate import step_time_s
 
 
 def value_s(
-    problem: Problem,
-    schedule: Schedule,
-    replicas: Mapping[str, int] | None = None,
-    *,
-    step_s: float | None = None,
+    problem: Problem, schedule: Schedule, replicas: Replicas = None, *, step_s: float | None = None
 ) -> float:
     """Seconds of the problem's objective; `step_s` are those of a step, where they are known."""
     if problem.objective is Objective.THROUGHPUT:
@@ -36,9 +31,7 @@ def largest_load_s(flat: Flat, state: RunState) -> float:
     return float(max(loads_s.max(), links_s.max()))
 
 
-def loads_s(
-    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
-) -> dict[str, float]:
+def loads_s(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> dict[str, float]:
     """Seconds of work per sample by device and by link, in declared order.
 
     A device's load is its work (compute and call overheads) and all that it sends and receives; a
@@ -51,19 +44,15 @@ def loads_s(
     Under the execution "call" tensors move through host memory, once per device, and `replicas`
     of a device share its load (see call_costs.py).
     """
-    return cost_model(problem).loads_s(problem, schedule, replicas)
+    return COST_MODELS[problem.execution].loads_s(problem, schedule, replicas)
 
 
-def seconds_per_sample(
-    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
-) -> float:
+def seconds_per_sample(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> float:
     """The largest load: seconds between samples of a full pipeline."""
     return max(loads_s(problem, schedule, replicas).values())
 
 
-def bottleneck(
-    problem: Problem, schedule: Schedule, replicas: Mapping[str, int] | None = None
-) -> str:
+def bottleneck(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> str:
     """The device or link with the largest load, the first of equals in declared order."""
     loads = loads_s(problem, schedule, replicas)
     return max(loads, key=lambda name: loads[name])

@@ -3,10 +3,11 @@
 import pytest
 
 from pages.ui.compare import differences
-from pages.ui.panels import device_loads, side_by_side
+from pages.ui.panels import side_by_side
 from placement import simulate
 from placement.core import formatting as units
 from placement.core.placement import Placement
+from placement.schedule.simulated import busy_of
 from studio import standings
 from studio.project.placements import HAND
 from studio.standings import Measured, Standing
@@ -55,7 +56,7 @@ def test_busy_counts_sending_where_the_goal_is_throughput():
     now = opened(objective="throughput")
     placed(now, "round_robin")
     [side] = sides_of(now, "round_robin")
-    busy = device_loads.busy_of(now.problem, side.simulated, side.placement)
+    busy = busy_of(now.problem, side.simulated, side.placement)
     assert max(busy.values()) == pytest.approx(side.row.value_s)
     assert "Predicted rate" in dict(side_by_side.rows_of(now, [side]))
 

@@ -1,6 +1,6 @@
 """What the placement on the screen asks of each device: work, memory and number of ops."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -8,10 +8,7 @@ import streamlit as st
 
 from pages.ui.canvas import colour_switch
 from placement.core import formatting as units
-from placement.core.placement import Placement
-from placement.core.problem import Objective, Problem
-from placement.schedule.simulated import Simulated
-from placement.simulator.throughput import loads_s
+from placement.schedule.simulated import busy_of
 from studio.snapshot import Studio
 
 # Room for seven devices.
@@ -65,13 +62,6 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
             )
         )
     return tuple(loads)
-
-
-def busy_of(problem: Problem, simulated: Simulated, placement: Placement) -> Mapping[str, float]:
-    """Seconds that devices work per step; per sample, where sending counts too."""
-    if problem.objective is Objective.THROUGHPUT:
-        return loads_s(problem, simulated.schedule, placement.replicas)
-    return simulated.busy_s
 
 
 def show(now: Studio) -> None:

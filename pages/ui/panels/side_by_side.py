@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from pages.ui.canvas import device_colour
-from pages.ui.panels import device_loads, timeline_component
+from pages.ui.panels import timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
@@ -15,7 +15,7 @@ from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.drawing import gantt, spans
-from placement.schedule.simulated import Simulated
+from placement.schedule.simulated import Simulated, busy_of
 from studio import standings
 from studio.project.placements import HAND
 from studio.snapshot import Studio
@@ -154,7 +154,7 @@ def _device_label(now: Studio, name: str) -> str:
 def _load(now: Studio, device: str, side: Side) -> str:
     """Ops of a device, how long it is busy, and its memory."""
     number = side.placement.ops_per_device().get(device, 0)
-    busy_s = device_loads.busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
+    busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
     share = busy_s / side.row.value_s if side.row.value_s else 0.0
     memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
     ops = units.counted(number, "op")

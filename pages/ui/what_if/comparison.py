@@ -5,13 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.panels import (
-    device_loads,
-    placement_menu,
-    side_by_side,
-    timeline_component,
-    yardstick,
-)
+from pages.ui.panels import placement_menu, side_by_side, timeline_component, yardstick
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, messages
@@ -21,6 +15,7 @@ from placement.core import formatting as units
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.costs.what_if import UNCHANGED, Conditions
+from placement.schedule.simulated import busy_of
 from studio import standings
 from studio.jobs import command_line
 from studio.snapshot import Studio
@@ -154,7 +149,7 @@ def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
     columns = {"": [f"{name}: {what}" for name in names for what in ("busy", "memory")]}
     for title, posed in (("As it is", now.problem), ("What if", changed)):
         simulated = cache.simulated(posed, now.placement)
-        busy_s = device_loads.busy_of(posed, simulated, now.placement)
+        busy_s = busy_of(posed, simulated, now.placement)
         columns[title] = []
         for name in names:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0

@@ -7,9 +7,8 @@ from hashlib import sha256
 from typing import Any
 
 from placement.core import formatting as units
-from placement.core.graph import Graph
 from placement.core.timeline import Span, Timeline
-from placement.drawing.spans import OpsOf, name_of, nothing
+from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
 from placement.simulator.idle import idle_s
 
@@ -123,21 +122,19 @@ def panel(
     timeline: Timeline,
     colours: Mapping[str, str],
     *,
-    of: OpsOf = nothing,
-    graph: Graph | None = None,
+    sources: Sources = UNKNOWN,
     path: Sequence[Span] = (),
     waits: Sequence[str] = (),
     against: Timeline | None = None,
-    verb: str = "Measured",
     most: int = MOST_BARS,
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
 
     `waits` says for each span of the path which device or link it queued for, empty for none.
 
-    With the `graph` of the ops, bars whose ops have only numbers for names tell their block.
+    With the graph of the `sources`, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
-    how it errs against what was measured, or was emulated, as `verb` says.
+    how it errs against what was measured or emulated.
     """
     busy, step_s = timeline.busy_s(), timeline.step_s
     links = sorted({s.device for s in timeline.spans if s.device not in colours})
@@ -155,11 +152,10 @@ def panel(
             s,
             number[s.device],
             rows,
-            of,
-            graph,
+            sources,
             on_path.get(_id(s), ""),
             predicted.get(_id(s)),
-            verb,
+            timeline.origin,
         )
         for s in timeline.spans
     ]
@@ -181,16 +177,15 @@ def _bar(
     span: Span,
     row: int,
     rows: Sequence[Row],
-    of: OpsOf,
-    graph: Graph | None,
+    sources: Sources,
     on_path: str,
     predicted_s: float | None,
-    verb: str,
+    origin: str,
 ) -> Bar:
     """A bar that stands for one span."""
-    ops = of(span)
-    name = name_of(span, ops, graph)
-    tip = _tip(span, name, ops, on_path, predicted_s, verb)
+    ops = sources.of(span)
+    name = name_of(span, ops, sources.graph)
+    tip = _tip(span, name, ops, on_path, predicted_s, origin)
     return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, bool(on_path))
 
 
@@ -260,7 +255,7 @@ def _busy(busy_s: float, step_s: float) -> str:
 
 
 def _tip(
-    span: Span, name: str, ops: Sequence[str], on_path: str, predicted_s: float | None, verb: str
+    span: Span, name: str, ops: Sequence[str], on_path: str, predicted_s: float | None, origin: str
 ) -> tuple[str, ...]:
     """What hovering tells, line by line; the browser adds when."""
     lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
@@ -274,7 +269,7 @@ def _tip(
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
         lines.append(f"predicted {units.seconds(predicted_s)}")
         if error is not None:
-            lines[-1] += f", {units.percent(error, signed=True)} against {verb.lower()}"
+            lines[-1] += f", {units.percent(error, signed=True)} against {origin}"
     if on_path:
         lines.append(on_path)
     return tuple(lines)

@@ -6,6 +6,7 @@ Then the block says more: it is what the picture of the model shows.
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from placement.core.graph import Graph, Op
 from placement.core.problem import Problem
@@ -22,6 +23,16 @@ OpsOf = Callable[[Span], tuple[str, ...]]
 def nothing(span: Span) -> tuple[str, ...]:
     """The `OpsOf` of a timeline whose graph is not the one on the screen."""
     return ()
+
+
+class Sources(NamedTuple):
+    """The graph that spans tell of, where it is the one on the screen, and their source ops."""
+
+    graph: Graph | None = None
+    of: OpsOf = nothing
+
+
+UNKNOWN = Sources()
 
 
 def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:

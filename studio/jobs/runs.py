@@ -5,7 +5,6 @@ from pathlib import Path
 
 from placement.api.results import StreamResult
 from placement.constraints.fusion import mended
-from placement.core.graph import Graph
 from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.drawing import spans
@@ -39,16 +38,16 @@ def is_of_this(now: Studio, job: jobs.Job) -> bool:
     return job.about.shelf == now.shelf.folder.name
 
 
-def sources(now: Studio, job: jobs.Job) -> tuple[Graph | None, spans.OpsOf]:
+def sources(now: Studio, job: jobs.Job) -> spans.Sources:
     """The graph that is open and the source ops of the run's spans; none of another model's.
 
     Runs of earlier versions did not write down who ran what.
     """
     if not is_of_this(now, job):
-        return None, spans.nothing
+        return spans.UNKNOWN
     told = None if job.ran is None else job.ran.schedule
     schedule = now.simulated.schedule if told is None else told
-    return now.problem.graph, spans.ops_of(now.problem, schedule)
+    return spans.Sources(now.problem.graph, spans.ops_of(now.problem, schedule))
 
 
 def is_imported(job: jobs.Job) -> bool:

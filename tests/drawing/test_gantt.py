@@ -26,7 +26,7 @@ def drawn(most=gantt.MOST_BARS, **others):
         "",
         predicted.timeline,
         COLOURS,
-        of=spans.ops_of(problem, predicted.schedule),
+        sources=spans.Sources(of=spans.ops_of(problem, predicted.schedule)),
         path=predicted.critical_path,
         most=most,
     )
@@ -94,7 +94,7 @@ def test_a_measured_bar_tells_what_was_predicted():
     told = [line for bar in panel.bars for line in bar.tip if line.startswith("predicted")]
     assert len(told) == len(slow) and all("-50% against measured" in line for line in told)
     emulated = gantt.panel(
-        "run", "", "", measured, COLOURS, against=predicted.timeline, verb="Emulated"
+        "run", "", "", replace(measured, origin="emulated"), COLOURS, against=predicted.timeline
     )
     tips = [line for bar in emulated.bars for line in bar.tip]
     assert any("-50% against emulated" in line for line in tips)
@@ -167,7 +167,7 @@ def counted():
 def test_where_ops_have_only_numbers_for_names_their_block_is_told(kind, name, ops, told):
     span = Span(kind, name, "cpu:0", 0.0, 1.0, 0)
     assert spans.name_of(span, ops, counted()) == told
-    panel = gantt.panel(
-        "p", "", "", Timeline((span,), 1.0, "predicted"), COLOURS, of=lambda _: ops, graph=counted()
-    )
+    sources = spans.Sources(counted(), lambda _: ops)
+    timeline = Timeline((span,), 1.0, "predicted")
+    panel = gantt.panel("p", "", "", timeline, COLOURS, sources=sources)
     assert panel.bars[0].text == panel.bars[0].tip[0] == told

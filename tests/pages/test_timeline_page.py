@@ -181,7 +181,8 @@ def drawn_panel(problem, **devices):
     simulated = simulate(problem, everywhere(problem, **devices))
     of = spans.ops_of(problem, simulated.schedule)
     colours = {"cpu:0": "#111111", "cpu:1": "#222222"}
-    return gantt.panel("predicted", "", "", simulated.timeline, colours, of=of)
+    sources = spans.Sources(of=of)
+    return gantt.panel("predicted", "", "", simulated.timeline, colours, sources=sources)
 
 
 def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):

@@ -174,8 +174,7 @@ def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list
             f"{alone} {units.seconds(simulated.timeline.step_s, posed.unit)}, simulated".lstrip(),
             simulated.timeline,
             colours,
-            of=spans.ops_of(posed, simulated.schedule),
-            graph=posed.graph,
+            sources=spans.Sources(posed.graph, spans.ops_of(posed, simulated.schedule)),
             path=simulated.critical_path,
             most=MOST_BARS // len(parts),
         )

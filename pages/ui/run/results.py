@@ -9,7 +9,6 @@ from pages.ui.run import baselines
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
 from placement.core import formatting as units
-from placement.core.graph import Graph
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from studio.jobs import caveats, jobs, runs
@@ -31,11 +30,11 @@ def show(now: Studio, job: jobs.Job) -> None:
     predicted_s = _predicted_s(now, job, result)
     _numbers(result, predicted_s)
     baselines.show(result)
-    graph, of = runs.sources(now, job)
-    _timelines(result, job.id, graph, of, predicted_s)
+    sources = runs.sources(now, job)
+    _timelines(result, job.id, sources, predicted_s)
     path, checks = st.columns(2)
     with path:
-        _critical(result, graph, of)
+        _critical(result, sources)
     with checks:
         devices(result)
 
@@ -108,8 +107,7 @@ def difference(result: RunResult) -> str:
 def _timelines(
     result: RunResult,
     about: str,
-    graph: Graph | None,
-    of: spans.OpsOf,
+    sources: spans.Sources,
     predicted_s: float,
 ) -> None:
     st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
@@ -123,8 +121,7 @@ def _timelines(
             predicted,
             colours,
             path=critical_path(predicted),
-            of=of,
-            graph=graph,
+            sources=sources,
         ),
         gantt.panel(
             "measured",
@@ -134,9 +131,7 @@ def _timelines(
             colours,
             path=critical_path(measured),
             against=predicted,
-            verb=result.verb,
-            of=of,
-            graph=graph,
+            sources=sources,
         ),
     ]
     timeline_component.draw(panels, key="run-gantt", of=about)
@@ -160,7 +155,7 @@ def link_to_timeline() -> None:
     )
 
 
-def _critical(result: RunResult, graph: Graph | None, of: spans.OpsOf) -> None:
+def _critical(result: RunResult, sources: spans.Sources) -> None:
     st.subheader("Critical path", help=glossary.CRITICAL)
     rows = result.critical_path
     total = sum(s.duration_s for s in rows) or 1.0
@@ -175,7 +170,7 @@ def _critical(result: RunResult, graph: Graph | None, of: spans.OpsOf) -> None:
             {
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
-                "Name": spans.name_of(s, of(s), graph),
+                "Name": spans.name_of(s, sources.of(s), sources.graph),
                 "Takes": units.seconds(s.duration_s),
             }
             for s in rows[:MOST_ROWS]

@@ -7,7 +7,6 @@ from pages.ui.run import baselines, results
 from pages.ui.shell import glossary
 from placement.api.results import StreamResult
 from placement.core import formatting as units
-from placement.core.graph import Graph
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from studio.jobs import jobs, runs
@@ -29,7 +28,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     _between(result)
     if result.baseline_s:
         _baselines(result)
-    _timelines(result, job.id, *runs.sources(now, job))
+    _timelines(result, job.id, runs.sources(now, job))
     results.devices(result, "sample")
 
 
@@ -194,7 +193,7 @@ def verdict(result: StreamResult) -> str:
     return " ".join(said)
 
 
-def _timelines(result: StreamResult, about: str, graph: Graph | None, of: spans.OpsOf) -> None:
+def _timelines(result: StreamResult, about: str, sources: spans.Sources) -> None:
     measured, predicted = result.timeline, result.predicted_timeline
     colours = results.colours_of(result)
     st.subheader(
@@ -211,8 +210,7 @@ def _timelines(result: StreamResult, about: str, graph: Graph | None, of: spans.
             units.seconds(predicted.step_s),
             predicted,
             colours,
-            of=of,
-            graph=graph,
+            sources=sources,
             path=critical_path(predicted),
         ),
         gantt.panel(
@@ -221,8 +219,7 @@ def _timelines(result: StreamResult, about: str, graph: Graph | None, of: spans.
             units.seconds(measured.step_s),
             measured,
             colours,
-            of=of,
-            graph=graph,
+            sources=sources,
         ),
     ]
     timeline_component.draw(panels, key="run-gantt", of=about, began="the first of these samples")

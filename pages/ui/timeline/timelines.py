@@ -87,8 +87,7 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
         f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
         predicted.timeline,
         colours_of(now),
-        of=spans.ops_of(now.problem, predicted.schedule),
-        graph=now.problem.graph,
+        sources=spans.Sources(now.problem.graph, spans.ops_of(now.problem, predicted.schedule)),
         path=predicted.critical_path,
         waits=waits(now.problem, predicted.schedule, predicted.critical_path),
     )
@@ -107,12 +106,10 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
         f"{units.seconds(timeline.step_s)}, placement {run.job.about.placement}",
         timeline,
         colours_of(now),
-        of=ops_of(now, run),
-        graph=now.problem.graph,
+        sources=spans.Sources(now.problem.graph, ops_of(now, run)),
         # Samples of a pipeline wait for each other in ways that their spans do not tell.
         path=() if run.streams else critical_path(timeline),
         against=run.result.predicted_timeline,
-        verb=run.verb,
     )
 
 

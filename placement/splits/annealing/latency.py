@@ -49,35 +49,21 @@ class CallSearch:
 
     def value_s(self, slot: Ints) -> float:
         """Seconds of one sample, infinite for calls that wait for each other or lack memory."""
-        from placement.splits.annealing.sample_compiled import call_times, sample_s
+        from placement.splits.annealing.sample_compiled import sample_s, slots_of
 
-        units, timing = self.units, self.timing
-        call_s, held_bytes, _ = call_times(
-            slot,
-            units.acc_s,
-            units.size_bytes,
-            units.net_ptr,
-            units.net_units,
-            units.net_cost_s,
-            self.num_slots,
-        )
-        by_accelerator = held_bytes.reshape(-1, self.calls_each).sum(axis=1)
+        nodes = self.timing.nodes
+        slots = slots_of(slot, self.units.arrays, nodes, self.num_slots)
+        by_accelerator = slots.held_bytes.reshape(-1, self.calls_each).sum(axis=1)
         if (by_accelerator > self.instance.limit_bytes).any():
             return np.inf
-        nodes_in = np.zeros(self.num_slots, dtype=np.int64)
-        in_call = slot[timing.unit_of] >= 0
-        np.add.at(nodes_in, slot[timing.unit_of[in_call]], 1)
-        size = timing.num_nodes + self.num_slots
+        size = self.timing.num_nodes + self.num_slots
         return sample_s(
             slot,
-            call_s,
-            nodes_in,
+            slots.call_s,
+            slots.nodes_in,
             self.calls_each,
-            timing.cpu_s,
-            timing.unit_of,
-            timing.succ_ptr,
-            timing.succ,
-            timing.pred_ptr,
+            nodes.cpu_s,
+            nodes,
             np.zeros((5, size), dtype=np.int64),
             np.zeros(size),
         )
@@ -90,38 +76,15 @@ class CallSearch:
 
     def work(self, chain: Chain, seed: int) -> Work:
         """A chain's annealing: cycles of falling temperature, each from the best so far."""
-        from placement.splits.annealing.latency_compiled import anneal
+        from placement.splits.annealing.latency_compiled import CallArrays, anneal
 
-        units, timing, allowed = self.units, self.timing, self.allowed()
+        arrays, nodes = self.units.arrays, self.timing.nodes
+        calls = CallArrays(arrays, nodes, *self._rows, self.allowed(), self.calls_each)
         slot = chain.best.copy()
         cycle = 0
 
         def run(temperature_s: float, iterations: int, seed: int) -> float:
-            return anneal(
-                slot,
-                chain.best,
-                chain.best_s,
-                allowed,
-                self.calls_each,
-                self.instance.limit_bytes,
-                units.acc_s,
-                units.size_bytes,
-                units.net_ptr,
-                units.net_units,
-                units.net_cost_s,
-                timing.unit_ptr,
-                timing.unit_nets,
-                *self._rows,
-                timing.cpu_s,
-                timing.unit_of,
-                timing.succ_ptr,
-                timing.succ,
-                timing.pred_ptr,
-                timing.node_ptr,
-                temperature_s,
-                iterations,
-                seed,
-            )
+            return anneal(slot, chain.best, chain.best_s, calls, temperature_s, iterations, seed)
 
         def step(share: float, number: int) -> int:
             nonlocal cycle
@@ -210,12 +173,12 @@ def linear_starts(instance: SplitInstance, num_orders: int, seed: int) -> Iterat
 
 def _unit_rows(timing: Timing) -> tuple[Ints, Ints, Ints, Ints]:
     """Units after and before each unit, by timed nodes, as two CSR pairs."""
-    num = timing.units.num_units
+    num, nodes = timing.units.num_units, timing.nodes
     after: list[set[int]] = [set() for _ in range(num)]
     before: list[set[int]] = [set() for _ in range(num)]
     for n in range(timing.num_nodes):
-        u = int(timing.unit_of[n])
-        for v in timing.unit_of[timing.succ[timing.succ_ptr[n] : timing.succ_ptr[n + 1]]].tolist():
+        u = int(nodes.unit_of[n])
+        for v in nodes.unit_of[nodes.succ[nodes.succ_ptr[n] : nodes.succ_ptr[n + 1]]].tolist():
             if u != v:
                 after[u].add(v)
                 before[v].add(u)

@@ -1,37 +1,47 @@
 """Compiled annealing of units over the slots of subgraph calls (slots as in `sample_compiled`)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from placement.compiled.jit import jit
+from placement.compiled.jit import inlined, jit
 from placement.compiled.random import below, seeded, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.annealing.sample_compiled import call_times, move, sample_s
+from placement.splits.annealing.sample_compiled import move, sample_s, slots_of
+from placement.splits.model.contract import UnitArrays
 from placement.splits.model.instance import Bools
+from placement.splits.model.timing import TimedNodes
 
 
-@jit
+class CallArrays(NamedTuple):
+    """An instance with calls: units, timed nodes, CSR rows of the units after and before each unit.
+
+    `allowed` (U, A + 1) tells which accelerators may hold a unit, and last whether CPUs may.
+    """
+
+    units: UnitArrays
+    nodes: TimedNodes
+    after_ptr: Ints
+    after: Ints
+    before_ptr: Ints
+    before: Ints
+    allowed: Bools
+    calls_each: int
+
+
+@inlined
 def propose(
-    step: int,
-    slot: Ints,
-    num_slots: int,
-    group: Ints,
-    marked: Ints,
-    net_ptr: Ints,
-    net_units: Ints,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    succ_of_unit_ptr: Ints,
-    succ_of_unit: Ints,
-    pred_of_unit_ptr: Ints,
-    pred_of_unit: Ints,
-    chance: Ints,
+    step: int, slot: Ints, calls: CallArrays, group: Ints, marked: Ints, chance: Ints
 ) -> tuple[int, int]:
     """A slot and how many units of one slot, listed in `group`, are to go there; none at times.
 
     One unit, or one with all that follows or precedes it in its call, or with some that follow it
     on the CPUs; to the slot of a neighbour, or to any. `marked` (U,) is scratch between steps.
     """
+    net_ptr, net_units = calls.units.net_ptr, calls.units.net_units
+    unit_ptr, unit_nets = calls.units.unit_ptr, calls.units.unit_nets
+    num_slots = (calls.allowed.shape[1] - 1) * calls.calls_each
     u = below(len(slot), chance)
     s = slot[u]
     kind = below(8, chance)
@@ -53,8 +63,8 @@ def propose(
         most = 1 << (1 + below(7, chance))
     elif kind > 1 and s < 0:
         most, down = 1 + below(5, chance), True
-    ptr = succ_of_unit_ptr if down else pred_of_unit_ptr
-    near = succ_of_unit if down else pred_of_unit
+    ptr = calls.after_ptr if down else calls.before_ptr
+    near = calls.after if down else calls.before
     marked[u] = step
     size, at = 1, 0
     while at < size and size < most:
@@ -95,80 +105,46 @@ def anneal(
     slot: Ints,
     best_slot: Ints,
     best_s: float,
-    allowed: Bools,
-    calls_each: int,
-    limit_bytes: float,
-    acc_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    succ_of_unit_ptr: Ints,
-    succ_of_unit: Ints,
-    pred_of_unit_ptr: Ints,
-    pred_of_unit: Ints,
-    cpu_s: Floats,
-    unit_of: Ints,
-    succ_ptr: Ints,
-    succ: Ints,
-    pred_ptr: Ints,
-    node_ptr: Ints,
+    calls: CallArrays,
     temperature_s: float,
     iterations: int,
     seed: int,
 ) -> float:
     """Metropolis steps at one temperature from `slot`; improves `best_slot`, returns its seconds.
 
-    `allowed` (U, A + 1) tells which accelerators may hold a unit, and last whether CPUs may. The
-    state keeps within memory and out of cycles if it did at the start.
+    The state keeps within memory and out of cycles if it did at the start.
     """
     chance = seeded(seed)
+    units, nodes, calls_each, cpu_s = calls.units, calls.nodes, calls.calls_each, calls.nodes.cpu_s
     num_units, num = len(slot), len(cpu_s)
-    last = allowed.shape[1] - 1
+    last = calls.allowed.shape[1] - 1
     num_slots = last * calls_each
-    call_s, bytes_in, held = call_times(
-        slot, acc_s, size_bytes, net_ptr, net_units, net_cost_s, num_slots
-    )
-    nodes_in = np.zeros(num_slots, np.int64)
-    for u in range(num_units):
-        if slot[u] >= 0:
-            nodes_in[slot[u]] += node_ptr[u + 1] - node_ptr[u]
+    slots = slots_of(slot, units, nodes, num_slots)
+    call_s, nodes_in = slots.call_s, slots.nodes_in
     room = np.zeros((5, num + num_slots), np.int64)
     ready_s = np.zeros(num + num_slots)
-    now_s = sample_s(
-        slot, call_s, nodes_in, calls_each, cpu_s, unit_of, succ_ptr, succ, pred_ptr, room, ready_s
-    )
+    now_s = sample_s(slot, call_s, nodes_in, calls_each, cpu_s, nodes, room, ready_s)
     group = np.zeros(num_units, np.int64)
     old = np.zeros(num_units, np.int64)
     marked = np.full(num_units, -1, np.int64)
     for step in range(iterations):
-        to, size = propose(
-            step, slot, num_slots, group, marked, net_ptr, net_units, unit_ptr, unit_nets,
-            succ_of_unit_ptr, succ_of_unit, pred_of_unit_ptr, pred_of_unit, chance,
-        )  # fmt: skip
+        to, size = propose(step, slot, calls, group, marked, chance)
         if size == 0:
             continue
         column = to // calls_each if to >= 0 else last
-        if not may_hold(group[:size], column, allowed):
+        if not may_hold(group[:size], column, calls.allowed):
             continue
         if to >= 0:
-            held_bytes = bytes_in[column * calls_each : (column + 1) * calls_each]
+            held_bytes = slots.held_bytes[column * calls_each : (column + 1) * calls_each]
             s = slot[group[0]]
             same = s >= 0 and s // calls_each == column
+            size_bytes, limit_bytes = units.size_bytes, units.limit_bytes
             if bytes_with(group[:size], same, held_bytes, size_bytes) > limit_bytes:
                 continue
         for i in range(size):
             old[i] = slot[group[i]]
-            move(
-                group[i], to, slot, call_s, bytes_in, held, nodes_in, acc_s, size_bytes, node_ptr,
-                unit_ptr, unit_nets, net_ptr, net_cost_s,
-            )  # fmt: skip
-        then_s = sample_s(
-            slot, call_s, nodes_in, calls_each, cpu_s, unit_of, succ_ptr, succ, pred_ptr, room,
-            ready_s,
-        )  # fmt: skip
+            move(group[i], to, slot, slots, units, nodes)
+        then_s = sample_s(slot, call_s, nodes_in, calls_each, cpu_s, nodes, room, ready_s)
         if then_s <= now_s or uniform(chance) < np.exp((now_s - then_s) / temperature_s):
             now_s = then_s
             if now_s < best_s * (1.0 - 1e-12):
@@ -176,8 +152,5 @@ def anneal(
                 best_slot[:] = slot
         else:
             for i in range(size):
-                move(
-                    group[i], old[i], slot, call_s, bytes_in, held, nodes_in, acc_s, size_bytes,
-                    node_ptr, unit_ptr, unit_nets, net_ptr, net_cost_s,
-                )  # fmt: skip
+                move(group[i], old[i], slot, slots, units, nodes)
     return best_s

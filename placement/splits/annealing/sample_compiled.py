@@ -3,30 +3,38 @@
 Slot s holds the units of one call, call s % q of accelerator s // q; slot -1 is the CPUs.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from placement.compiled.jit import jit
+from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.splits.model.contract import UnitArrays
+from placement.splits.model.timing import TimedNodes
+
+
+class Slots(NamedTuple):
+    """Seconds, bytes and nodes of each slot (S,), and units of each net there (T, S)."""
+
+    call_s: Floats
+    held_bytes: Floats
+    nodes_in: Ints
+    held: Ints
 
 
 @jit
-def call_times(
-    slot: Ints,
-    acc_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    num_slots: int,
-) -> tuple[Floats, Floats, Ints]:
-    """Seconds and bytes of each slot, and how many units of each net (T, S) it holds."""
+def slots_of(slot: Ints, units: UnitArrays, nodes: TimedNodes, num_slots: int) -> Slots:
+    """The slots' sums for the slot of each unit (U,)."""
+    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
     seconds, held_bytes = np.zeros(num_slots), np.zeros(num_slots)
+    nodes_in = np.zeros(num_slots, np.int64)
     held = np.zeros((len(net_cost_s), num_slots), np.int64)
     for u in range(len(slot)):
         if slot[u] >= 0:
-            seconds[slot[u]] += acc_s[u]
-            held_bytes[slot[u]] += size_bytes[u]
+            seconds[slot[u]] += units.acc_s[u]
+            held_bytes[slot[u]] += units.size_bytes[u]
+            nodes_in[slot[u]] += nodes.node_ptr[u + 1] - nodes.node_ptr[u]
     for net in range(len(net_cost_s)):
         for p in range(net_ptr[net], net_ptr[net + 1]):
             if slot[net_units[p]] >= 0:
@@ -34,7 +42,7 @@ def call_times(
         for s in range(num_slots):
             if 0 < held[net, s] < net_ptr[net + 1] - net_ptr[net]:
                 seconds[s] += net_cost_s[net]
-    return seconds, held_bytes, held
+    return Slots(seconds, held_bytes, nodes_in, held)
 
 
 @jit
@@ -44,24 +52,22 @@ def sample_s(
     nodes_in: Ints,
     calls_each: int,
     cpu_s: Floats,
-    unit_of: Ints,
-    succ_ptr: Ints,
-    succ: Ints,
-    pred_ptr: Ints,
+    nodes: TimedNodes,
     room: Ints,
     ready_s: Floats,
 ) -> float:
     """Seconds of one sample, infinite if calls wait for each other in a cycle.
 
     A node of a call is fed when each predecessor is done or fed in the same call; a call runs when
-    all its nodes are fed and the call before it on its accelerator is done. `nodes_in` (S,) counts
-    the nodes of slots. `room` (5, N + S) is scratch, `ready_s` (N + S,) is left with the time at
-    which each node on a CPU and each call had its inputs.
+    all its nodes are fed and the call before it on its accelerator is done. `cpu_s` (N,) are the
+    seconds of nodes on a CPU. `room` (5, N + S) is scratch, `ready_s` (N + S,) is left with the
+    time at which each node on a CPU and each call had its inputs.
     """
+    unit_of, succ_ptr, succ = nodes.unit_of, nodes.succ_ptr, nodes.succ
     num = len(cpu_s)
     waiting, queue, following, fed, newest = room[0], room[1], room[2], room[3], room[4]
     ready_s[:] = 0.0
-    tail = begin(nodes_in, calls_each, pred_ptr, waiting, queue, fed, newest)
+    tail = begin(nodes_in, calls_each, nodes.pred_ptr, waiting, queue, fed, newest)
     head = done = 0
     last = 0.0
     while head < tail:
@@ -140,24 +146,13 @@ def fewer(v: int, waiting: Ints, queue: Ints, tail: int) -> int:
     return tail
 
 
-@jit
-def move(
-    u: int,
-    to: int,
-    slot: Ints,
-    call_s: Floats,
-    held_bytes: Floats,
-    held: Ints,
-    nodes_in: Ints,
-    acc_s: Floats,
-    size_bytes: Floats,
-    node_ptr: Ints,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_ptr: Ints,
-    net_cost_s: Floats,
-) -> None:
+@inlined
+def move(u: int, to: int, slot: Ints, slots: Slots, units: UnitArrays, nodes: TimedNodes) -> None:
     """Put unit u into slot `to` (-1: the CPUs) and keep the slots' sums true."""
+    call_s, held_bytes, nodes_in, held = slots
+    acc_s, size_bytes, node_ptr = units.acc_s, units.size_bytes, nodes.node_ptr
+    unit_ptr, unit_nets = units.unit_ptr, units.unit_nets
+    net_ptr, net_cost_s = units.net_ptr, units.net_cost_s
     old = slot[u]
     slot[u] = to
     if old >= 0:

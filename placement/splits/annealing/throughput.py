@@ -13,7 +13,6 @@ from placement.core.graph import Ints
 from placement.splits.annealing.search import Budget, Chain, Tell, Work, run_chains, silent
 from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.model.contract import Units
-from placement.splits.model.timing import nets_of_units
 
 STEPS = 20_000
 # The share of the budget for the first cooling; the rest cools again, from the best and less hot.
@@ -61,19 +60,7 @@ def max_load_s(units: Units, device_of_unit: Ints) -> float:
     """The largest load of a split, summed afresh."""
     from placement.splits.annealing.throughput_compiled import loads_of
 
-    instance = units.instance
-    load, _, _ = loads_of(
-        device_of_unit,
-        units.acc_s,
-        units.cpu_s,
-        units.size_bytes,
-        units.net_ptr,
-        units.net_units,
-        units.net_cost_s,
-        instance.num_accelerators,
-        instance.num_devices,
-    )
-    return float(load.max(initial=0.0))
+    return float(loads_of(device_of_unit, units.arrays).load.max(initial=0.0))
 
 
 def greedy_start(units: Units) -> Ints | None:
@@ -109,8 +96,6 @@ def _work(units: Units, chain: Chain, seed: int) -> Work:
     """A chain's annealing: falling temperature and rising power, twice."""
     from placement.splits.annealing.throughput_compiled import anneal
 
-    instance, allowed = units.instance, units.allowed()
-    unit_ptr, unit_nets = nets_of_units(units)
     device = chain.best.copy()
     again = False
 
@@ -119,17 +104,7 @@ def _work(units: Units, chain: Chain, seed: int) -> Work:
             device,
             chain.best,
             chain.best_s,
-            allowed,
-            instance.num_accelerators,
-            instance.limit_bytes,
-            units.acc_s,
-            units.cpu_s,
-            units.size_bytes,
-            units.net_ptr,
-            units.net_units,
-            units.net_cost_s,
-            unit_ptr,
-            unit_nets,
+            units.arrays,
             max(chain.best_s, TINY_S),
             power,
             temperature,

@@ -1,30 +1,33 @@
 """Compiled annealing of splits for throughput, with incremental counts of nets on devices."""
 
+from typing import NamedTuple
+
 import numpy as np
 
-from placement.compiled.jit import jit
+from placement.compiled.jit import inlined, jit
 from placement.compiled.random import below, seeded, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.model.instance import Bools
+from placement.splits.model.contract import UnitArrays
 
 # The units of nets with more of them are not moved together.
 WIDEST_NET = 32
 
 
-@jit
-def loads_of(
-    device: Ints,
-    acc_s: Floats,
-    cpu_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    num_accelerators: int,
-    num_devices: int,
-) -> tuple[Floats, Floats, Ints]:
+class Loads(NamedTuple):
     """Load and bytes of each device (D,), and how many units of each net it holds (T, D)."""
+
+    load: Floats
+    held_bytes: Floats
+    held: Ints
+
+
+@jit
+def loads_of(device: Ints, units: UnitArrays) -> Loads:
+    """The devices' sums for the device of each unit (U,)."""
+    acc_s, cpu_s, size_bytes = units.acc_s, units.cpu_s, units.size_bytes
+    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
+    num_accelerators, num_devices = units.num_accelerators, units.allowed.shape[1]
     load, held_bytes = np.zeros(num_devices), np.zeros(num_devices)
     held = np.zeros((len(net_cost_s), num_devices), np.int64)
     for u in range(len(device)):
@@ -37,27 +40,16 @@ def loads_of(
         for d in range(num_accelerators):
             if 0 < held[net, d] < net_ptr[net + 1] - net_ptr[net]:
                 load[d] += net_cost_s[net]
-    return load, held_bytes, held
+    return Loads(load, held_bytes, held)
 
 
-@jit
-def shift(
-    u: int,
-    to: int,
-    device: Ints,
-    load: Floats,
-    held_bytes: Floats,
-    held: Ints,
-    acc_s: Floats,
-    cpu_s: Floats,
-    size_bytes: Floats,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_ptr: Ints,
-    net_cost_s: Floats,
-    num_accelerators: int,
-) -> None:
+@inlined
+def shift(u: int, to: int, device: Ints, loads: Loads, units: UnitArrays) -> None:
     """Put unit u on device `to` and keep the devices' sums true."""
+    load, held_bytes, held = loads
+    acc_s, cpu_s, size_bytes = units.acc_s, units.cpu_s, units.size_bytes
+    unit_ptr, unit_nets, net_ptr = units.unit_ptr, units.unit_nets, units.net_ptr
+    net_cost_s, num_accelerators = units.net_cost_s, units.num_accelerators
     old = device[u]
     device[u] = to
     held_bytes[old] -= size_bytes[u]
@@ -91,17 +83,12 @@ def norm_of(load: Floats, scale_s: float, power: float) -> float:
     return float(total ** (1.0 / power))
 
 
-@jit
+@inlined
 def propose(
     group: Ints,
     target: Ints,
     device: Ints,
-    allowed: Bools,
-    net_ptr: Ints,
-    net_units: Ints,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_cost_s: Floats,
+    units: UnitArrays,
     marked: Ints,
     chance: Ints,
 ) -> int:
@@ -111,7 +98,9 @@ def propose(
     in an interval of the order, all units of a net, or what hangs together by nets that cost no
     less than one taken by chance.
     """
-    num_units, num_devices = allowed.shape
+    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
+    unit_ptr, unit_nets = units.unit_ptr, units.unit_nets
+    num_units, num_devices = units.allowed.shape
     u = below(num_units, chance)
     kind = below(24, chance)
     at = unit_ptr[u] + below(max(1, unit_ptr[u + 1] - unit_ptr[u]), chance)
@@ -148,10 +137,7 @@ def propose(
         alike = kind < 22
         if not alike or to != device[u]:
             group[0] = u
-            size = gather(
-                group, most, dear_s, alike, device, net_ptr, net_units, unit_ptr, unit_nets,
-                net_cost_s, marked,
-            )  # fmt: skip
+            size = gather(group, most, dear_s, alike, device, units, marked)
     target[:size] = to
     return size
 
@@ -163,11 +149,7 @@ def gather(
     dear_s: float,
     alike: bool,
     device: Ints,
-    net_ptr: Ints,
-    net_units: Ints,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_cost_s: Floats,
+    units: UnitArrays,
     marked: Ints,
 ) -> int:
     """List what hangs together with the first unit of `group`; returns how many units there are.
@@ -175,6 +157,8 @@ def gather(
     Units hang together by nets of at least `dear_s`, until there are `most` or a few more; with
     `alike` they are on one device. `marked` (U,) is zero before and after.
     """
+    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
+    unit_ptr, unit_nets = units.unit_ptr, units.unit_nets
     u = group[0]
     marked[u] = 1
     size, at = 1, 0
@@ -200,17 +184,7 @@ def anneal(
     device: Ints,
     best_device: Ints,
     best_s: float,
-    allowed: Bools,
-    num_accelerators: int,
-    limit_bytes: float,
-    acc_s: Floats,
-    cpu_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    unit_ptr: Ints,
-    unit_nets: Ints,
+    units: UnitArrays,
     scale_s: float,
     power: float,
     temperature: float,
@@ -223,19 +197,15 @@ def anneal(
     `scale_s`.
     """
     chance = seeded(seed)
+    allowed = units.allowed
     num_units, num_devices = allowed.shape
-    load, held_bytes, held = loads_of(
-        device, acc_s, cpu_s, size_bytes, net_ptr, net_units, net_cost_s, num_accelerators,
-        num_devices,
-    )  # fmt: skip
+    loads = loads_of(device, units)
+    load = loads.load
     now = norm_of(load, scale_s, power)
     group, target = np.zeros(num_units + 64, np.int64), np.zeros(num_units + 64, np.int64)
     marked = np.zeros(num_units, np.int64)
     for _ in range(iterations):
-        size = propose(
-            group, target, device, allowed, net_ptr, net_units, unit_ptr, unit_nets, net_cost_s,
-            marked, chance,
-        )  # fmt: skip
+        size = propose(group, target, device, units, marked, chance)
         good = size > 0
         for i in range(size):
             good = good and allowed[group[i], target[i]]
@@ -245,12 +215,9 @@ def anneal(
         for i in range(size):
             u, to = group[i], target[i]
             target[i] = device[u]
-            shift(
-                u, to, device, load, held_bytes, held, acc_s, cpu_s, size_bytes, unit_ptr,
-                unit_nets, net_ptr, net_cost_s, num_accelerators,
-            )  # fmt: skip
-        for d in range(num_accelerators):
-            over = max(over, held_bytes[d] - limit_bytes)
+            shift(u, to, device, loads, units)
+        for d in range(units.num_accelerators):
+            over = max(over, loads.held_bytes[d] - units.limit_bytes)
         then = norm_of(load, scale_s, power) if over <= 0.0 else np.inf
         if then <= now or uniform(chance) < np.exp((now - then) / temperature):
             now = then
@@ -262,8 +229,5 @@ def anneal(
                 best_device[:] = device
         else:
             for i in range(size - 1, -1, -1):
-                shift(
-                    group[i], target[i], device, load, held_bytes, held, acc_s, cpu_s, size_bytes,
-                    unit_ptr, unit_nets, net_ptr, net_cost_s, num_accelerators,
-                )  # fmt: skip
+                shift(group[i], target[i], device, loads, units)
     return best_s

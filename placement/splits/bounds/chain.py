@@ -50,57 +50,53 @@ class _Chains:
         from placement.splits.exact.ideals_compiled import crossing_nets, sums_of
 
         self.timing, units = timing, timing.units
-        rows = all_ideals(timing.succ_ptr, timing.succ, MAX_IDEALS)
+        rows = all_ideals(timing.nodes.succ_ptr, timing.nodes.succ, MAX_IDEALS)
         work_s = sums_of(rows, self._at_first(np.where(units.on_acc, units.acc_s, 0.0)))
         num_inside = sums_of(rows, np.ones(timing.num_nodes))
         order = np.lexsort((num_inside, work_s))
         self.rows = np.ascontiguousarray(rows[order])
         self.work_s, self.num_inside = work_s[order], num_inside[order].astype(np.int64)
-        self.net_cost_s, nets = _whole_nets(timing)
-        self.crossing = crossing_nets(self.rows, *nets, self.net_cost_s)
+        self.crossings = crossing_nets(self.rows, *_whole_nets(timing))
 
     def _at_first(self, of_unit: Floats) -> Floats:
         """Values of units at their first timed nodes, zero at the others."""
         values = np.zeros(self.timing.num_nodes)
-        values[self.timing.nodes[self.timing.node_ptr[:-1]]] = of_unit
+        values[self.timing.nodes.in_unit[self.timing.nodes.node_ptr[:-1]]] = of_unit
         return values
 
     def bound_s(self, path: list[int], num_calls: int, upper_s: float) -> float:
         """The cheapest chain along one path, at most `upper_s`."""
-        from placement.splits.bounds.chain_compiled import cheapest_chain
+        from placement.splits.bounds.chain_compiled import PathIdeals, cheapest_chain
         from placement.splits.exact.ideals_compiled import sums_of
 
-        timing, units, rows = self.timing, self.timing.units, self.rows
-        on_path = np.zeros(timing.num_nodes)
+        nodes, units, rows = self.timing.nodes, self.timing.units, self.rows
+        on_path = np.zeros(self.timing.num_nodes)
         on_path[path] = 1.0
-        least = cheapest_chain(
+        ideals = PathIdeals(
             rows,
             self.num_inside,
             sums_of(rows, on_path).astype(np.int64),
             self.work_s,
-            sums_of(rows, on_path * timing.cpu_s),
+            sums_of(rows, on_path * nodes.cpu_s),
             sums_of(rows, self._at_first(units.size_bytes)),
             sums_of(rows, self._at_first((~units.on_acc).astype(np.float64))).astype(np.int64),
-            sums_of(rows, (~units.on_cpu)[timing.unit_of].astype(np.float64)).astype(np.int64),
-            *self.crossing,
-            self.net_cost_s,
-            num_calls,
-            units.instance.limit_bytes,
-            upper_s,
+            sums_of(rows, (~units.on_cpu)[nodes.unit_of].astype(np.float64)).astype(np.int64),
         )
+        limit_bytes = units.instance.limit_bytes
+        least = cheapest_chain(ideals, self.crossings, num_calls, limit_bytes, upper_s)
         return min(float(least[-1].min()), upper_s)
 
 
-def _whole_nets(timing: Timing) -> tuple[Floats, tuple[Ints, Ints]]:
+def _whole_nets(timing: Timing) -> tuple[Ints, Ints, Floats]:
     """Nets over timed nodes: each unit at its first node, and dear ones that keep units whole."""
     units: Units = timing.units
-    first = timing.nodes[timing.node_ptr[:-1]]
+    first = timing.nodes.in_unit[timing.nodes.node_ptr[:-1]]
     pins = np.split(first[units.net_units], units.net_ptr[1:-1])
     rows = [sorted(p.tolist()) for p in pins if len(p)]
     costs = units.net_cost_s.tolist()
     dear = 2.0 * (float(units.acc_s[units.on_acc].sum()) + sum(costs)) + 1.0
-    for members in np.split(timing.nodes, timing.node_ptr[1:-1]):
+    for members in np.split(timing.nodes.in_unit, timing.nodes.node_ptr[1:-1]):
         if len(members) > 1:
             rows.append(members.tolist())
             costs.append(dear)
-    return np.array(costs, dtype=np.float64), csr(rows)
+    return *csr(rows), np.array(costs, dtype=np.float64)

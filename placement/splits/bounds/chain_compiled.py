@@ -1,38 +1,41 @@
 """Compiled part of the latency bound over ideals: the cheapest chain of calls along a path."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.exact.ideals_compiled import contained, cut_s
+from placement.splits.exact.ideals_compiled import Crossings, contained, cut_s
+
+
+class PathIdeals(NamedTuple):
+    """Ideals (M) by rising accelerator work, then size, as words of bits, and sums over each.
+
+    `path_inside` and `path_cpu_s` are those of the nodes on the path.
+    """
+
+    rows: Ints
+    num_inside: Ints
+    path_inside: Ints
+    acc_s: Floats
+    path_cpu_s: Floats
+    size_bytes: Floats
+    no_acc: Ints
+    no_cpu: Ints
 
 
 @jit
 def cheapest_chain(
-    rows: Ints,
-    num_inside: Ints,
-    path_inside: Ints,
-    acc_s: Floats,
-    path_cpu_s: Floats,
-    size_bytes: Floats,
-    no_acc: Ints,
-    no_cpu: Ints,
-    ptr: Ints,
-    nets: Ints,
-    counts: Ints,
-    crossing_s: Floats,
-    net_cost_s: Floats,
-    num_calls: int,
-    limit_bytes: float,
-    upper_s: float,
+    ideals: PathIdeals, crossings: Crossings, num_calls: int, limit_bytes: float, upper_s: float
 ) -> Floats:
     """Least seconds along a path to reach each ideal with each number of calls, (M, calls + 1).
 
     One node more is free off the path and costs its CPU time on it; any more nodes are a call,
-    which must hold a node of the path. All arrays are sums over the ideals, which come by rising
-    accelerator work, then size. Chains that reach `upper_s` are dropped.
+    which must hold a node of the path. Chains that reach `upper_s` are dropped.
     """
+    rows, num_inside, path_inside, acc_s, path_cpu_s, size_bytes, no_acc, no_cpu = ideals
     num_ideals = len(rows)
     least = np.full((num_ideals, num_calls + 1), np.inf)
     least[0, 0] = 0.0
@@ -63,7 +66,7 @@ def cheapest_chain(
                 for a in range(first, num_calls):
                     useful = useful or least[i, a] + work < least[j, a + 1]
                 if useful:
-                    work += cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
+                    work += cut_s(i, j, crossings)
                     if low + work < upper_s:
                         for a in range(first, num_calls):
                             least[j, a + 1] = min(least[j, a + 1], least[i, a] + work)

@@ -12,7 +12,6 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.splits.model.contract import Units
-from placement.splits.model.timing import nets_of_units
 
 # Crowds that are searched, the most promising first, and nodes of each search.
 CROWDS = 4
@@ -33,7 +32,6 @@ def crowd_bound_s(units: Units, known_s: float) -> float:
     """Seconds that no largest load is below, given that of a known split; at most that."""
     from placement.splits.bounds.crowd_compiled import least_load
 
-    unit_ptr, unit_nets = nets_of_units(units)
     by_work = np.argsort(units.acc_s, kind="stable")
     bound_s = 0.0
     for crowd in sorted(_crowds(units, known_s), key=lambda c: -c.work_s)[:CROWDS]:
@@ -42,17 +40,7 @@ def crowd_bound_s(units: Units, known_s: float) -> float:
         inside, others = by_work[member[by_work]], by_work[~member[by_work]]
         order = np.concatenate([inside, others[units.on_acc[others]]])
         least_s, complete = least_load(
-            order,
-            member,
-            crowd.num_wanted,
-            units.acc_s,
-            units.size_bytes,
-            unit_ptr,
-            unit_nets,
-            units.net_cost_s,
-            units.instance.limit_bytes,
-            known_s,
-            MAX_NODES,
+            order, member, crowd.num_wanted, units.arrays, known_s, MAX_NODES
         )
         bound_s = max(bound_s, least_s if complete else crowd.work_s)
     return min(bound_s, known_s) * (1.0 - _ROUNDING)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from placement.compiled.jit import jit
-from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.splits.model.contract import UnitArrays
 from placement.splits.model.instance import Bools
 
 
@@ -13,12 +13,7 @@ def least_load(
     order: Ints,
     in_crowd: Bools,
     num_wanted: int,
-    acc_s: Floats,
-    size_bytes: Floats,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_cost_s: Floats,
-    limit_bytes: float,
+    units: UnitArrays,
     upper_s: float,
     max_nodes: int,
 ) -> tuple[float, bool]:
@@ -27,6 +22,8 @@ def least_load(
     Depth first over the units of `order`, in or out; nets with a unit on each side are paid, units
     still wanted cost their least work. False if `max_nodes` did not suffice.
     """
+    acc_s, size_bytes, net_cost_s = units.acc_s, units.size_bytes, units.net_cost_s
+    unit_ptr, unit_nets = units.unit_ptr, units.unit_nets
     num = len(order)
     rest_s = np.full((num + 1, num_wanted + 1), np.inf)
     rest_s[:, 0] = 0.0
@@ -74,6 +71,6 @@ def least_load(
             else:
                 load[i + 1] += net_cost_s[net] * (outside[net] == 0 and inside[net] > 0)
                 outside[net] += 1
-        if size[i + 1] <= limit_bytes:
+        if size[i + 1] <= units.limit_bytes:
             i += 1
     return best, True

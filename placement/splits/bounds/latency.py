@@ -14,15 +14,15 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.splits.model.instance import SplitInstance
-from placement.splits.model.timing import Timing, timing_of
+from placement.splits.model.timing import TimedNodes, Timing, timing_of
 
-MAX_NODES = 2000
+MAX_nodes = 2000
 
 
 def interval_bound_s(instance: SplitInstance, calls_each: int) -> float:
     """Seconds that no split with `calls_each` calls per accelerator can be below."""
     timing = timing_of(instance)
-    if timing.num_nodes > MAX_NODES:
+    if timing.num_nodes > MAX_nodes:
         return _fastest_path_s(timing)
     region = _Regions(timing)
     num_calls = instance.num_accelerators * calls_each
@@ -33,32 +33,33 @@ def interval_bound_s(instance: SplitInstance, calls_each: int) -> float:
 
 def _fastest_path_s(timing: Timing) -> float:
     """The longest path if each node takes no more than its unit does on either kind of device."""
-    acc_s = np.where(timing.units.on_acc, timing.units.acc_s, np.inf)
+    units, nodes = timing.units, timing.nodes
+    acc_s = np.where(units.on_acc, units.acc_s, np.inf)
     first = np.zeros(timing.num_nodes, dtype=np.bool_)
-    first[timing.nodes[timing.node_ptr[:-1]]] = True
-    cpu_s = np.where(timing.units.on_cpu[timing.unit_of], timing.cpu_s, np.inf)
-    weight = np.minimum(cpu_s, np.where(first, acc_s[timing.unit_of], 0.0))
-    return float(weight[_longest_path(timing, weight)].sum())
+    first[nodes.in_unit[nodes.node_ptr[:-1]]] = True
+    cpu_s = np.where(units.on_cpu[nodes.unit_of], nodes.cpu_s, np.inf)
+    weight = np.minimum(cpu_s, np.where(first, acc_s[nodes.unit_of], 0.0))
+    return float(weight[_longest_path(nodes, weight)].sum())
 
 
 def longest_paths(timing: Timing) -> Iterator[list[int]]:
     """Longest paths by a few weights: CPU time, accelerator time, and number of nodes."""
-    sizes = np.diff(timing.node_ptr)
+    sizes = np.diff(timing.nodes.node_ptr)
     acc_s = timing.units.acc_s / np.maximum(sizes, 1)
-    acc = np.where(timing.units.on_acc, acc_s, timing.units.cpu_s)[timing.unit_of]
+    acc = np.where(timing.units.on_acc, acc_s, timing.units.cpu_s)[timing.nodes.unit_of]
     seen = []
-    for weight in (timing.cpu_s, acc, np.ones(timing.num_nodes)):
-        path = _longest_path(timing, weight)
+    for weight in (timing.nodes.cpu_s, acc, np.ones(timing.num_nodes)):
+        path = _longest_path(timing.nodes, weight)
         if path and path not in seen:
             seen.append(path)
             yield path
 
 
-def _longest_path(timing: Timing, weight: Floats) -> list[int]:
-    num = timing.num_nodes
+def _longest_path(nodes: TimedNodes, weight: Floats) -> list[int]:
+    num = len(weight)
     length, before = weight.tolist(), [-1] * num
     for n in range(num):
-        for p in timing.pred[timing.pred_ptr[n] : timing.pred_ptr[n + 1]].tolist():
+        for p in nodes.pred[nodes.pred_ptr[n] : nodes.pred_ptr[n + 1]].tolist():
             if length[p] + weight[n] > length[n]:
                 length[n], before[n] = length[p] + weight[n], p
     path = []
@@ -74,17 +75,15 @@ class _Regions:
 
     def __init__(self, timing: Timing) -> None:
         self.timing = timing
-        units = timing.units
+        units, nodes = timing.units, timing.nodes
         num = timing.num_nodes
-        self.cpu_s: list[float] = timing.cpu_s.tolist()
-        self.unit_of: list[int] = timing.unit_of.tolist()
+        self.cpu_s: list[float] = nodes.cpu_s.tolist()
+        self.unit_of: list[int] = nodes.unit_of.tolist()
         self.members = [0] * units.num_units
         for n, u in enumerate(self.unit_of):
             self.members[u] |= 1 << n
         self.before, self.after = [0] * num, [0] * num
-        succ = [
-            timing.succ[timing.succ_ptr[n] : timing.succ_ptr[n + 1]].tolist() for n in range(num)
-        ]
+        succ = [nodes.succ[nodes.succ_ptr[n] : nodes.succ_ptr[n + 1]].tolist() for n in range(num)]
         for n in range(num):
             for v in succ[n]:
                 self.before[v] |= self.before[n] | 1 << n

@@ -11,7 +11,6 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.bounds.loads import offload_s
 from placement.splits.model.contract import Units
-from placement.splits.model.timing import nets_of_units
 
 # Sums of the same times in another order differ by this much at most.
 _ROUNDING = 1e-12
@@ -34,7 +33,6 @@ class BranchSearch:
         self._limit_bytes = np.where(is_acc, instance.limit_bytes, np.inf)
         light = np.where(units.on_acc, units.acc_s, units.cpu_s)
         self._order = np.argsort(-light, kind="stable")
-        self._nets = nets_of_units(units)
         self._tree = Tree(
             depth=np.zeros(1, dtype=np.int64),
             choice=np.full(num, -1, dtype=np.int64),
@@ -49,19 +47,14 @@ class BranchSearch:
         """Search `max_nodes` nodes more, or to the end."""
         from placement.splits.exact.branch_compiled import branch
 
-        units, instance = self.units, self.units.instance
         self.best_s, self.complete = branch(
             self._tree,
             self._order,
-            units.allowed(),
-            bool((units.pinned < 0).all()),
+            self.units.arrays,
+            bool((self.units.pinned < 0).all()),
             self._work_s,
-            units.size_bytes,
             self._limit_bytes,
             self._rest_s(),
-            *self._nets,
-            units.net_cost_s,
-            instance.num_accelerators,
             self.best,
             self.best_s,
             max_nodes,

@@ -53,18 +53,9 @@ class CallBranchSearch:
             self._order,
             self.search.allowed(),
             bool((units.pinned < 0).all()),
-            self.search.instance.limit_bytes,
-            units.acc_s,
-            units.size_bytes,
-            units.net_ptr,
-            units.net_units,
-            units.net_cost_s,
-            timing.cpu_s,
+            units.arrays,
+            timing.nodes,
             _least_s(timing),
-            timing.unit_of,
-            timing.succ_ptr,
-            timing.succ,
-            timing.pred_ptr,
             self._best,
             self.best_s,
             max_nodes,
@@ -84,7 +75,7 @@ def _first_nodes(timing: Timing) -> Ints:
     """Units by their first timed node; those without one come last."""
     num = timing.units.num_units
     first = np.full(num, timing.num_nodes, dtype=np.int64)
-    np.minimum.at(first, timing.unit_of, np.arange(timing.num_nodes))
+    np.minimum.at(first, timing.nodes.unit_of, np.arange(timing.num_nodes))
     order: Ints = np.argsort(first, kind="stable")
     return order
 
@@ -92,9 +83,9 @@ def _first_nodes(timing: Timing) -> Ints:
 def _least_s(timing: Timing) -> Floats:
     """Seconds that each timed node takes at least, as its share of a call or on a CPU, (N,)."""
     units = timing.units
-    share = units.acc_s / np.maximum(np.diff(timing.node_ptr), 1)
-    in_call = np.where(units.on_acc, share, np.inf)[timing.unit_of]
+    share = units.acc_s / np.maximum(np.diff(timing.nodes.node_ptr), 1)
+    in_call = np.where(units.on_acc, share, np.inf)[timing.nodes.unit_of]
     least: Floats = np.minimum(
-        in_call, np.where(units.on_cpu[timing.unit_of], timing.cpu_s, np.inf)
+        in_call, np.where(units.on_cpu[timing.nodes.unit_of], timing.nodes.cpu_s, np.inf)
     )
     return least

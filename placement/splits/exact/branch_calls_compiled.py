@@ -8,7 +8,9 @@ from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.annealing.sample_compiled import sample_s
+from placement.splits.model.contract import UnitArrays
 from placement.splits.model.instance import Bools
+from placement.splits.model.timing import TimedNodes
 
 
 class Walk(NamedTuple):
@@ -23,25 +25,19 @@ class Walk(NamedTuple):
 
 @jit
 def certain_times(
-    slot: Ints,
-    decided: Bools,
-    acc_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    num_slots: int,
+    slot: Ints, decided: Bools, units: UnitArrays, num_slots: int
 ) -> tuple[Floats, Floats]:
     """Seconds and bytes that each slot has whatever is decided later.
 
     A net is paid by a slot that has some of its units while another is decided to be elsewhere.
     """
+    net_ptr, net_units, net_cost_s = units.net_ptr, units.net_units, units.net_cost_s
     seconds, held_bytes = np.zeros(num_slots), np.zeros(num_slots)
     held = np.zeros(num_slots, np.int64)
     for u in range(len(slot)):
         if slot[u] >= 0:
-            seconds[slot[u]] += acc_s[u]
-            held_bytes[slot[u]] += size_bytes[u]
+            seconds[slot[u]] += units.acc_s[u]
+            held_bytes[slot[u]] += units.size_bytes[u]
     for net in range(len(net_cost_s)):
         held[:] = 0
         seen = 0
@@ -57,33 +53,18 @@ def certain_times(
 
 
 @jit
-def least_sample_s(
-    walk: Walk,
-    limit_bytes: float,
-    acc_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    cpu_s: Floats,
-    least_s: Floats,
-    unit_of: Ints,
-    succ_ptr: Ints,
-    succ: Ints,
-    pred_ptr: Ints,
-    num_slots: int,
-) -> float:
+def least_sample_s(walk: Walk, units: UnitArrays, nodes: TimedNodes, least_s: Floats) -> float:
     """Seconds that no split with the decided slots can be below; exact if all are decided.
 
     What is undecided takes its `least_s` on its own. If it joined a call, that call would take as
     much longer; only a way out of a call and back into it, which would close, must not count.
     """
     slot, decided = walk.slot, walk.decided
-    call_s, held_bytes = certain_times(
-        slot, decided, acc_s, size_bytes, net_ptr, net_units, net_cost_s, num_slots
-    )
-    if held_bytes.max() > limit_bytes:
+    num_slots = units.num_accelerators
+    call_s, held_bytes = certain_times(slot, decided, units, num_slots)
+    if held_bytes.max() > units.limit_bytes:
         return np.inf
+    cpu_s, unit_of, succ_ptr, succ = nodes.cpu_s, nodes.unit_of, nodes.succ_ptr, nodes.succ
     num = len(cpu_s)
     nodes_in = np.zeros(num_slots, np.int64)
     seconds = np.zeros(num)
@@ -98,9 +79,7 @@ def least_sample_s(
                 may_close = may_close or decided[unit_of[succ[p]]]
     room = np.zeros((5, num + num_slots), np.int64)
     ready_s = np.zeros(num + num_slots)
-    value_s = sample_s(
-        slot, call_s, nodes_in, int(1), seconds, unit_of, succ_ptr, succ, pred_ptr, room, ready_s
-    )
+    value_s = sample_s(slot, call_s, nodes_in, int(1), seconds, nodes, room, ready_s)
     return 0.0 if may_close and value_s == np.inf else value_s
 
 
@@ -110,18 +89,9 @@ def branch_calls(
     order: Ints,
     allowed: Bools,
     alike: bool,
-    limit_bytes: float,
-    acc_s: Floats,
-    size_bytes: Floats,
-    net_ptr: Ints,
-    net_units: Ints,
-    net_cost_s: Floats,
-    cpu_s: Floats,
+    units: UnitArrays,
+    nodes: TimedNodes,
     least_s: Floats,
-    unit_of: Ints,
-    succ_ptr: Ints,
-    succ: Ints,
-    pred_ptr: Ints,
     best: Ints,
     best_s: float,
     max_nodes: int,
@@ -133,9 +103,9 @@ def branch_calls(
     """
     depth, choice, slot, decided = walk.depth, walk.choice, walk.slot, walk.decided
     num, num_slots = len(order), allowed.shape[1] - 1
-    nodes = 0
+    num_tried = 0
     while depth[0] >= 0:
-        if nodes >= max_nodes:
+        if num_tried >= max_nodes:
             return best_s, False
         i = depth[0]
         u = order[i]
@@ -151,13 +121,10 @@ def branch_calls(
             choice[i], slot[u], decided[u] = -1, -1, False
             depth[0] -= 1
             continue
-        nodes += 1
+        num_tried += 1
         choice[i], decided[u] = column, True
         slot[u] = column if column < num_slots else -1
-        value_s = least_sample_s(
-            walk, limit_bytes, acc_s, size_bytes, net_ptr, net_units, net_cost_s, cpu_s, least_s,
-            unit_of, succ_ptr, succ, pred_ptr, num_slots,
-        )  # fmt: skip
+        value_s = least_sample_s(walk, units, nodes, least_s)
         if value_s < best_s * (1.0 - 1e-12):
             if i + 1 == num:
                 best_s = value_s

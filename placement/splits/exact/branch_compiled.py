@@ -8,7 +8,7 @@ from typing import NamedTuple
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.model.instance import Bools
+from placement.splits.model.contract import UnitArrays
 
 
 class Tree(NamedTuple):
@@ -31,16 +31,11 @@ class Tree(NamedTuple):
 def branch(
     tree: Tree,
     order: Ints,
-    allowed: Bools,
+    units: UnitArrays,
     alike: bool,
     work_s: Floats,
-    size_bytes: Floats,
     limit_bytes: Floats,
     rest_s: Floats,
-    unit_ptr: Ints,
-    unit_nets: Ints,
-    net_cost_s: Floats,
-    num_accelerators: int,
     best: Ints,
     best_s: float,
     max_nodes: int,
@@ -53,7 +48,9 @@ def branch(
     """
     num, num_devices = len(order), tree.load_s.shape[1]
     depth, choice, load_s, held_bytes = tree.depth, tree.choice, tree.load_s, tree.held_bytes
-    held, seen = tree.held, tree.seen
+    held, seen, num_accelerators = tree.held, tree.seen, units.num_accelerators
+    allowed, size_bytes, net_cost_s = units.allowed, units.size_bytes, units.net_cost_s
+    unit_ptr, unit_nets = units.unit_ptr, units.unit_nets
     nodes = 0
     while depth[0] >= 0:
         i = depth[0]

@@ -7,7 +7,7 @@ import numpy as np
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.exact.ideals_compiled import contained, cut_s
+from placement.splits.exact.ideals_compiled import Crossings, contained, cut_s
 
 SLACK = 1e-12
 # Sums of the same work in another order differ by this share at most.
@@ -29,16 +29,6 @@ class Ideals(NamedTuple):
     no_cpu: Ints
     pins: Ints
     by_cpu: Ints
-
-
-class Crossings(NamedTuple):
-    """The nets that cross each ideal, see `crossing_nets`, and what each net costs."""
-
-    ptr: Ints
-    nets: Ints
-    counts: Ints
-    crossing_s: Floats
-    net_cost_s: Floats
 
 
 class Limits(NamedTuple):
@@ -112,7 +102,7 @@ def add_accelerators(
     `rest_s[a, c]` is the work that devices can take which are left after a accelerators and c CPUs.
     """
     rows, acc_s, size_bytes, pins = ideals.rows, ideals.acc_s, ideals.size_bytes, ideals.pins
-    ptr, nets, counts, crossing_s, net_cost_s = crossings
+    crossing_s = crossings.crossing_s
     allowance = limits.cap_s * (1.0 + SLACK)
     widest = allowance * limits.most_replicas
     whole_s = acc_s[-1]
@@ -132,7 +122,7 @@ def add_accelerators(
         most = 1 if pins[j] > pins[i] else limits.most_replicas
         if not useful(best[i], best[j], least_a, least_c, max(low_s, load_s / most), most):
             continue
-        moved_s = cut_s(i, j, ptr, nets, counts, crossing_s, net_cost_s)
+        moved_s = cut_s(i, j, crossings)
         load_s = max(load_s, moved_s) if limits.overlap else load_s + moved_s
         for r in range(1, most + 1):
             if load_s > allowance * r:

@@ -20,7 +20,8 @@ from placement.splits.model.instance import Bools, csr
 from placement.splits.model.parts import Part, devices_of_parts
 
 if TYPE_CHECKING:
-    from placement.splits.exact.chains_compiled import Crossings, Ideals
+    from placement.splits.exact.chains_compiled import Ideals
+    from placement.splits.exact.ideals_compiled import Crossings
 
 FIRST_SLACK = 0.005
 MOST_WORDS = 4_000_000
@@ -147,7 +148,7 @@ def all_ideals(succ_ptr: Ints, succ: Ints, most: int) -> Ints:
 
 
 def _table(units: Units, max_ideals: int, most_replicas: int) -> IdealTable:
-    from placement.splits.exact.chains_compiled import Crossings, Ideals
+    from placement.splits.exact.chains_compiled import Ideals
     from placement.splits.exact.ideals_compiled import crossing_nets, sums_of
 
     rows = all_ideals(units.succ_ptr, units.succ, max_ideals)
@@ -167,8 +168,8 @@ def _table(units: Units, max_ideals: int, most_replicas: int) -> IdealTable:
         pins=_counts(rows, units.pinned >= 0),
         by_cpu=np.argsort(cpu_s, kind="stable"),
     )
-    crossing = crossing_nets(rows, units.net_ptr, units.net_units, units.net_cost_s)
-    return IdealTable(units, ideals, Crossings(*crossing, units.net_cost_s), most_replicas)
+    crossings = crossing_nets(rows, units.net_ptr, units.net_units, units.net_cost_s)
+    return IdealTable(units, ideals, crossings, most_replicas)
 
 
 def _counts(rows: Ints, which: Bools) -> Ints:

@@ -4,6 +4,8 @@ An ideal (downward-closed set of units) is a row of words with 62 units each, so
 a positive 64-bit integer in compiled and in plain code alike.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from placement.compiled.jit import jit
@@ -89,14 +91,22 @@ def sums_of(rows: Ints, values: Floats) -> Floats:
     return total
 
 
-@jit
-def crossing_nets(
-    rows: Ints, net_ptr: Ints, net_units: Ints, net_cost_s: Floats
-) -> tuple[Ints, Ints, Ints, Floats]:
-    """Nets with units inside and outside each ideal, as CSR rows, the units inside counted.
+class Crossings(NamedTuple):
+    """The nets that cross each ideal, as CSR rows, with how many of their units are inside.
 
-    The last array is the cost of the crossing nets by ideal.
+    `crossing_s` (M,) is what those of an ideal cost, `net_cost_s` (T,) what each net does.
     """
+
+    ptr: Ints
+    nets: Ints
+    counts: Ints
+    crossing_s: Floats
+    net_cost_s: Floats
+
+
+@jit
+def crossing_nets(rows: Ints, net_ptr: Ints, net_units: Ints, net_cost_s: Floats) -> Crossings:
+    """Nets with units inside and outside each ideal."""
     num_ideals, num_nets = len(rows), len(net_cost_s)
     ptr = np.zeros(num_ideals + 1, np.int64)
     nets = np.zeros(16 * num_ideals + num_nets, np.int64)
@@ -117,7 +127,7 @@ def crossing_nets(
                 cost_s[i] += net_cost_s[net]
                 end += 1
         ptr[i + 1] = end
-    return ptr, nets[:end].copy(), counts[:end].copy(), cost_s
+    return Crossings(ptr, nets[:end].copy(), counts[:end].copy(), cost_s, net_cost_s)
 
 
 @jit
@@ -130,14 +140,13 @@ def contained(rows: Ints, i: int, j: int) -> bool:
 
 
 @jit
-def cut_s(
-    i: int, j: int, ptr: Ints, nets: Ints, counts: Ints, crossing_s: Floats, net_cost_s: Floats
-) -> float:
+def cut_s(i: int, j: int, crossings: Crossings) -> float:
     """Cost of the nets with units inside and outside ideal j without ideal i.
 
     A net that crosses both ideals was counted twice: once too often if it has a unit between them,
     twice too often if it has none.
     """
+    ptr, nets, counts, crossing_s, net_cost_s = crossings
     total = crossing_s[i] + crossing_s[j]
     a, b = ptr[i], ptr[j]
     end_a, end_b = ptr[i + 1], ptr[j + 1]

@@ -14,7 +14,7 @@ from placement.splits.exact.ideals import FIRST_SLACK, TINY, Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.orders import linear_orders
 from placement.splits.model.parts import Part, call_devices, devices_of_parts
-from placement.splits.model.timing import Timing, nets_of_units
+from placement.splits.model.timing import Timing
 
 
 def best_intervals(
@@ -46,29 +46,11 @@ def _of_order(
     """The best intervals of one order with loads up to `upper_s`, by a rising threshold."""
     from placement.splits.exact.linear_compiled import throughput_intervals
 
-    instance = units.instance
-    unit_ptr, unit_nets = nets_of_units(units)
     slack = FIRST_SLACK
     while True:
         cap_s = min(bound_s + slack * max(bound_s, TINY * upper_s), upper_s)
         best, begin = throughput_intervals(
-            order,
-            units.acc_s,
-            units.cpu_s,
-            units.size_bytes,
-            units.on_acc,
-            units.on_cpu,
-            units.pinned,
-            unit_ptr,
-            unit_nets,
-            np.diff(units.net_ptr),
-            units.net_cost_s,
-            instance.num_accelerators,
-            instance.num_cpus,
-            instance.limit_bytes,
-            cap_s,
-            most_replicas,
-            instance.overlap,
+            order, units.arrays, cap_s, most_replicas, units.instance.overlap
         )
         if np.isfinite(best[-1]).any() or cap_s >= upper_s:
             break
@@ -94,28 +76,10 @@ def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[In
     """
     from placement.splits.exact.linear_compiled import latency_intervals
 
-    units, instance = timing.units, timing.units.instance
+    units = timing.units
     for listed in linear_orders(units, num_orders, seed):
         order = np.array(listed, dtype=np.int64)
-        best, begin = latency_intervals(
-            order,
-            units.acc_s,
-            units.size_bytes,
-            units.on_acc,
-            units.on_cpu,
-            units.pinned,
-            timing.unit_ptr,
-            timing.unit_nets,
-            np.diff(units.net_ptr),
-            units.net_cost_s,
-            timing.node_ptr,
-            timing.nodes,
-            timing.cpu_s,
-            timing.pred_ptr,
-            timing.pred,
-            instance.num_accelerators,
-            instance.limit_bytes,
-        )
+        best, begin = latency_intervals(order, units.arrays, timing.nodes)
         if not np.isfinite(best[-1]).any():
             continue
         a, end = int(best[-1].argmin()), len(order)

@@ -7,6 +7,8 @@ Units without work join a neighbour where that can never cost anything.
 
 import itertools
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +18,29 @@ from placement.splits.model.absorb import absorbed
 from placement.splits.model.instance import Bools, SplitInstance, csr, sums_by
 
 Edge = tuple[int, int]
+
+
+class UnitArrays(NamedTuple):
+    """What compiled code reads of units (U), nets (T) and devices, see Units and SplitInstance.
+
+    `allowed` (U, D) is as of `Units.allowed`; the nets of a unit are CSR rows, as its nets' units.
+    """
+
+    acc_s: Floats
+    cpu_s: Floats
+    size_bytes: Floats
+    on_acc: Bools
+    on_cpu: Bools
+    pinned: Ints
+    allowed: Bools
+    net_ptr: Ints
+    net_units: Ints
+    net_cost_s: Floats
+    unit_ptr: Ints
+    unit_nets: Ints
+    num_accelerators: int
+    num_cpus: int
+    limit_bytes: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +70,29 @@ class Units:
     @property
     def num_units(self) -> int:
         return len(self.acc_s)
+
+    @cached_property
+    def arrays(self) -> UnitArrays:
+        rows: list[list[int]] = [[] for _ in range(self.num_units)]
+        for net in range(len(self.net_cost_s)):
+            for u in self.net_units[self.net_ptr[net] : self.net_ptr[net + 1]].tolist():
+                rows[u].append(net)
+        return UnitArrays(
+            self.acc_s,
+            self.cpu_s,
+            self.size_bytes,
+            self.on_acc,
+            self.on_cpu,
+            self.pinned,
+            self.allowed(),
+            self.net_ptr,
+            self.net_units,
+            self.net_cost_s,
+            *csr(rows),
+            self.instance.num_accelerators,
+            self.instance.num_cpus,
+            float(self.instance.limit_bytes),
+        )
 
     def allowed(self) -> Bools:
         """Whether a device may hold a unit, (U, D); accelerators first."""

@@ -1,6 +1,7 @@
 """What a latency evaluation reads: units, and the nodes whose times a CPU adds up one by one."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,15 +11,12 @@ from placement.splits.model.contract import Units, call_units
 from placement.splits.model.instance import SplitInstance, csr
 
 
-@dataclass(frozen=True, eq=False)
-class Timing:
-    """Units (U) that are on a CPU or in one call, and timed nodes (N) in topological order.
+class TimedNodes(NamedTuple):
+    """Nodes (N) in topological order: `cpu_s` and `unit_of` (N,) are seconds on a CPU and unit.
 
-    `cpu_s` and `unit_of` (N,) are a timed node's seconds on a CPU and its unit. CSR rows: `succ`
-    and `pred` of a timed node, `nodes` of a unit, `unit_nets` the nets of a unit.
+    CSR rows: `succ` and `pred` of a node, `in_unit` the nodes of a unit.
     """
 
-    units: Units
     cpu_s: Floats
     unit_of: Ints
     succ_ptr: Ints
@@ -26,13 +24,19 @@ class Timing:
     pred_ptr: Ints
     pred: Ints
     node_ptr: Ints
-    nodes: Ints
-    unit_ptr: Ints
-    unit_nets: Ints
+    in_unit: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """Units (U) that are on a CPU or in one call, and their timed nodes."""
+
+    units: Units
+    nodes: TimedNodes
 
     @property
     def num_nodes(self) -> int:
-        return len(self.cpu_s)
+        return len(self.nodes.cpu_s)
 
 
 def timing_of(instance: SplitInstance, units: Units | None = None) -> Timing:
@@ -62,24 +66,14 @@ def timing_of(instance: SplitInstance, units: Units | None = None) -> Timing:
     rows: list[list[int]] = [[] for _ in range(units.num_units)]
     for n in order:
         rows[unit_of[n]].append(number[n])
-    return Timing(
-        units,
+    nodes = TimedNodes(
         np.array([cpu[n] for n in order], dtype=np.float64),
         np.array([unit_of[n] for n in order], dtype=np.int64),
         *csr([sorted(number[v] for v in after[n]) for n in order]),
         *csr([sorted(number[v] for v in before[n]) for n in order]),
         *csr(rows),
-        *nets_of_units(units),
     )
-
-
-def nets_of_units(units: Units) -> tuple[Ints, Ints]:
-    """The nets of each unit as CSR rows."""
-    rows: list[list[int]] = [[] for _ in range(units.num_units)]
-    for net in range(len(units.net_cost_s)):
-        for u in units.net_units[units.net_ptr[net] : units.net_ptr[net + 1]].tolist():
-            rows[u].append(net)
-    return csr(rows)
+    return Timing(units, nodes)
 
 
 def _neighbours(instance: SplitInstance) -> tuple[list[set[int]], list[set[int]]]:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn, get_args
 from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
+    ExportOptions,
     Option,
     PlaceOptions,
     ProfileOptions,
@@ -21,6 +22,7 @@ from placement.core.verb_options import (
     TrainOptions,
     options_of,
 )
+from placement.costs.what_if import Conditions
 
 
 class _Parser(argparse.ArgumentParser):
@@ -153,8 +155,7 @@ def _what_if(sub: argparse.ArgumentParser) -> None:
     given.add_argument("--placer", metavar="NAME", help="place for the changed machine")
     _add_pins(sub)
     _add_mend(sub)
-    _add_conditions(sub)
-    _add_options(sub, PlaceOptions, without=("--placer",))
+    _add_options(sub, Conditions, PlaceOptions, without=("--placer",))
     _add_jsonl(sub)
 
 
@@ -162,14 +163,7 @@ def _export(sub: argparse.ArgumentParser) -> None:
     _add_problem(sub)
     sub.add_argument("--placement", required=True, metavar="FILE")
     _add_mend(sub)
-    sub.add_argument("--format", required=True, metavar="F", help="see the verb exporters")
-    sub.add_argument("--run", metavar="RESULT.json", help="what run --json printed, as measured")
-    sub.add_argument(
-        "--out",
-        required=True,
-        metavar="PATH",
-        help="a file; for several files a folder, or one archive if it ends in .zip",
-    )
+    _add_options(sub, ExportOptions)
 
 
 def _add_input(sub: argparse.ArgumentParser) -> None:
@@ -211,35 +205,6 @@ def _add_mend(sub: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put ops that run as one kernel on the device most of them are on, instead of"
         " refusing a placement, or pins, that split them",
-    )
-
-
-def _add_conditions(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument(
-        "--speed",
-        action="append",
-        default=[],
-        metavar="DEVICE=F",
-        help="a device is F times as fast (0.5: half as fast)",
-    )
-    sub.add_argument("--bandwidth", type=float, default=1.0, metavar="F", help="the same of links")
-    sub.add_argument(
-        "--latency", type=float, default=1.0, metavar="F", help="the delay of links is F times"
-    )
-    for what in ("bandwidth", "latency"):
-        sub.add_argument(
-            f"--link-{what}",
-            action="append",
-            default=[],
-            metavar="SRC,DST=F",
-            help=f"the {what} of one link, in place of that of all links",
-        )
-    sub.add_argument(
-        "--memory",
-        action="append",
-        default=[],
-        metavar="DEVICE=BYTES",
-        help="another memory limit, or none",
     )
 
 

@@ -2,16 +2,16 @@
 
 import math
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from types import NoneType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import placement as pl
 from placement.cli.printing import listener
 from placement.core.decoding import typed
 from placement.core.verb_options import Option, PlaceOptions, ProfileOptions, options_of
-from placement.costs.what_if import Conditions
 from placement.files.input import read_value
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from placement.core.timeline import Timeline
 
 T = TypeVar("T")
-_SPEED, _MEMORY = ("--speed", "DEVICE=FACTOR"), ("--memory", "DEVICE=BYTES")
 
 
 def hold(options: Namespace, problem: "Problem") -> "Problem":
@@ -66,33 +65,6 @@ def read_names(path: str) -> list[str]:
 
 def _names(content: Any) -> list[str]:
     return typed(content, list[str], remedy="use a list of op names")
-
-
-def read_conditions(options: Namespace) -> Conditions:
-    speed = {
-        d: read_number(f, "--speed") for d, f in (split_pair(s, *_SPEED) for s in options.speed)
-    }
-    limits = (split_pair(m, *_MEMORY) for m in options.memory)
-    return Conditions(
-        speed,
-        options.bandwidth,
-        options.latency,
-        {d: None if b.lower() == "none" else int(read_number(b, "--memory")) for d, b in limits},
-        _by_link(options.link_bandwidth, "--link-bandwidth"),
-        _by_link(options.link_latency, "--link-latency"),
-    )
-
-
-def _by_link(texts: Sequence[str], option: str) -> dict[tuple[str, str], float]:
-    """Factors by sender and receiver, from texts like "cpu:0,cpu:1=2"."""
-    factors = {}
-    for text in texts:
-        ends, factor = split_pair(text, option, "SRC,DST=F")
-        src, comma, dst = ends.partition(",")
-        if not (comma and src and dst):
-            raise ValueError(f"{option} {text!r} names no link; write it as SRC,DST=F.")
-        factors[src, dst] = read_number(factor, option)
-    return factors
 
 
 def read_number(text: str, option: str) -> float:
@@ -197,10 +169,29 @@ def read_options(options: Namespace, kind: type[T]) -> T:
 def _value(found: Option, given: Any) -> Any:
     """What the parser leaves as text, and what is named several times, as a value."""
     if isinstance(found.default, Mapping):
-        return dict(split_pair(s, found.flag, str(found.metavar), first=True) for s in given)
+        return dict(_entry(found, text) for text in given)
     if get_origin(found.type) is tuple:
         return tuple(part.strip() for part in given.split(",") if part.strip())
     return given
+
+
+def _entry(found: Option, text: str) -> tuple[Any, Any]:
+    """Name and value of what is written as NAME=VALUE; the name may be two, as of a link."""
+    names, values = get_args(found.type)
+    name, value = split_pair(text, found.flag, str(found.metavar), first=values is Any)
+    ends = tuple(name.split(",", 1))
+    if names is not str and not (len(ends) == 2 and all(ends)):
+        raise ValueError(f"{found.flag} {text!r} names no link; write it as {found.metavar}.")
+    return name if names is str else ends, _amount(found, values, value)
+
+
+def _amount(found: Option, kind: Any, text: str) -> Any:
+    if kind is Any:
+        return text
+    if NoneType in get_args(kind) and text.lower() == "none":
+        return None
+    number = read_number(text, found.flag)
+    return int(number) if int in get_args(kind) else number
 
 
 def read_inputs(path: str) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from placement.cli.reading import (
     dedicate,
     hold,
     kept_placement,
-    read_conditions,
     read_inputs,
     read_model,
     read_options,
@@ -39,11 +38,13 @@ from placement.core.formatting import counted
 from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
+    ExportOptions,
     PlaceOptions,
     ProfileOptions,
     RunOptions,
     StreamOptions,
 )
+from placement.costs.what_if import Conditions
 from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
@@ -220,7 +221,7 @@ def compare(options: Namespace) -> int:
 
 def what_if(options: Namespace) -> int:
     _, problem = read_problem(options)
-    conditions = read_conditions(options)
+    conditions = read_options(options, Conditions)
     changed, stopped = pl.what_if(problem, conditions), False
     answer: WhatIfPlaceResult | WhatIfResult
     if options.placer:
@@ -251,14 +252,15 @@ def export(options: Namespace) -> int:
     model, problem = read_problem(options, measure=False)
     placement = read_whole(options, problem)
     placement.require_graph(model.graph)
+    asked = read_options(options, ExportOptions)
     note = pl.export(
         model,
         problem,
         placement,
-        options.format,
-        options.out,
+        asked.format,
+        asked.out,
         label=Path(options.placement).stem,
-        measured=read_timeline(options.run) if options.run else None,
+        measured=read_timeline(asked.run) if asked.run else None,
     )
-    answer = ExportResult(format=options.format, path=options.out, note=note)
-    return print_answer(options, answer, (f"wrote {options.out}", *([note] if note else [])))
+    answer = ExportResult(format=asked.format, path=asked.out, note=note)
+    return print_answer(options, answer, (f"wrote {asked.out}", *([note] if note else [])))

@@ -1,7 +1,8 @@
 """The options of each verb, declared once: a frozen value per verb, a field per option.
 
 From a field come the flag of the command line, the field of a page's form and the text of the
-command that a page shows. A value is checked where it is made.
+command that a page shows. A value is checked where it is made. The options of what-if are the
+conditions themselves (`placement/costs/what_if.py`).
 """
 
 import dataclasses
@@ -320,6 +321,24 @@ class CompareOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """A placed model as a file of another format, with the times of a run if one is named."""
+
+    format: str = option(
+        REQUIRED, "see the verb exporters", flag="--format", metavar="F", label="Format"
+    )
+    run: str | None = option(
+        None, "what run --json printed, as measured", flag="--run", metavar="RESULT.json"
+    )
+    out: str = option(
+        REQUIRED,
+        "a file; for several files a folder, or one archive if it ends in .zip",
+        flag="--out",
+        metavar="PATH",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
     """Measuring: anew with `refresh`, for `timeout_s` or as long as it takes."""
 
@@ -347,7 +366,14 @@ def _typed(found: Option, value: Any) -> list[str]:
             return [found.flag] if value else []
         return [found.flag if value else found.flag.replace("--", "--no-", 1)]
     if isinstance(value, Mapping):
-        return [part for name, one in value.items() for part in (found.flag, f"{name}={one}")]
+        pairs = (f"{_text(name)}={_text(one)}" for name, one in value.items())
+        return [part for pair in pairs for part in (found.flag, pair)]
+    return [found.flag, _text(value)]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "none"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [found.flag, ",".join(value)]
-    return [found.flag, f"{value:g}" if isinstance(value, float) else str(value)]
+        return ",".join(value)
+    return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -16,6 +16,7 @@ from placement.core.amounts import MOST
 from placement.core.decoding import shown, typed
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem
+from placement.core.verb_options import option
 
 # The ends of a link: sender, receiver.
 Ends = tuple[str, str]
@@ -32,12 +33,46 @@ class Conditions:
     all links there. `memory_bytes` by device is its limit, None for no limit.
     """
 
-    speed: Mapping[str, float] = field(default_factory=dict)
-    bandwidth: float = 1.0
-    latency: float = 1.0
-    memory_bytes: Mapping[str, int | None] = field(default_factory=dict)
-    link_bandwidth: Mapping[Ends, float] = field(default_factory=dict)
-    link_latency: Mapping[Ends, float] = field(default_factory=dict)
+    speed: Mapping[str, float] = option(
+        {},
+        "factor on the speed of a device: at 0.5 it takes twice as long for all that it computes",
+        flag="--speed",
+        metavar="DEVICE=FACTOR",
+        label="Speed",
+    )
+    bandwidth: float = option(
+        1.0,
+        "factor on the bytes per second of links: with 2 a tensor is sent in half the time",
+        flag="--bandwidth",
+        metavar="F",
+        label="Bandwidth",
+    )
+    latency: float = option(
+        1.0,
+        "factor on the time before the first byte of a tensor arrives over a link",
+        flag="--latency",
+        metavar="F",
+        label="Delay",
+    )
+    memory_bytes: Mapping[str, int | None] = option(
+        {},
+        "the most that weights and tensors may take on a device, or none",
+        flag="--memory",
+        metavar="DEVICE=BYTES",
+        label="Memory",
+    )
+    link_bandwidth: Mapping[Ends, float] = option(
+        {},
+        "factor on the bandwidth of one link, in place of that of all links",
+        flag="--link-bandwidth",
+        metavar="SRC,DST=F",
+    )
+    link_latency: Mapping[Ends, float] = option(
+        {},
+        "factor on the latency of one link, in place of that of all links",
+        flag="--link-latency",
+        metavar="SRC,DST=F",
+    )
 
     def __post_init__(self) -> None:
         factors = {f"speed of {shown(name)}": value for name, value in self.speed.items()}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from placement.core.verb_options import (
     CompareOptions,
+    ExportOptions,
     PlaceOptions,
     ProfileOptions,
     RunOptions,
@@ -76,17 +77,7 @@ def what_if(
     else:
         what = ["--placement", str(given), "--mend"]
     argv = ["what-if", *_input(project), *what, *_machine(project)]
-    argv += ["--objective", project.settings.objective]
-    argv += [part for d, f in conditions.speed.items() for part in ("--speed", f"{d}={f:g}")]
-    argv += ["--bandwidth", f"{conditions.bandwidth:g}"] if conditions.bandwidth != 1.0 else []
-    argv += ["--latency", f"{conditions.latency:g}"] if conditions.latency != 1.0 else []
-    for option, factors in (
-        ("--link-bandwidth", conditions.link_bandwidth),
-        ("--link-latency", conditions.link_latency),
-    ):
-        argv += [p for (a, b), f in factors.items() for p in (option, f"{a},{b}={f:g}")]
-    for device, limit in conditions.memory_bytes.items():
-        argv += ["--memory", f"{device}={'none' if limit is None else limit}"]
+    argv += ["--objective", project.settings.objective, *command(conditions)]
     return [*argv, *held]
 
 
@@ -108,10 +99,10 @@ def train(project: Project, placement: Path, options: TrainOptions) -> list[str]
     return [*argv, *command(options)]
 
 
-def export(project: Project, placement: Path, format: str, out: str) -> list[str]:
+def export(project: Project, placement: Path, options: ExportOptions) -> list[str]:
     argv = ["export", *_input(project), "--placement", str(placement), "--mend"]
     argv += _machine(project)
-    return [*argv, "--objective", project.settings.objective, "--format", format, "--out", out]
+    return [*argv, "--objective", project.settings.objective, *command(options)]
 
 
 def text(argv: Sequence[str]) -> str:

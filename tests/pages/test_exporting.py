@@ -10,6 +10,7 @@ from pages.ui import canvas
 from pages.ui.canvas import colour_switch
 from pages.ui.panels import export
 from pages.ui.session.current import snapshot
+from placement.core.verb_options import ExportOptions
 from placement.exporters import exporter, exporters
 from studio import snapshot as studio
 from studio.jobs import command_line
@@ -85,7 +86,8 @@ def test_a_placement_that_splits_a_group_is_exported_whole(halves, tmp_path):
     now = snapshot(halves)
     exported = export.content(halves, "json", frozenset())
     assert set(json.loads(exported)["device_of"].values()) == {"acc:0"}
-    line = command_line.export(halves, now.shelf.path("split"), "json", str(tmp_path / "out.json"))
+    asked = ExportOptions(format="json", out=str(tmp_path / "out.json"))
+    line = command_line.export(halves, now.shelf.path("split"), asked)
     assert main([*line, "--json"]) == 0
     assert (tmp_path / "out.json").read_bytes() == exported
 
@@ -155,7 +157,8 @@ def test_the_command_that_is_shown_writes_the_same_file(squeezenet, tmp_path):
     for name in ("csv", "graph-svg", "chrome-trace"):
         out = tmp_path / name
         path = now.shelf.path(now.named.name)
-        assert main([*command_line.export(project, path, name, str(out)), "--json"]) == 0
+        asked = ExportOptions(format=name, out=str(out))
+        assert main([*command_line.export(project, path, asked), "--json"]) == 0
         expanded = canvas.default_expanded(now.model.graph)
         label = path.stem
         assert label == now.named.name

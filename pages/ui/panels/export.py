@@ -17,6 +17,7 @@ from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Timeline
+from placement.core.verb_options import ExportOptions, option_of
 from placement.exporters import Exporter, exporter, exporters
 from studio import standings
 from studio.jobs import command_line, runs
@@ -65,7 +66,7 @@ def _formats(now: Studio) -> None:
     kept = choices.remembered("export-format", "")
     menu, save, image = st.columns([0.56, 0.22, 0.22], vertical_alignment="bottom")
     name = menu.selectbox(
-        "Format",
+        option_of(ExportOptions, "format").label,
         list(offered),
         index=list(offered).index(kept) if kept in offered else 0,
         key="export-format",
@@ -99,7 +100,8 @@ def _formats(now: Studio) -> None:
         return
     st.caption("The same on the command line:")
     path = now.shelf.path(now.named.name)
-    line = command_line.export(now.project, path, found.name, file_name(now, found))
+    asked = ExportOptions(format=found.name, out=file_name(now, found))
+    line = command_line.export(now.project, path, asked)
     st.code(command_line.text(line), language="bash", wrap_lines=True)
 
 

@@ -15,6 +15,7 @@ from pages.ui.what_if.slider import key as _key
 from pages.ui.what_if.slider import times
 from placement.core import formatting as units
 from placement.core.machine import Device
+from placement.core.verb_options import option_of
 from placement.costs.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
 from studio.snapshot import Studio
 
@@ -25,7 +26,6 @@ SPEEDS = (0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 1.75, 2.
 MOST_SLIDERS = 9
 # What a memory slider says for "as it is" and for no limit; bytes are never below zero.
 AS_IT_IS, NO_LIMIT = -1, -2
-SPEED_HELP = "At ×0.5 the device takes twice as long for all that it computes."
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def sliders(now: Studio) -> Conditions:
     speed, links, memory = st.tabs(["Speed", "Links", "Memory"])
     with speed:
         for group in groups(now.machine.devices):
-            what, label = f"speed {group.label}", f"Speed of {group.label}"
-            factor = kept.speed.get(group.names[0], 1.0)
-            slider.draw(now, what, factor, SPEEDS, label, SPEED_HELP, _keep)
+            asked, what = option_of(Conditions, "speed"), f"speed {group.label}"
+            factor, label = kept.speed.get(group.names[0], 1.0), f"{asked.label} of {group.label}"
+            slider.draw(now, what, factor, SPEEDS, label, asked, _keep)
     with links:
         link_sliders.show(now, kept, _keep)
     with memory:
@@ -186,9 +186,9 @@ def _limit(now: Studio, group: Group, kept: Conditions) -> None:
             return as_it_is
         return units.num_bytes(None if limit == NO_LIMIT else limit)
 
-    label, help = f"Memory of {group.label}", "The most that weights and tensors may take there."
-    what, start = f"memory {group.label}", _drawn_limit(kept, device.name)
-    slider.draw(now, what, start, options, label, help, _keep, shown)
+    asked = option_of(Conditions, "memory_bytes")
+    what, label = f"memory {group.label}", f"{asked.label} of {group.label}"
+    slider.draw(now, what, _drawn_limit(kept, device.name), options, label, asked, _keep, shown)
 
 
 def _drawn_limit(kept: Conditions, name: str) -> int:

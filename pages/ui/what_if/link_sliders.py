@@ -7,17 +7,16 @@ import streamlit as st
 from pages.ui.session import choices
 from pages.ui.what_if import link_groups, slider
 from pages.ui.what_if.link_groups import LinkGroup
+from placement.core.verb_options import option_of
 from placement.costs.what_if import Conditions, Ends
 from studio.snapshot import Studio
 
 LINKS = (0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 7.0, 10.0)
-BANDWIDTH_HELP = "How many bytes per second a link carries: ×2 sends a tensor in half the time."
-DELAY_HELP = "The time before the first byte of a tensor arrives over a link."
 OWN_HELP = (
     "Links that are to be faster or slower than the others: all between two kinds of devices, or"
     " single ones. Each of them gets sliders of its own."
 )
-TITLES = {"bandwidth": ("Bandwidth", BANDWIDTH_HELP), "latency": ("Delay", DELAY_HELP)}
+ASKED = {what: option_of(Conditions, what) for what in ("bandwidth", "latency")}
 
 
 def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
@@ -28,23 +27,22 @@ def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
     own = own_groups(now)
     which = "all other links" if own else "all links"
     delays = bool(now.problem.costs.latency_s.any())
-    label = f"Bandwidth of {which}"
-    if calls:
-        label = "Speed of moving tensors to and from accelerators"
-    slider.draw(now, "bandwidth", kept.bandwidth, LINKS, label, BANDWIDTH_HELP, on_change)
-    if delays:
-        label = f"Delay of {which}"
-        slider.draw(now, "latency", kept.latency, LINKS, label, DELAY_HELP, on_change)
-    else:
+    for what, asked in ASKED.items():
+        label = f"{asked.label} of {which}"
+        if calls and what == "bandwidth":
+            label = "Speed of moving tensors to and from accelerators"
+        if what == "bandwidth" or delays:
+            slider.draw(now, what, getattr(kept, what), LINKS, label, asked, on_change)
+    if not delays:
         st.caption("Links have no delay in this file.")
     if calls or len(now.machine.links) < 2:
         return
     _menu(now, on_change)
     for links in own:
-        for what, (title, help) in TITLES.items():
+        for what, asked in ASKED.items():
             if what == "bandwidth" or delays:
-                start, label = _start(kept, what, links), f"{title} of {links.name}"
-                slider.draw(now, _what(what, links), start, LINKS, label, help, on_change)
+                start, label = _start(kept, what, links), f"{asked.label} of {links.name}"
+                slider.draw(now, _what(what, links), start, LINKS, label, asked, on_change)
 
 
 def known(now: Studio, factors: Mapping[Ends, float]) -> dict[Ends, float]:
@@ -57,7 +55,7 @@ def live(
     now: Studio, kept: Conditions, *, settled: bool = False
 ) -> tuple[dict[Ends, float], dict[Ends, float]]:
     """Bandwidth and latency of the links with sliders of their own, as these stand now."""
-    found: dict[str, dict[Ends, float]] = {what: {} for what in TITLES}
+    found: dict[str, dict[Ends, float]] = {what: {} for what in ASKED}
     for links in own_groups(now):
         for what, factors in found.items():
             start = _start(kept, what, links)
@@ -71,7 +69,7 @@ def put(now: Studio, wanted: Conditions) -> None:
     own = link_groups.covering(now.machine, wanted)
     choices.put(slider.key(now, "own"), [links.name for links in own])
     for links in own:
-        for what in TITLES:
+        for what in ASKED:
             choices.put(slider.key(now, _what(what, links)), _start(wanted, what, links))
 
 
@@ -107,9 +105,5 @@ def _what(what: str, links: LinkGroup) -> str:
 
 def _start(kept: Conditions, what: str, links: LinkGroup) -> float:
     """Where a slider of a link group starts: where the one of all links is, until it is moved."""
-    usual, own = (
-        (kept.bandwidth, kept.link_bandwidth)
-        if what == "bandwidth"
-        else (kept.latency, kept.link_latency)
-    )
-    return own.get(links.links[0], usual)
+    own: Mapping[Ends, float] = getattr(kept, f"link_{what}")
+    return own.get(links.links[0], getattr(kept, what))

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.ui.session import choices
 from pages.ui.shell import glossary
 from pages.ui.what_if import held_slider
+from placement.core.verb_options import Option
 from studio.snapshot import Studio
 
 # Labels that need no escaping; a reader's software would read the backslashes aloud.
@@ -50,11 +51,11 @@ def draw(
     kept: float,
     options: Sequence[float],
     label: str,
-    help: str,
+    asked: Option,
     on_change: Callable[[], None],
     shown: Callable[[float], str] = times,
 ) -> None:
-    """A slider over these stops, `kept` being where it starts."""
+    """A slider over these stops for an option, `kept` being where it starts."""
     choices.preset(key(now, what), kept)
     held_slider.stops(key(now, what), options)
     st.select_slider(
@@ -63,5 +64,5 @@ def draw(
         key=key(now, what),
         format_func=shown,
         on_change=on_change,
-        help=help,
+        help=glossary.sentence(asked.help),
     )

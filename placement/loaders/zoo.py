@@ -4,23 +4,18 @@
 set like symbolic dimensions (`--dim batch=4`).
 """
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+from placement import zoo
 from placement.core.model import Model, Sample, SymbolicDim
+from placement.core.registry import Registry
 
-# Name, ops for inference and for training with the usual sizes (written down so that the list
-# needs no model to be built), and where it is from.
-_NETWORKS = (
-    ("alexnet", 20, 85, "Krizhevsky 2014"),
-    ("bert_base", 389, 2055, "Devlin et al. 2019"),
-    ("gpt2", 533, 1686, "Radford et al. 2019"),
-    ("inception_v3", 313, 1088, "Szegedy et al. 2016"),
-    ("nmt", 317, 6087, "after Wu et al. 2016"),
-    ("resnet50", 175, 578, "He et al. 2016"),
-    ("rnnlm", 76, 3487, "Zaremba et al. 2014"),
-    ("vgg16", 38, 137, "Simonyan and Zisserman 2015"),
-)
+_NETWORKS = Registry(zoo.__name__, zoo.__path__, "build", "network")
 TRAINING = ":training"
 
 
@@ -30,8 +25,10 @@ class Zoo:
 
     def samples(self) -> tuple[Sample, ...]:
         found = []
-        for name, inference, training, source in _NETWORKS:
-            about = f"{source}, built in code, random weights"
+        for name in _NETWORKS.names():
+            said = _constants(name)
+            about = f"{said['SOURCE']}, built in code, random weights"
+            inference, training = said["NUM_OPS"]
             found.append(Sample(name, inference, about))
             found.append(Sample(f"{name}{TRAINING}", training, f"{about}, one training step"))
         return tuple(found)
@@ -47,6 +44,19 @@ class Zoo:
         return tuple(
             SymbolicDim(key, size, f"a size of {name}") for key, size in sizes_of(name).items()
         )
+
+
+@cache
+def _constants(name: str) -> dict[str, Any]:
+    """What a network's file says of itself, read without importing it and so the framework."""
+    file = ast.parse((Path(zoo.__path__[0]) / f"{name}.py").read_text(encoding="utf-8"))
+    told = (line for line in file.body if isinstance(line, ast.Assign))
+    return {
+        target.id: ast.literal_eval(line.value)
+        for line in told
+        for target in line.targets
+        if isinstance(target, ast.Name) and target.id in ("SOURCE", "NUM_OPS")
+    }
 
 
 SAMPLES = Zoo()

@@ -6,6 +6,8 @@ from torch import nn
 
 from placement.zoo._parts import NUM_CLASSES, Built, classifier
 
+SOURCE = "Krizhevsky 2014"
+NUM_OPS = (20, 85)
 SIZES = {"batch": 1, "size": 224}
 
 

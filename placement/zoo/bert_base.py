@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from placement.zoo._parts import Built, next_words
 from placement.zoo._transformers import built, heads_of, require_length
 
+SOURCE = "Devlin et al. 2019"
+NUM_OPS = (389, 2055)
 SIZES = {"batch": 1, "length": 128, "depth": 12, "width": 768}
 NUM_WORDS, LONGEST = 30_522, 512
 

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from placement.zoo._parts import NUM_CLASSES, Built, classifier
 
+SOURCE = "Szegedy et al. 2016"
+NUM_OPS = (313, 1088)
 SIZES = {"batch": 1, "size": 299}
 
 

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from placement.zoo._parts import Built, next_words
 
+SOURCE = "after Wu et al. 2016"
+NUM_OPS = (317, 6087)
 SIZES = {"batch": 16, "length": 12, "depth": 4, "width": 512}
 NUM_WORDS = 32_000
 

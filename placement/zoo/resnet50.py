@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from placement.zoo._parts import NUM_CLASSES, Built, classifier
 
+SOURCE = "He et al. 2016"
+NUM_OPS = (175, 578)
 SIZES = {"batch": 1, "size": 224}
 # Blocks per stage, their inner channels, and the stride of the first.
 STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))

@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from placement.zoo._parts import Built, next_words
 
+SOURCE = "Zaremba et al. 2014"
+NUM_OPS = (76, 3487)
 SIZES = {"batch": 20, "length": 35, "depth": 2}
 NUM_WORDS, WIDTH = 10_000, 650
 

@@ -6,6 +6,8 @@ from torch import nn
 
 from placement.zoo._parts import NUM_CLASSES, Built, classifier
 
+SOURCE = "Simonyan and Zisserman 2015"
+NUM_OPS = (38, 137)
 SIZES = {"batch": 1, "size": 224}
 # Convolutions per stage, and their channels.
 STAGES = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))

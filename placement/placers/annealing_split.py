@@ -35,8 +35,8 @@ class AnnealingSplit(Placer):
     executions = (Execution.CALL,)
     all_cores = True
 
-    calls: int = setting(1, "Latency: calls that an accelerator may make per sample")
-    chains: int = setting(2, "Independent searches, each on a core of its own")
+    calls: int = setting(1, "Latency: calls that an accelerator may make per sample", low=1)
+    chains: int = setting(2, "Independent searches, each on a core of its own", low=1)
     warm: bool = setting(True, "Throughput: start every other chain from the best contiguous split")
     max_iterations: int = setting(
         0, "Steps of each chain, which give the same answer every time; 0: by time limit or size"
@@ -44,9 +44,6 @@ class AnnealingSplit(Placer):
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         instance = from_problem(problem)
-        for name in ("calls", "chains"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Setting {name!r} is {getattr(self, name)}; use 1 or more.")
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, instance, report)
         require_sums(instance)

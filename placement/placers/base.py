@@ -3,7 +3,8 @@
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, get_type_hints
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
@@ -37,6 +38,15 @@ class Placer(ABC):
     time_limit_s: float | None = None
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            low, high = (field.metadata.get(end) for end in ("low", "high"))
+            below = low is not None and not value >= low
+            if below or (high is not None and not value <= high):
+                use = f"{low} or more" if high is None else f"{low} to {high}"
+                raise ValueError(f"Setting {field.name!r} is {value}; use {use}.")
+
     @abstractmethod
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         """A placement of every op; raises ValueError where the problem has none."""
@@ -46,14 +56,23 @@ COMMON = ("time_limit_s", "seed")
 _TYPES = {int: "int", float: "float", bool: "bool", str: "str"}
 
 
-def setting(default: Any, help: str) -> Any:
-    """A field of a placer with its explanation for the form and the command line."""
-    return dataclasses.field(default=default, metadata={"help": help})
+def setting(default: Any, help: str, *, low: float | None = None, high: float | None = None) -> Any:
+    """A field of a placer with its explanation for the form and the command line.
+
+    It is an int, float, bool or str, or one of a few values (a Literal or StrEnum), which is a
+    menu. A number is at least `low` and, where `low` is given too, at most `high`.
+    """
+    about = {"help": help, "low": low, "high": high}
+    return dataclasses.field(
+        default=default, metadata={key: told for key, told in about.items() if told is not None}
+    )
 
 
 def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
-    """What the menu, the form and `placers --json` say about a placer."""
-    hints = get_type_hints(placer)
+    """What the menu, the form and `placers --json` say about a placer.
+
+    A setting of a type that no form can ask for is left out; `build` refuses such a placer.
+    """
     return {
         "name": name,
         "summary": placer.summary,
@@ -65,13 +84,15 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
         "quick_up_to": placer.quick_up_to,
         "needs": list(placer.needs),
         "settings": {
-            f.name: {
-                "type": _TYPES[hints[f.name]],
-                "default": f.default,
-                "help": f.metadata.get("help", ""),
+            field.name: {
+                "type": _TYPES.get(kind, "str"),
+                "default": field.default,
+                "help": "",
+                **({"choices": list(_choices(kind))} if _choices(kind) else {}),
+                **field.metadata,
             }
-            for f in dataclasses.fields(placer)
-            if f.name not in COMMON
+            for field, kind in _settings(placer)
+            if kind in _TYPES or _choices(kind)
         },
     }
 
@@ -89,21 +110,46 @@ def require_fitting(name: str, placer: type[Placer], problem: Problem, remedy: s
             )
 
 
+def _settings(placer: type[Placer]) -> list[tuple[dataclasses.Field[Any], Any]]:
+    """The fields of a placer that are its own, with their types."""
+    hints = get_type_hints(placer)
+    return [(f, hints[f.name]) for f in dataclasses.fields(placer) if f.name not in COMMON]
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    """The few values of which a setting is one; none where it may be any of its type."""
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
+
+
 def build(placer: type[Placer], options: PlaceOptions) -> Placer:
     """A placer from settings as text or values; a ValueError names the one that does not fit."""
     name = options.placer
-    hints = get_type_hints(placer)
-    fields = {f.name for f in dataclasses.fields(placer)} - set(COMMON)
+    kinds = {field.name: kind for field, kind in _settings(placer)}
+    for key, kind in kinds.items():
+        if kind not in _TYPES and not _choices(kind):
+            raise ValueError(
+                f"Setting {key!r} of placer {name!r} has the type {kind}; make it an int, float,"
+                " bool, str, Literal or StrEnum."
+            )
     values: dict[str, Any] = {}
     for key, value in options.settings.items():
-        if key not in fields:
-            known = ", ".join(sorted(fields)) or "none"
+        if key not in kinds:
+            known = ", ".join(sorted(kinds)) or "none"
             raise ValueError(f"Placer {name!r} has no setting {key!r}; it has: {known}.")
-        values[key] = _parsed(name, key, value, hints[key])
+        values[key] = _parsed(name, key, value, kinds[key])
     return placer(**values, time_limit_s=options.time_limit_s, seed=options.seed)
 
 
-def _parsed(name: str, key: str, value: Any, wanted: type) -> Any:
+def _parsed(name: str, key: str, value: Any, wanted: Any) -> Any:
+    choices = {str(choice): choice for choice in _choices(wanted)}
+    if choices and str(value) not in choices:
+        raise ValueError(
+            f"Setting {key!r} of placer {name!r} is {value!r}; use one of {', '.join(choices)}."
+        )
+    if choices:
+        return choices[str(value)]
     if wanted is bool and isinstance(value, str):
         if value.lower() in ("true", "1", "yes", "on"):
             return True

@@ -40,16 +40,16 @@ class CeftPbqp(Placer):
     quick_up_to = 3_000
 
     critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
-    reach: int = setting(6, "Rivals of each kernel: how many that start after it, at most")
-    max_variants: int = setting(12, "Variants of the program that are solved and simulated")
-    exact_expansions: int = setting(100_000, "Search nodes for an exact answer to each variant")
+    reach: int = setting(6, "Rivals of each kernel: how many that start after it, at most", low=0)
+    max_variants: int = setting(12, "Variants of the program that are solved and simulated", low=1)
+    exact_expansions: int = setting(
+        100_000, "Search nodes for an exact answer to each variant", low=0
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.critical_weight > 0.0:
             raise ValueError(f"critical_weight is {self.critical_weight}; use more than zero.")
-        for name in ("reach", "max_variants", "exact_expansions"):
-            if getattr(self, name) < (name == "max_variants"):
-                raise ValueError(f"{name} is {getattr(self, name)}; use a larger number.")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         require_room_for_weights(problem)

@@ -39,16 +39,13 @@ class Genetic(Placer):
     max_iterations: int = setting(
         0, "Generations of each level; 0 takes as many as a few seconds allow, by the graph's size"
     )
-    population: int = setting(40, "Placements in a generation")
-    mutation: float = setting(0.02, "Share of clusters that change device at random in a child")
+    population: int = setting(40, "Placements in a generation", low=4)
+    mutation: float = setting(
+        0.02, "Share of clusters that change device at random in a child", low=0.0, high=1.0
+    )
     start: str = setting("heft,single", "Placers to start from, separated by commas")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        if self.population < 4 or not 0 <= self.mutation <= 1:
-            raise ValueError(
-                f"A population of {self.population} with a mutation of {self.mutation} cannot"
-                " evolve; use 4 or more placements and a share from 0 to 1."
-            )
         begun_s = time.perf_counter()
         begun = starts(problem, names_of(self.start))
         first = [start_of(problem, placement) for placement in begun]

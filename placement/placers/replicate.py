@@ -26,7 +26,7 @@ class Replicate(Placer):
     executions = (Execution.CALL,)
     exact = True
 
-    replicas: int = setting(0, "Accelerators that may share a stage at most; 0: all of them")
+    replicas: int = setting(0, "Accelerators that may share a stage at most; 0: all of them", low=0)
     max_ideals: int = setting(
         100_000, "Graphs with more downward-closed sets are linearised and solved nearly as well"
     )
@@ -41,8 +41,6 @@ class Replicate(Placer):
         from placement.splits.model.instance import from_problem
         from placement.splits.model.placements import placement_of
 
-        if self.replicas < 0:
-            raise ValueError(f"Setting 'replicas' is {self.replicas}; use 0 (all) or more.")
         instance = from_problem(problem)
         most = min(self.replicas or instance.num_accelerators, instance.num_accelerators)
         most = max(1, most)

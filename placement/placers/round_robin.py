@@ -19,11 +19,11 @@ class RoundRobin(Placer):
     summary = "Ops dealt to the devices in turn: a baseline that ignores all costs"
     objectives = tuple(Objective)
 
-    run_length: int = setting(1, "How many neighbours in a row stay on a device before the next")
+    run_length: int = setting(
+        1, "How many neighbours in a row stay on a device before the next", low=1
+    )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        if self.run_length < 1:
-            raise ValueError(f"run_length is {self.run_length}; use 1 or more.")
         devices = []
         for unit in range(problem.num_units):
             allowed = np.flatnonzero(problem.allowed[unit])

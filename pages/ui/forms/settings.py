@@ -59,8 +59,8 @@ def _widget(key: str, name: str, about: Mapping[str, Any], disabled: bool) -> An
         return st.selectbox(label, offered, index=offered.index(default), **common)
     if about["type"] == "bool":
         return st.toggle(label, value=bool(default), **common)
-    if about["type"] == "int":
-        return st.number_input(label, value=default, step=1, **common)
-    if about["type"] == "float":
-        return st.number_input(label, value=default, format="%g", **common)
+    if about["type"] in ("int", "float"):
+        common |= {"min_value": about.get("low"), "max_value": about.get("high"), "value": default}
+        how: dict[str, Any] = {"step": 1} if about["type"] == "int" else {"format": "%g"}
+        return st.number_input(label, **how, **common)
     return st.text_input(label, value="" if default is None else str(default), **common)

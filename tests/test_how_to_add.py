@@ -72,6 +72,7 @@ def test_every_kind_is_shown():
         "placement/placers",
         "placement/exporters",
         "placement/loaders",
+        "placement/zoo",
         "profiling/backends",
         "pages",
     }
@@ -109,6 +110,31 @@ def test_the_command_line_lists_and_uses_them(copy, tmp_path):
 def test_a_machine_may_name_the_backend_s_device(copy):
     code = "from profiling import backends; print(backends.names(), backends.get('toy').devices())"
     assert "toy:0" in answered(copy, "-c", code)
+
+
+def test_the_network_is_listed_with_the_ops_that_it_has(copy):
+    pl = ("-m", "placement")
+    listed = {row["name"]: row for row in json.loads(answered(copy, *pl, "samples", "--json"))}
+    for name in ("perceptron", "perceptron:training"):
+        assert "Rumelhart" in listed[name]["source"]
+        found = json.loads(answered(copy, *pl, "inspect", name, "--json"))
+        assert found["num_ops"] == listed[name]["num_ops"], name
+
+
+def test_a_machine_that_is_written_as_a_preset_is_one(copy):
+    pl = ("-m", "placement", "machine")
+    path = copy / "assets" / "machines" / "bench.json"
+    answered(copy, *pl, "--lanes", "1", "--preset", str(path))
+    content = json.loads(path.read_text())
+    assert content["name"] == "bench" and content["note"].endswith(".")
+    assert content["libraries"] == []
+    assert all(d["core_ids"] == [] and d["label"] == "" for d in content["devices"])
+    assert all(d["flops_per_s"] > 0 and d["memory_bytes_per_s"] > 0 for d in content["devices"])
+    pairs = {(a["name"], b["name"]) for a in content["devices"] for b in content["devices"]}
+    linked = {(link["src"], link["dst"]) for link in content["links"]}
+    assert linked == {(a, b) for a, b in pairs if a != b}
+    found = json.loads(answered(copy, *pl, "--machine", "bench", "--json"))
+    assert found["name"] == "bench" and len(found["devices"]) == len(content["devices"])
 
 
 def test_the_page_is_in_the_menu_and_is_drawn(copy, tmp_path, monkeypatch):

@@ -58,6 +58,9 @@ def _none(sub: argparse.ArgumentParser) -> None:
 def _machine(sub: argparse.ArgumentParser) -> None:
     _add_machine(sub)
     sub.add_argument("--out", metavar="FILE", help="write the machine as JSON")
+    sub.add_argument(
+        "--preset", metavar="FILE", help="the same for any computer like it, named as the file"
+    )
 
 
 def _profile(sub: argparse.ArgumentParser) -> None:

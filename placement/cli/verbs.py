@@ -77,11 +77,14 @@ def inspect(options: Namespace) -> int:
 
 
 def machine(options: Namespace) -> int:
-    from placement.core.machine import machine_to_text
+    from placement.core.machine import as_preset, machine_to_text
 
     found = pl.machine(options.machine, options.lanes)
     if options.out:
         write_out(options.out, machine_to_text(found))
+    if options.preset:
+        preset = as_preset(found, Path(options.preset).stem)
+        write_out(options.preset, machine_to_text(preset))
     answer = answers.of_machine(found)
     lines = [
         f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -176,6 +176,14 @@ def machine_from_json(content: Any) -> Machine:
                 unknown = shown(min(set(row) - known))
                 raise ValueError(f"{key}[{i}] has a field {unknown}, which is not known; {remedy}.")
     return machine
+
+
+def as_preset(machine: Machine, name: str) -> Machine:
+    """The machine for any computer like the one it is of: without its cores, labels, libraries."""
+    devices = tuple(replace(device, core_ids=(), label="") for device in machine.devices)
+    note = "Devices as a computer has them; rates and links are nominal, not measured."
+    note = note if machine.libraries else machine.note
+    return replace(machine, name=name, devices=devices, libraries=(), note=note)
 
 
 def machine_to_text(machine: Machine) -> str:

@@ -44,7 +44,7 @@ class Placer(ABC):
             low, high = (field.metadata.get(end) for end in ("low", "high"))
             below = low is not None and not value >= low
             if below or (high is not None and not value <= high):
-                use = f"{low} or more" if high is None else f"{low} to {high}"
+                use = f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
                 raise ValueError(f"Setting {field.name!r} is {value}; use {use}.")
 
     @abstractmethod

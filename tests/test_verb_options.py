@@ -7,6 +7,7 @@ from placement.cli.options import make_parser
 from placement.cli.reading import read_options
 from placement.core.verb_options import (
     CompareOptions,
+    ExportOptions,
     PlaceOptions,
     ProfileOptions,
     RunOptions,
@@ -16,6 +17,7 @@ from placement.core.verb_options import (
     made,
     options_of,
 )
+from placement.costs.what_if import Conditions
 from tests.instances import random_problem
 
 GIVEN = ["--placement", "p.json"]
@@ -28,6 +30,11 @@ CASES = [
     ("place", [], PlaceOptions(placer="genetic", time_limit_s=2.5, seed=3, settings={"a": "b=c"})),
     ("compare", [], CompareOptions(placers=("heft", "peft"), time_limit_s=1.0, seed=2, live=True)),
     ("profile", [], ProfileOptions(refresh=True)),
+    ("export", GIVEN, ExportOptions(format="html", out="a b.html")),
+    ("export", GIVEN, ExportOptions(format="csv", out="o.csv", run="run.json")),
+    ("what-if", GIVEN, Conditions({"cpu:0": 0.5, "a=b": 1234567.5}, 2.0, 0.1)),
+    ("what-if", GIVEN, Conditions(memory_bytes={"cpu:0": None, "cpu:1": 2**40 + 1})),
+    ("what-if", GIVEN, Conditions(link_bandwidth={("a", "b"): 0.5}, link_latency={("b", "a"): 3})),
     ("profile", [], ProfileOptions()),
 ]
 
@@ -41,8 +48,11 @@ def test_a_command_is_read_as_the_options_that_it_was_made_of(verb, given, optio
 @pytest.mark.parametrize(("verb", "given", "options"), CASES)
 def test_what_is_not_typed_is_as_by_default(verb, given, options):
     kind = type(options)
-    required = ["--placers", "heft"] if kind is CompareOptions else []
-    typed = make_parser().parse_args([verb, "x.onnx", *given, *required])
+    required = {
+        CompareOptions: ["--placers", "heft"],
+        ExportOptions: ["--format", "x", "--out", "y"],
+    }
+    typed = make_parser().parse_args([verb, "x.onnx", *given, *required.get(kind, ())])
     found = read_options(typed, kind)
     for asked in options_of(kind):
         # A run of a pipeline takes as many samples as one of steps, on the command line.

@@ -199,6 +199,15 @@ def test_a_setting_is_in_the_command():
     assert f"--set {name}=" in checked(app).code[-1].value
 
 
+def test_a_setting_takes_what_its_range_allows():
+    app, project = opened("place")
+    next(s for s in app.selectbox if s.label == "Method").set_value("genetic").run()
+    fields = {n.key: n for n in checked(app).number_input}
+    share, number = (fields[f"set-genetic-{x}-{project.id}"] for x in ("mutation", "population"))
+    assert (share.min, share.max) == (0.0, 1.0)
+    assert number.min == 4
+
+
 def test_the_goal_is_kept_in_the_project():
     app, project = opened("place")
     checked(next(s for s in app.selectbox if s.label == "Goal").set_value("throughput").run())

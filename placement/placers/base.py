@@ -130,8 +130,9 @@ def build(placer: type[Placer], options: PlaceOptions) -> Placer:
     for key, kind in kinds.items():
         if kind not in _TYPES and not _choices(kind):
             raise ValueError(
-                f"Setting {key!r} of placer {name!r} has the type {kind}; make it an int, float,"
-                " bool, str, Literal or StrEnum."
+                f"Setting {key!r} of placer {name!r} has the type"
+                f" {getattr(kind, '__name__', kind)}; make it an int, float, bool, str, Literal or"
+                " StrEnum."
             )
     values: dict[str, Any] = {}
     for key, value in options.settings.items():

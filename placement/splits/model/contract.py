@@ -23,7 +23,7 @@ Edge = tuple[int, int]
 class UnitArrays(NamedTuple):
     """What compiled code reads of units (U), nets (T) and devices, see Units and SplitInstance.
 
-    `allowed` (U, D) is as of `Units.allowed`; the nets of a unit are CSR rows, as its nets' units.
+    `allowed` (U, D) is that of `Units.allowed`, `unit_nets` are the nets of each unit as CSR rows.
     """
 
     acc_s: Floats

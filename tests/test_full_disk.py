@@ -16,7 +16,7 @@ from profiling.measuring.lock import measuring
 from profiling.measuring.store import ProfileStore
 from studio.jobs import jobs
 from tests.disks import files_up_to, without_rights
-from tests.profiling.test_store import small
+from tests.profiling.measuring.test_store import small
 
 ROOT = Path(__file__).parents[1]
 LIMIT_BYTES = 100

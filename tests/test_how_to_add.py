@@ -145,10 +145,10 @@ def test_the_page_is_in_the_menu_and_is_drawn(copy, tmp_path, monkeypatch):
 def test_the_conformance_tests_try_them(copy):
     names = answered(
         copy, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "tests/placers",
-        "tests/exporters", "tests/profiling/test_backends.py"
+        "tests/exporters", "tests/profiling/backends/test_backends.py"
     )  # fmt: skip
     assert "dice" in names and "device-list" in names and "toy" in names
     tried = ("tests/placers/test_placers.py", "-k", "dice", "-x")
     assert " passed" in answered(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tried)
-    tried = ("tests/loaders/test_registry.py", "tests/profiling/test_backends.py")
+    tried = ("tests/loaders/test_registry.py", "tests/profiling/backends/test_backends.py")
     assert " passed" in answered(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tried)

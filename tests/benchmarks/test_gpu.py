@@ -10,7 +10,7 @@ from profiling.backends._torch import links as _torch_links
 from profiling.backends._torch import memories
 from profiling.devices.local import local_machine
 from profiling.measuring import kernels, links
-from tests.profiling.pretend import Pretend, with_pretended
+from tests.profiling.backends.pretend import Pretend, with_pretended
 
 
 def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):

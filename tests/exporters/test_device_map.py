@@ -19,7 +19,7 @@ from placement.exporters._torch.model import torch_device
 from placement.formats.torch import zoo
 from tests.exporters.exports import written
 from tests.exporters.torch_models import Attending, Scaled, placed, training, with_gpus
-from tests.profiling.test_torch_zoo import SMALL
+from tests.profiling.backends.test_torch_zoo import SMALL
 
 NETWORKS = [s.name for s in loaders.samples() if s.name in {n.partition(":")[0] for n in SMALL}]
 

@@ -61,7 +61,9 @@ def test_what_lies_beside_an_output_cannot_be_changed(canonical, tmp_path, told)
     def wrote(path):
         with confinement.own_folder() as (_, environment):
             run = subprocess.run(
-                confinement.command(limits, "tests.profiling.confined_probe", ("write", str(path))),
+                confinement.command(
+                    limits, "tests.profiling.sandbox.confined_probe", ("write", str(path))
+                ),
                 env=environment,
                 capture_output=True,
                 text=True,

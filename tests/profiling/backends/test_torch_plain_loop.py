@@ -8,8 +8,8 @@ from torch import fx, nn
 
 from placement.formats.torch import zoo
 from placement.formats.torch.module import model_of
-from tests.profiling.test_torch import OPTIMISERS
-from tests.profiling.test_torch_zoo import NETWORKS, SMALL
+from tests.profiling.backends.test_torch import OPTIMISERS
+from tests.profiling.backends.test_torch_zoo import NETWORKS, SMALL
 from tests.thorough import either
 
 STEPS = 3

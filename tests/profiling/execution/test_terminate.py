@@ -10,7 +10,7 @@ import pytest
 
 from tests.profiling.live import diamond
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HANG = """
 import threading, time
 from placement import __main__

@@ -169,7 +169,7 @@ def test_processes_share_a_store(tmp_path):
             [sys.executable, "-c", PUT_MANY, str(path), str(n)],
             stdin=subprocess.PIPE,
             text=True,
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
         )
         for n in range(4)
     ]

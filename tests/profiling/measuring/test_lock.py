@@ -9,7 +9,7 @@ import pytest
 
 from profiling.measuring.lock import holder, measuring
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HOLD = """
 import sys, pathlib
 from profiling.measuring.lock import measuring

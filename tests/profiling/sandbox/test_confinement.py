@@ -36,7 +36,9 @@ def tried(folder, what, value, **changed):
         limits.writable,
     )
     with confinement.own_folder() as (_, environment):
-        command = confinement.command(limits, "tests.profiling.confined_probe", (what, str(value)))
+        command = confinement.command(
+            limits, "tests.profiling.sandbox.confined_probe", (what, str(value))
+        )
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
         )
@@ -99,7 +101,7 @@ def test_what_others_have_compiled_is_found_and_left_alone(folder, tmp_path, mon
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(shared))
     assert answer(folder, "compiled", 7) == "0 found, 1 made"
     assert not shared.exists()
-    program = "from tests.profiling.confined_probe import compiled; print(compiled(7))"
+    program = "from tests.profiling.sandbox.confined_probe import compiled; print(compiled(7))"
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=confinement.ROOT, capture_output=True, text=True
     )
@@ -180,7 +182,7 @@ def test_it_ends_with_who_started_it(is_up, folder):
     code = (
         "import subprocess, sys, time; from profiling.sandbox import confinement as c;"
         f"limits = c.limits_for({str(folder / 'model' / 'model.onnx')!r});"
-        "command = c.command(limits, 'tests.profiling.confined_probe', ('hang', '600'));"
+        "command = c.command(limits, 'tests.profiling.sandbox.confined_probe', ('hang', '600'));"
         "environment = c.own_folder().__enter__()[1];"
         "print(subprocess.Popen(command, env=environment).pid, flush=True); time.sleep(60)"
     )

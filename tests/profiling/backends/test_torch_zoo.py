@@ -11,8 +11,8 @@ from placement import loaders
 from profiling import backends
 from profiling.backends._torch import memories
 from profiling.measuring.outputs import compare
-from tests.profiling.pretend import Pretend, everywhere, with_pretended
-from tests.profiling.test_torch import lanes, schedules
+from tests.profiling.backends.pretend import Pretend, everywhere, with_pretended
+from tests.profiling.backends.test_torch import lanes, schedules
 from tests.thorough import either, light
 
 # Small inputs, where the network allows; the ops are those of the large ones but for the

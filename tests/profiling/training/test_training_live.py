@@ -16,7 +16,7 @@ from profiling.training.monitor import Watch
 from profiling.training.probes import Probes
 from profiling.training.sites import LiveSite, VirtualSite
 from tests.exporters.torch_models import Seeing
-from tests.profiling.test_torch import lanes
+from tests.profiling.backends.test_torch import lanes
 
 HASTY = Watch(skip=1, settle=4, window=3, patience=2, pause=6, glance=2, probes=3)
 STEPS = 40

@@ -11,7 +11,7 @@ import pytest
 
 from tests.profiling.live import diamond
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RUN = (sys.executable, "-m", "placement", "run")
 THROUGHPUT = ("--placer", "local_search", "--objective", "throughput")
 

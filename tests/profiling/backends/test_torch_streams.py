@@ -13,9 +13,9 @@ from placement.core.verb_options import RunOptions
 from profiling import backends
 from profiling.backends._torch import memories, streams
 from profiling.execution.execute import execute
-from tests.profiling.pretend import with_pretended
-from tests.profiling.test_torch import lanes
-from tests.profiling.test_torch_memories import differences, network, trained
+from tests.profiling.backends.pretend import with_pretended
+from tests.profiling.backends.test_torch import lanes
+from tests.profiling.backends.test_torch_memories import differences, network, trained
 
 CLOCK_AHEAD_S = 1000.0
 

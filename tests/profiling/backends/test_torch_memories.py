@@ -17,8 +17,8 @@ from profiling.measuring import kernels, links
 from profiling.measuring.reference import baseline_s
 from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
-from tests.profiling.pretend import Late, Pretend, everywhere, with_pretended
-from tests.profiling.test_torch import lanes, run_once, schedules
+from tests.profiling.backends.pretend import Late, Pretend, everywhere, with_pretended
+from tests.profiling.backends.test_torch import lanes, run_once, schedules
 
 STEPS = 3
 # What is slow decides what a missing wait would let overtake it.

@@ -12,7 +12,7 @@ from profiling.devices import accelerators
 from profiling.devices.local import local_machine, missing_devices, nominal_links
 from profiling.devices.runtimes import for_runtime
 from profiling.measuring import links
-from tests.profiling.pretend import Pretend
+from tests.profiling.backends.pretend import Pretend
 
 # As much of the library as the probe asks; the second of its GPUs does not work.
 FAKE_TORCH = """

@@ -9,7 +9,7 @@ from torch import nn
 
 import placement as pl
 from profiling import backends
-from tests.profiling.test_torch import lanes, run_once, schedules
+from tests.profiling.backends.test_torch import lanes, run_once, schedules
 
 SIZES = {
     "vocab_size": 64,

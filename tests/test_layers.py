@@ -1,6 +1,7 @@
 """The architecture, held by the imports themselves: they point down, and heavy ones wait.
 
-Rows from bottom to top as in docs/design.md; a module may import from its own row and below.
+Rows from bottom to top as in docs/design.md; a module may import from its own row and below. What
+begins with an underscore is private to its folder, and to the tests in the folder that mirrors it.
 """
 
 import ast
@@ -182,6 +183,88 @@ def test_streamlit_stays_on_the_pages(module):
     assert "streamlit" not in tops or module.split(".")[0] in ("app", "pages")
     if module == "pages.ui.panels.charts":
         assert "streamlit" not in tops, "charts are pure"
+
+
+def folder_of(path: Path) -> str:
+    """The folder of ours in which a file lies, or that the tests in its folder mirror."""
+    folder = ".".join(path.relative_to(ROOT).parent.parts)
+    mirrored = folder.removeprefix("tests.")
+    if mirrored == folder or mirrored.split(".")[0] in OURS:
+        return mirrored
+    return f"placement.{mirrored}"
+
+
+def private_names(tree: ast.AST) -> Iterator[str]:
+    """What a tree uses of our private modules and names, dotted: imported, read, or put in place.
+
+    Names of instances are not followed, as nobody can tell whose they are.
+    """
+    meant = dict[str, str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            meant |= {a.asname or a.name: f"{module}{a.name}" for a in node.names}
+    used = set(meant.values())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "setattr":
+            *target, _ = (ast.unparse(argument).strip("'") for argument in node.args)
+            name = ".".join(target)
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            name = ast.unparse(node)
+        else:
+            continue
+        first, _, rest = name.partition(".")
+        used.add(f"{meant.get(first, first)}.{rest}")
+    return (n for n in sorted(used) if n.split(".")[0] in OURS and owner(n))
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def owner(name: str) -> str:
+    """The folder to which a private module or name belongs; none for a public one."""
+    parts = name.split(".")
+    first = next((i for i, part in enumerate(parts) if is_private(part)), 0)
+    folders = (parts[:i] for i in range(first, 0, -1))
+    return next((".".join(folder) for folder in folders if ROOT.joinpath(*folder).is_dir()), "")
+
+
+def strangers_names(path: Path) -> list[str]:
+    """What a file uses of what is private to a folder that is not its own, nor around its own."""
+    here = f"{folder_of(path)}."
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [name for name in private_names(tree) if not here.startswith(f"{owner(name)}.")]
+
+
+def test_what_is_private_stays_in_its_folder_and_in_the_tests_of_that_folder():
+    """A name that tests of other folders need is public; benchmarks may measure inner parts."""
+    paths = [path for module, path in MODULES.items() if not module.startswith("benchmarks.")]
+    paths += (ROOT / "tests").rglob("*.py")
+    found = {str(path.relative_to(ROOT)): strangers_names(path) for path in paths}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_private_names_are_seen_however_they_are_used():
+    source = """
+import profiling.backends._ort.compile as library
+from placement.placers import auto, heft
+from placement.placers.auto import _Found
+import os
+heft.Heft(), auto._Watch(), os._exit(0), heft.__doc__
+monkeypatch.setattr(heft, "_rank", None)
+monkeypatch.setattr("studio.jobs.process._children", {})
+monkeypatch.setattr(heft, "rank", None)
+"""
+    assert {name: owner(name) for name in private_names(ast.parse(source))} == {
+        "placement.placers.auto._Found": "placement.placers",
+        "placement.placers.auto._Watch": "placement.placers",
+        "placement.placers.heft._rank": "placement.placers",
+        "profiling.backends._ort.compile": "profiling.backends",
+        "studio.jobs.process._children": "studio.jobs",
+    }
+    assert folder_of(ROOT / "tests/profiling/backends/test_ort.py") == "profiling.backends"
+    assert folder_of(ROOT / "tests/placers/slow_lists.py") == "placement.placers"
 
 
 def is_behind(door: str, module: str) -> bool:

@@ -6,11 +6,9 @@ import placement as pl
 from benchmarks import gpu
 from placement.api import place as placing
 from profiling.backends import torch as backend
-from profiling.backends._torch import links as _torch_links
-from profiling.backends._torch import memories
 from profiling.devices.local import local_machine
 from profiling.measuring import kernels, links
-from tests.profiling.backends.pretend import Pretend, with_pretended
+from tests.profiling.backends.pretend import Pretend, put_in_place, with_pretended
 
 
 def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):
@@ -22,9 +20,7 @@ def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):
 
 
 def test_every_row_runs_where_it_was_asked_to(monkeypatch):
-    places = {}
-    for module in (_torch_links, memories):
-        monkeypatch.setattr(module, "place_of", lambda _, name: places.setdefault(name, Pretend()))
+    places = put_in_place(monkeypatch, lambda name: Pretend())
     pretended = with_pretended(local_machine(1), 1).devices[-1]
     monkeypatch.setattr(
         backend, "accelerators", lambda: (replace(pretended, memory_bytes=1 << 34),)

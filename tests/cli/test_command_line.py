@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,16 +131,16 @@ def test_compare_tells_every_row_as_soon_as_it_is_there(canonical):
 
 @pytest.mark.parametrize("kind", [ValueError, RuntimeError])
 def test_a_comparison_goes_on_where_a_placement_cannot_be_run(monkeypatch, kind):
-    def fail_first(model, problem, placement, seed, emit):
+    def fail_first(model, problem, placement, **more):
         if not heard:
             raise kind("the runtime gave up.")
-        return 0.5, True
+        return None, SimpleNamespace(median_s=0.5, outputs_match=True)
 
     def listen(event):
         heard.extend([event] if event["event"] == "row" else [])
 
     heard = []
-    monkeypatch.setattr(compare, "_live", fail_first)
+    monkeypatch.setattr(compare, "run", fail_first)
     rows = compare.compare(None, diamond(), ["single", "heft"], live=True, emit=listen)
     assert "the runtime gave up" in rows[0].error and rows[0].measured_s is None
     assert rows[0].value > 0 and heard[0]["placement"]["device_of"]

@@ -91,7 +91,7 @@ def short(device):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_of_the_zoo(name, tmp_path):
     """Dealt in two halves and at random; where a module is whole, its parameters are there too."""
-    network = zoo._network(name)
+    network = zoo.network_of(name)
     module, *_ = network.build({**network.SIZES, **SMALL[name]})
     model = pl.load(name, SMALL[name])
     ops = model.graph.ops

@@ -16,7 +16,7 @@ import placement as pl
 from placement.core.machine import Device, Link, Machine
 from placement.exporters import exporter, write
 from placement.exporters._torch import layout as _torch_layout
-from placement.exporters._torch.text import _Literals, literal
+from placement.exporters._torch.text import Literals, literal
 from profiling import backends
 from tests.exporters.bundles import script, unpacked
 from tests.exporters.exports import export_of, hostile_model
@@ -168,7 +168,7 @@ def test_a_view_of_what_a_gpu_makes_may_copy(tmp_path):
 def test_a_number_that_another_device_reads_is_there_for_all_its_segments():
     program = SimpleNamespace(nodes={"size": SimpleNamespace(meta={"val": 3})})
     layout = SimpleNamespace(read=lambda name, segment: (1, 4), device_of=("cuda:0",))
-    assert _Literals(None, program, layout, 0).read("size") == "v[4] = v[1]"
+    assert Literals(None, program, layout, 0).read("size") == "v[4] = v[1]"
 
 
 def test_an_op_of_the_cpu_alone_is_refused_elsewhere():

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnx.inliner
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from placement.formats.onnx.checks import calls
 from placement.formats.onnx.checks.external import check_external
 from placement.loaders import load
 from tests.loaders.models import BOOL, FLOAT, INT64, model_of, value
@@ -121,12 +123,15 @@ def libraries(draw):
 @settings(max_examples=60)
 @given(libraries())
 def test_the_count_is_what_inlining_makes(library):
-    from placement.formats.onnx.checks.calls import _function_sizes, _size
-
     bodies = [row(kinds, "a", "b") for kinds in library]
     model = calling(bodies, row([0, "Relu", 0], "x", "y"))
-    counted = _size(model.graph.node, _function_sizes(model, "model")).nodes
-    assert counted == len(onnx.inliner.inline_local_functions(model).graph.node)
+    made = len(onnx.inliner.inline_local_functions(model).graph.node)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calls, "MAX_NODES", made)
+        calls.check_calls(model, "model")
+        patch.setattr(calls, "MAX_NODES", made - 1)
+        with pytest.raises(ValueError, match=rf"stands for {made} nodes"):
+            calls.check_calls(model, "model")
 
 
 def test_functions_that_call_themselves(save):
@@ -476,7 +481,8 @@ def test_values_that_no_memory_here_holds(save, monkeypatch):
     with pytest.raises(ValueError, match=r"need 549755813\d+ bytes behind op 'makes' \(Expand\)"):
         compiled(save(model))
     small = model_of(nodes, [value("x", (1,))], [value("y", ())], [ints("n", 1000)])
-    monkeypatch.setattr("profiling.backends._ort.memory.free_bytes", lambda: 3000)
+    memory = psutil.virtual_memory()._replace(available=3000)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     with pytest.raises(ValueError, match="3000 are free"):
         compiled(save(small))
     monkeypatch.undo()

@@ -294,7 +294,7 @@ def test_arguments_that_kernels_would_trust(name, arguments, said):
 
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("kept", [torch.bfloat16, torch.float16, torch.float32])
-@pytest.mark.parametrize("name", sorted(_torch_inferred._NORMALISING))
+@pytest.mark.parametrize("name", sorted(_torch_inferred.NORMALISING))
 def test_statistics_are_inferred_in_the_type_that_they_have(name, kept, half):
     """The library's own inference takes the type of the input for them."""
     target = getattr(torch.ops.aten, name).default

@@ -36,7 +36,7 @@ def test_every_network_with_a_published_number_is_there():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_parameters_are_the_published_number(name):
-    network = zoo._network(name)
+    network = zoo.network_of(name)
     with torch.device("meta"):
         module, *_ = network.build(network.SIZES)
     assert sum(p.numel() for p in module.parameters()) == PUBLISHED[name]

@@ -6,7 +6,6 @@ import pytest
 import streamlit as st
 
 from pages.ui import canvas
-from pages.ui.canvas import component
 from pages.ui.canvas.frontend import canvas_shim, library_script, store_shim
 from tests.pages.graphs import blocks
 
@@ -83,16 +82,12 @@ def test_paint_of_another_view_is_refused():
         canvas.Drawing(view=opened, paint=paint, devices=canvas.device_keys(["cpu"]))
 
 
-def test_a_message_holds_a_character_per_node_and_edge(monkeypatch):
+def test_a_message_holds_a_character_per_node_and_edge():
     graph = blocks(250)
     view = canvas.build_view(graph, canvas.default_expanded(graph))
     devices = [i // 7 % 4 for i in range(len(graph.ops))]
     tones = canvas.tones_by_class(
         view, devices, [(f"kind {k}", "#000000") for k in range(4)], by="kind", title="Op type"
-    )
-    sent = []
-    monkeypatch.setattr(
-        component, "_renderers", lambda: {"canvas": lambda **call: sent.append(call)}
     )
     drawing = canvas.Drawing(
         view=view,
@@ -102,8 +97,7 @@ def test_a_message_holds_a_character_per_node_and_edge(monkeypatch):
         crossings=canvas.crossings(view, graph, devices),
         sums={i: "1.23 ms" for i, node in enumerate(view.nodes) if node.group >= 0},
     )
-    canvas.draw_canvas(drawing)
-    data = sent[0]["data"]
+    data = {**drawing.payload(), **canvas.Editing().payload()}
     assert len(graph.ops) == 3000
     assert len(data["colours"]) == len(data["tones"]["codes"]) == len(view.nodes)
     assert len(data["crossings"]) == len(view.edges)

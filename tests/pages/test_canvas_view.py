@@ -14,7 +14,6 @@ from pages.ui import canvas
 from pages.ui.canvas.network import OPTIONS, store_payload
 from placement.core.graph import Graph
 from placement.drawing.layout.drafts import MAX_MEMBERS
-from placement.drawing.layout.drafts import _run_label as stack_label
 from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, stacked, wide
 
 ROOT = Path(__file__).parents[2]
@@ -386,4 +385,7 @@ def test_blocks_with_numbers_inside_a_stack_carry_the_name_of_the_scope_around_i
     ],
 )
 def test_a_stack_says_once_what_its_first_and_last_name_begin_with(first, last, label):
-    assert stack_label(first, last) == label
+    scopes = (first, "between", last)
+    ops = [("head", "Gather", ""), *((f"{s}/{k}", k, s) for s in scopes for k in ("MatMul", "Add"))]
+    graph = graph_of(ops, [(i, i + 1) for i in range(len(ops) - 1)])
+    assert [g.label for g in canvas.scope_tree(graph).groups if g.stack] == [label]

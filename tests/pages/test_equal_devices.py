@@ -15,9 +15,9 @@ from placement.core.placement import placement_from_json
 from placement.drawing.colours.palette import lone_colour
 from placement.schedule.symmetry import with_names
 from studio import snapshot, standings
-from studio.jobs import event_log, kinds, outcomes
-from studio.jobs.records import About
+from studio.jobs import kinds, outcomes
 from studio.project import store
+from studio.project.files import write_json
 from studio.project.placements import HAND
 from tests.studio.test_standings import again, comparison, own_home, placed, rows_of
 from tests.towers import save_towers
@@ -98,13 +98,13 @@ def test_placing_again_with_equal_devices_exchanged_changes_nothing(now):
         "unit": "ms",
         "objective": "latency",
     }
-    job = replace(
-        comparison(now, []),
-        verb="place",
-        about=About(shelf=now.shelf.folder.name, placer="round_robin"),
-        events=(event_log.decoded({"event": "result", **result}, "place"),),
-    )
-    kinds._taken_over(now, job)
+    folder = now.project.folder / "jobs" / "00000000000000000001-0000"
+    record = {"verb": "place", "argv": [], "pid": -1, "born_at": 0, "started_at": 0}
+    about = {"shelf": now.shelf.folder.name, "placer": "round_robin"}
+    write_json(folder / "job.json", {**record, "about": about})
+    (folder / "events.jsonl").write_text(json.dumps({"event": "result", **result}) + "\n")
+    (told,) = kinds.collect(now)
+    assert told.startswith("Placed by round_robin")
     assert again(now.project).shelf.read("round_robin") == before
 
 

@@ -1,7 +1,6 @@
 """Models that take long to open: the page says so, and opening them can be called off."""
 
 import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,76 +16,10 @@ from placement import loaders
 from studio import model_reader
 from studio.project import store
 from tests.pages.test_pages import APP, checked, texts, uploader
+from tests.studio.test_model_reader import PATIENCE_S, gate, key
 from tests.studio.test_standings import own_home
 
-__all__ = ["own_home"]
-PATIENCE_S = 60
-
-
-@pytest.fixture
-def gate(monkeypatch):
-    """Opening squeezenet waits until the gate is set."""
-    opened, load = threading.Event(), pl.load
-
-    def slow(source, **kwargs):
-        if source == "onnx-squeezenet":
-            assert opened.wait(PATIENCE_S)
-        return load(source, **kwargs)
-
-    monkeypatch.setattr(model_reader.pl, "load", slow)
-    yield opened
-    opened.set()
-
-
-def key(name):
-    # The stamp tells each test's key from that of models that are open already.
-    return name, (), f"test {time.monotonic_ns()}"
-
-
-def test_who_waits_gets_the_model_and_who_comes_later_joins(gate):
-    wanted = key("onnx-squeezenet")
-    first = model_reader.start(wanted)
-    assert model_reader.start(wanted) is first and not first.done.is_set()
-    gate.set()
-    assert len(model_reader.take(wanted).graph.ops) == 66
-    assert wanted not in model_reader._under_way
-
-
-def test_what_nobody_waits_for_any_more_is_forgotten_once_it_is_there(gate):
-    wanted = key("onnx-squeezenet")
-    first = model_reader.start(wanted)
-    model_reader.forget(wanted)
-    gate.set()
-    assert first.done.wait(PATIENCE_S) and first.result().graph.ops
-    until(lambda: wanted not in model_reader._under_way)
-
-
-def test_models_that_nobody_came_for_make_room_for_others():
-    keys = [key("onnx-alexnet") for _ in range(model_reader.MOST_LEFT + 3)]
-    for each in keys:
-        assert model_reader.start(each).done.wait(PATIENCE_S)
-    left = [each for each in keys if each in model_reader._under_way]
-    assert left == keys[-len(left) :] and keys[-1] in left
-    assert len(left) <= model_reader.MOST_LEFT + 1
-    for each in left:
-        model_reader.forget(each)
-
-
-def test_whoever_wants_it_again_before_it_is_there_gets_it(gate):
-    wanted = key("onnx-squeezenet")
-    first = model_reader.start(wanted)
-    model_reader.forget(wanted)
-    assert model_reader.start(wanted) is first
-    gate.set()
-    assert model_reader.take(wanted) is first.result()
-
-
-def test_what_is_wrong_with_a_model_is_said_where_somebody_waits():
-    wanted = key("no-such-sample")
-    model_reader.start(wanted)
-    with pytest.raises(ValueError, match="neither a file nor a bundled sample"):
-        model_reader.take(wanted)
-    assert wanted not in model_reader._under_way
+__all__ = ["gate", "own_home"]
 
 
 def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
@@ -139,7 +72,7 @@ def test_what_was_asked_for_leaves_the_open_model_alone_until_it_is_there(sessio
 def test_calling_it_off_keeps_the_model_that_is_open(session, gate):
     wanted.ask(wanted.sample("onnx-squeezenet"))
     under_way = model_reader.start(wanted.current().key)
-    opening_wait._cancel()
+    opening_wait.cancel()
     assert wanted.current() is None and not under_way.is_wanted
     assert session.project.settings.model == "onnx-alexnet" and not session.shown
     assert list(session.put.values()) == ["onnx-alexnet", ""], "the menu and the field of paths"
@@ -149,7 +82,7 @@ def test_a_later_slow_opening_never_leads_back_to_an_older_model(session, gate):
     gate.set()
     wanted.ask(wanted.sample("onnx-squeezenet"))
     opening_wait.wait(session.project)
-    opening_wait._leave(key("onnx-squeezenet"))
+    opening_wait.leave(key("onnx-squeezenet"))
     assert session.project.settings.model == "onnx-squeezenet"
     assert [p.id for p in session.shown] != [session.project.id] and len(session.shown) == 1
 
@@ -196,13 +129,6 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     here = loaders.load(project.source).executable
     assert len(here.model_proto().graph.node) == 3
     assert opened.executable.content_hash == here.content_hash
-
-
-def until(condition):
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The rules of a project: their order, what they do to a placement, and that it is one step."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -97,14 +98,15 @@ def test_an_expression_without_end_is_not_kept_and_one_that_is_there_can_be_remo
 def questions(monkeypatch):
     """How many expressions each process was asked for, within a second."""
     asked = []
-    real = regexes._told
 
-    def told(question, limit_s):
-        asked.append(len(json.loads(question)[0]))
-        return real(question, limit_s)
+    class Counted(subprocess.Popen):
+        def communicate(self, question=None, **more):
+            if question:
+                asked.append(len(json.loads(question)[0]))
+            return super().communicate(question, **more)
 
     monkeypatch.setattr(regexes, "BUDGET_S", 1.0)
-    monkeypatch.setattr(regexes, "_told", told)
+    monkeypatch.setattr(subprocess, "Popen", Counted)
     return asked
 
 

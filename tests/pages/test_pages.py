@@ -655,7 +655,7 @@ def test_a_value_that_the_browser_sends_late_changes_nothing():
         st.query_params["project"] = key.partition("|")[0]
         st.session_state["late"] = "heft"
         choices.renew_claim(choices.project(), force=True)
-        st.button("late", on_click=placement_menu._choose, args=("late", "heft"))
+        st.button("late", on_click=placement_menu.choose, args=("late", "heft"))
 
     script = AppTest.from_function(late, kwargs={"key": f"{project.id}|"}, default_timeout=120)
     checked(checked(script.run()).button[0].click().run())

@@ -106,7 +106,7 @@ def test_a_model_called_off_leaves_no_project_behind(monkeypatch):
     monkeypatch.setattr(choices, "put", lambda key, value: None)
     monkeypatch.setattr(choices, "clear", lambda key: None)
     model_request.ask(model_request.sample("onnx-alexnet"))
-    opening_wait._cancel()
+    opening_wait.cancel()
     opening_wait.wait(first)
     assert [p.id for p in store.recent(untouched=True)] == [first.id]
     assert first.settings.model == store.DEFAULT_SAMPLE
@@ -127,4 +127,4 @@ def test_a_model_is_opened_with_the_sizes_that_it_has_in_its_project(monkeypatch
 def test_names_of_projects_are_told_apart(taken, name):
     for one in taken:
         store.create().change(name=one)
-    assert model_project._free_name("/some/where/net.onnx") == name
+    assert model_project.free_name("/some/where/net.onnx") == name

@@ -24,7 +24,7 @@ from tests.pages.test_pages import (
     texts,
     uploader,
 )
-from tests.studio.test_kinds import finished
+from tests.studio.jobs.test_kinds import finished
 
 PAGES = ("model", "devices", "place", "run", "timeline", "compare", "what_if", "projects")
 CAUSES = ("the disk is full", "it would be larger than files may be here", "you have no right to")

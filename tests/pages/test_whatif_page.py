@@ -10,6 +10,7 @@ import placement as pl
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method, comparison, conditions, link_groups
 from placement.core import formatting as units
+from placement.core.formatting import percent
 from placement.core.machine import Device, Link, Machine
 from placement.costs.what_if import UNCHANGED, ConditionRows, Conditions
 from studio import snapshot as studio
@@ -169,7 +170,8 @@ def test_a_link_has_sliders_of_its_own_where_that_is_wanted():
     slow = pl.what_if(now.problem, wanted)
     assert conditions.in_words(wanted) in texts(app)
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
-    assert comparison._change(ratio) == metric(app, "What-if time per step").delta
+    longer = f"{percent(ratio - 1.0)} longer"
+    assert metric(app, "What-if time per step").delta == longer
     assert "--link-bandwidth" in app.code[0].value
     # Another session finds the same sliders; a reset takes them away.
     again = AppTest.from_file(str(APP), default_timeout=120)
@@ -245,7 +247,7 @@ def test_what_was_made_for_a_what_if_machine_stays_apart_until_it_is_kept(monkey
     monkeypatch.setattr(ask_method.choices, "renew_claim", lambda opened: True)
     monkeypatch.setattr(ask_method, "studio", lambda: now_of(project))
     monkeypatch.setattr(ask_method.choices, "say", lambda kind, text: None)
-    ask_method._keep(["single what-if 1"])
+    ask_method.keep(["single what-if 1"])
     now = now_of(project)
     row = next(r for r in standings.standings(now) if r.name == "single what-if 1")
     assert row.notes == ("found for a what-if machine: null:0 at ×0.25 speed",)

@@ -1,7 +1,5 @@
 """HEFT and ETF again, slowly and from their definitions, to hold the compiled ones against."""
 
-from placement.placers._lists.lists import way_back_s
-from placement.simulator.flat import flatten
 from placement.simulator.lowering import host_of
 
 
@@ -33,6 +31,14 @@ class SlowLanes:
             start = max(start, self.link_free.get((src, d), 0.0))
         num_bytes = self.problem.kernels.tensors[t].num_bytes
         return start + self.problem.costs.transfer_s(src, d, num_bytes)
+
+    def way_back_s(self, k, d):
+        """What the model outputs of a kernel take from a device to the host, one after another."""
+        if self.host < 0 or self.problem.machine.devices[d].on_host:
+            return 0.0
+        name = self.problem.kernels.ops[k].name
+        outputs = [t for t in self.problem.kernels.tensors if t.producer == name and t.is_output]
+        return sum(self.problem.costs.transfer_s(d, self.host, t.num_bytes) for t in outputs)
 
     def ready(self, k, d):
         ready, crosses = 0.0, False
@@ -85,7 +91,6 @@ class SlowLanes:
 
 def slow_heft(problem, order):
     lanes = SlowLanes(problem, insertion=True)
-    back = way_back_s(flatten(problem))
     for k in order:
         unit = int(problem.unit_of_kernel[k])
         new = unit not in lanes.unit_device
@@ -93,7 +98,7 @@ def slow_heft(problem, order):
 
         def value(d, k=k, others=others):
             rest = sum(problem.costs.compute_s[j, d] for j in others)
-            return lanes.slot(k, d)[1] + rest + back[k, d]
+            return lanes.slot(k, d)[1] + rest + lanes.way_back_s(k, d)
 
         lanes.put(k, min(lanes.choices(k), key=value))
     return lanes

@@ -31,7 +31,7 @@ def chooser(now: Studio) -> None:
         index=names.index(now.named.name),
         key=key,
         format_func=lambda name: _label(next(i for i in items if i.name == name)),
-        on_change=_choose,
+        on_change=choose,
         args=(key, now.named.name),
         disabled=locked,
         help="Made by a method or by hand. Editing a method's placement starts a copy.",
@@ -65,7 +65,7 @@ def _label(item: Named) -> str:
     return f"{item.name} (by hand)" if item.by_hand else item.name
 
 
-def _choose(key: str, drawn: str) -> None:
+def choose(key: str, drawn: str) -> None:
     name = choices.changed(key, drawn)
     if name is None:
         # A late value of a menu that is gone: the panel's message must stay to be read.

@@ -57,7 +57,7 @@ def enter(home: Project, kind: str, model: str) -> None:
     # A new one may have the model by chance: the default sample.
     is_known = home.settings.touched and _is_of(home, kind, model)
     if not is_known:
-        home.change(model_kind=kind, model=model, name=_free_name(model))
+        home.change(model_kind=kind, model=model, name=free_name(model))
     choices.show_project(home)
     left = f"{opened.settings.name!r} is kept as it was: Projects, on the left, leads back to it."
     if is_known:
@@ -68,7 +68,7 @@ def enter(home: Project, kind: str, model: str) -> None:
 
 def _set_in_place(project: Project, kind: str, model: str) -> None:
     before = project.settings
-    name = before.name if before.touched else _free_name(model)
+    name = before.name if before.touched else free_name(model)
     dims = before.dims if _is_of(project, kind, model) else {}
     project.change(model_kind=kind, model=model, dims=dims, name=name)
     choices.select(())
@@ -90,7 +90,7 @@ def _is_of(project: Project, kind: str, model: str) -> bool:
     return (settings.model_kind, settings.model) == (kind, model)
 
 
-def _free_name(model: str) -> str:
+def free_name(model: str) -> str:
     """The model's name, with a number where a project has that name already."""
     stem = Path(model).stem[: store.LONGEST_NAME - 5]
     taken, name, number = {p.settings.name for p in store.recent(limit=None)}, stem, 1

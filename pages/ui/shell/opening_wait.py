@@ -26,7 +26,7 @@ def wait(opened: Project) -> None:
     """
     wish = model_request.current()
     if wish is not None:
-        _until_read(wish.key, wish.model, "wanted", _cancel)
+        _until_read(wish.key, wish.model, "wanted", cancel)
         with saving.change(f"{Path(wish.model).name} was not opened."):
             try:
                 model_request.take_over(opened, wish)
@@ -39,7 +39,7 @@ def wait(opened: Project) -> None:
         opened = choices.project()
     settings = opened.settings
     key = cache.model_key(opened.source, tuple(sorted(settings.dims.items())))
-    _until_read(key, settings.model, opened.id, _leave, key)
+    _until_read(key, settings.model, opened.id, leave, key)
 
 
 def _until_read(
@@ -73,7 +73,7 @@ def _until_read(
     slot.empty()
 
 
-def _cancel() -> None:
+def cancel() -> None:
     """Forget a wish so that the same may be asked for again, by its path too."""
     _forget()
     choices.clear("path")
@@ -85,7 +85,7 @@ def _forget() -> None:
     open_model.show_again(choices.project())
 
 
-def _leave(key: model_reader.Key) -> None:
+def leave(key: model_reader.Key) -> None:
     """Go to a new project, where the project's own model takes too long to open."""
     model_reader.forget(key)
     choices.show_project(store.create_or_show())

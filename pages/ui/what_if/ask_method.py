@@ -90,7 +90,7 @@ def _answers(now: Studio) -> None:
             ),
             "Placement": column.ButtonColumn(
                 key="what-if-keep",
-                on_click=_keep,
+                on_click=keep,
                 args=(names,),
                 help="Put it among the placements of the real machine, to look at, edit and run.",
             ),
@@ -160,7 +160,7 @@ def _set(names: Sequence[str]) -> None:
         conditions.put(now, conditions_of(clicked[1]))
 
 
-def _keep(names: Sequence[str]) -> None:
+def keep(names: Sequence[str]) -> None:
     """Copy the placement to the real machine's shelf, with nothing that was claimed about it."""
     now = studio()
     clicked = _clicked(now, "what-if-keep", names)

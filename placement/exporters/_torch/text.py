@@ -65,7 +65,7 @@ def module_text(program: TorchProgram, schedule: Schedule, layout: Layout) -> st
     names = _Names()
     found = []
     for number, segment in enumerate(schedule.segments):
-        words = _Literals(names, program, layout, number)
+        words = Literals(names, program, layout, number)
         body = "\n    ".join(lines(program, segment.kernels, layout.shared, words))
         found.append(f"def segment_{number}(v):\n    {body}\n")
     listed = "".join(f"    segment_{number},\n" for number in range(len(found)))
@@ -124,7 +124,7 @@ def _looked_up(target: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Literals:
+class Literals:
     """See `placement.formats.torch.source.Words`: everything written out, for one segment.
 
     A program was traced on one device; whatever it makes there is made on the segment's.

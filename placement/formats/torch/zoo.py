@@ -15,14 +15,14 @@ MOST = 1_000_000
 
 def sizes_of(sample: str) -> dict[str, int]:
     """What may be set of a sample, with its default."""
-    return dict(_network(sample).SIZES)
+    return dict(network_of(sample).SIZES)
 
 
 def open_sample(
     sample: str, dims: Mapping[str, int], seed: int, open_dims: tuple[SymbolicDim, ...] = ()
 ) -> Model:
     """The network, or a step of SGD that trains it, which says that its sizes may be set."""
-    network = _network(sample)
+    network = network_of(sample)
     unknown = next((name for name in dims if name not in network.SIZES), None)
     if unknown is not None:
         raise ValueError(f"{sample!r} has no size {unknown!r}; it has {', '.join(network.SIZES)}.")
@@ -44,5 +44,5 @@ def open_sample(
     return replace(model, executable=replace(program, symbolic_dims=open_dims))
 
 
-def _network(sample: str) -> Any:
+def network_of(sample: str) -> Any:
     return importlib.import_module(f"placement.zoo.{sample.partition(':')[0]}")

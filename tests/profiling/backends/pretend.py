@@ -12,6 +12,7 @@ import torch
 
 from placement.core.machine import Device, Machine
 from placement.formats.torch.source import Where, functions
+from profiling.backends._torch import links, memories
 from profiling.backends._torch.instead import ELSEWHERE
 from profiling.backends._torch.queues import Mark, Place, Queue
 from profiling.backends._torch.run import use_threads
@@ -67,20 +68,34 @@ class Late(Queue):
 
 
 class Pretend(Place):
-    """Copies or segments come late, as asked; values that were copied are counted."""
+    """Copies or segments come late, as asked; values that were copied are counted.
+
+    `lost` names a copy, by its way and number, that brings nothing.
+    """
 
     def __init__(self, compute_s=0.0, copy_s=0.0):
         self.device = torch.device("cpu")
         self.compute, self.inbound, self.outbound = Late(compute_s), Late(copy_s), Late(copy_s)
-        self.taken = self.given = 0
+        self.taken, self.given, self.lost = 0, 0, ("", 0)
 
     def take(self, value):
         self.taken += 1
-        return value.clone()
+        return self.copy(value, ("taken", self.taken))
 
     def give(self, value):
         self.given += 1
-        return value.clone()
+        return self.copy(value, ("given", self.given))
+
+    def copy(self, value, number):
+        return value.new_empty(0) if number == self.lost else value.clone()
+
+
+def put_in_place(patch, made):
+    """Have every device of PyTorch's be what `made` makes of its name; what was made, by name."""
+    places = {}
+    for module in (links, memories):
+        patch.setattr(module, "place_of", lambda _, name: places.setdefault(name, made(name)))
+    return places
 
 
 def with_pretended(machine, number=2, **about):

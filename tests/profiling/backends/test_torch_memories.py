@@ -1,5 +1,7 @@
 """PyTorch programs across memories, on accelerators that only pretend: copies, waits, state."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
@@ -9,18 +11,25 @@ import placement as pl
 from placement.core.machine import Machine
 from placement.core.verb_options import RunOptions
 from profiling import backends
-from profiling.backends._torch import instead, memories
-from profiling.backends._torch import links as _torch_links
+from profiling.backends._torch import instead
 from profiling.devices.local import local_machine
 from profiling.execution.execute import execute
 from profiling.measuring import kernels, links
 from profiling.measuring.reference import baseline_s
 from tests.exporters.torch_models import Seeing
 from tests.loaders.test_torch import Net
-from tests.profiling.backends.pretend import Late, Pretend, everywhere, with_pretended
+from tests.profiling.backends.pretend import (
+    Late,
+    Pretend,
+    everywhere,
+    put_in_place,
+    with_pretended,
+)
 from tests.profiling.backends.test_torch import lanes, run_once, schedules
 
 STEPS = 3
+# What comes of a value that is missing, or is not the right one.
+FOUND_OUT = (TypeError, RuntimeError, AttributeError, AssertionError, IndexError)
 # What is slow decides what a missing wait would let overtake it.
 SPEEDS = {"slow copies": {"copy_s": 0.002}, "slow computing": {"compute_s": 0.004}}
 
@@ -28,14 +37,7 @@ SPEEDS = {"slow copies": {"copy_s": 0.002}, "slow computing": {"compute_s": 0.00
 @pytest.fixture(params=SPEEDS)
 def pretended(request, monkeypatch):
     """Devices "pretend:N", each with a place of its own."""
-    places = {}
-
-    def place_of(provider, name):
-        assert provider == "pretend"
-        return places.setdefault(name, Pretend(**SPEEDS[request.param]))
-
-    monkeypatch.setattr(memories, "place_of", place_of)
-    return places
+    return put_in_place(monkeypatch, lambda name: Pretend(**SPEEDS[request.param]))
 
 
 def network(kind):
@@ -96,33 +98,22 @@ def test_across_memories_like_unplaced_to_the_bit(kind, pretended):
     assert all(place.taken for place in pretended.values()) and len(pretended) == 2
 
 
-def test_whoever_leaves_out_a_copy_is_found_out(pretended, monkeypatch):
+def test_whoever_leaves_out_a_copy_is_found_out(pretended):
     compiled, schedule, feeds, expected = next(opened("training", 1))
-    whole = compiled.open(schedule, feeds)
-    moves = list(dict.fromkeys(m for sent in whole._moves.sends for m in sent))
-    send = memories.SpreadTorch._send
-    assert len(moves) > 5
-    for left_out in moves[:: len(moves) // 4]:
-
-        def without(self, move, *rest, left_out=left_out, **more):
-            send(self, move, *rest, **more)
-            if move == left_out:
-                slot = self._shared[move.value]
-                self._marks[move][1].wait()
-                self._tables[move.dst][slot] = None
-
-        monkeypatch.setattr(memories.SpreadTorch, "_send", without)
-        for place in list(pretended):
-            pretended.pop(place)
-        with pytest.raises((TypeError, RuntimeError, AttributeError, AssertionError)):
-            found = trained(compiled.open(schedule, feeds), len(schedule.segments))
+    compiled.open(schedule, feeds)
+    for name, way, number in product(list(pretended), ("taken", "given"), (1, 4)):
+        pretended.clear()
+        program, place = compiled.open(schedule, feeds), pretended[name]
+        place.lost = (way, getattr(place, way) + number)
+        with pytest.raises(FOUND_OUT):
+            found = trained(program, len(schedule.segments))
             assert not differences(found, expected)
 
 
 def test_whoever_does_not_wait_is_found_out(pretended, monkeypatch):
     monkeypatch.setattr(Late, "after", lambda self, mark: None)
     compiled, schedule, feeds, expected = next(opened("training", 1))
-    with pytest.raises((TypeError, RuntimeError, AttributeError, AssertionError)):
+    with pytest.raises(FOUND_OUT):
         found = trained(compiled.open(schedule, feeds), len(schedule.segments))
         assert not differences(found, expected)
 
@@ -261,7 +252,6 @@ def test_a_profile_has_the_times_of_every_device(pretended, monkeypatch):
     """Kernels one by one, copies, and the model on each device alone."""
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())
     monkeypatch.setattr(links, "SIZES", (1024, 65536))
-    monkeypatch.setattr(_torch_links, "place_of", memories.place_of)
     monkeypatch.setattr(kernels, "BUDGET_S", 0.0)
     model = network("inference")
     whole = pl.machine_for(model, local_machine(1))

@@ -52,7 +52,7 @@ def test_the_graph_is_a_plain_loop(name, optimizer):
 
 def built(name, **sizes):
     """The network in its small sizes, and a narrow head where a wide one is most of it."""
-    network = zoo._network(name)
+    network = zoo.network_of(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module, *others = network.build({**network.SIZES, **SMALL[name], **sizes})

@@ -11,9 +11,9 @@ import torch
 import placement as pl
 from placement.core.verb_options import RunOptions
 from profiling import backends
-from profiling.backends._torch import memories, streams
+from profiling.backends._torch import streams
 from profiling.execution.execute import execute
-from tests.profiling.backends.pretend import with_pretended
+from tests.profiling.backends.pretend import put_in_place, with_pretended
 from tests.profiling.backends.test_torch import lanes
 from tests.profiling.backends.test_torch_memories import differences, network, trained
 
@@ -85,12 +85,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(streams, "torch", SimpleNamespace(**vars(torch)))
     monkeypatch.setattr(streams.torch, "empty_like", any_empty_like)
     monkeypatch.setattr(streams.torch, "get_device_module", lambda device: library)
-    places = {}
-    monkeypatch.setattr(
-        memories,
-        "place_of",
-        lambda _, name: places.setdefault(name, streams.Streams("cpu")),
-    )
+    places = put_in_place(monkeypatch, lambda name: streams.Streams("cpu"))
     return SimpleNamespace(library=library, pinned=pinned, places=places)
 
 

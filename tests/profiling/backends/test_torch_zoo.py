@@ -9,9 +9,8 @@ import torch
 import placement as pl
 from placement import loaders
 from profiling import backends
-from profiling.backends._torch import memories
 from profiling.measuring.outputs import compare
-from tests.profiling.backends.pretend import Pretend, everywhere, with_pretended
+from tests.profiling.backends.pretend import Pretend, everywhere, put_in_place, with_pretended
 from tests.profiling.backends.test_torch import lanes, schedules
 from tests.thorough import either, light
 
@@ -77,10 +76,8 @@ def advanced(program, num_segments):
 # Between them they have every op of the others.
 @each(["nmt:training", "resnet50:training", "rnnlm:training"])
 def test_across_accelerators_that_pretend(small, monkeypatch):
-    (name, model), places = small, {}
-    monkeypatch.setattr(
-        memories, "place_of", lambda _, device: places.setdefault(device, Pretend())
-    )
+    name, model = small
+    places = put_in_place(monkeypatch, lambda device: Pretend())
     machine = with_pretended(lanes(model))
     compiled = backends.usable("torch").compile(model, machine)
     feeds = compiled.feeds(0, {})

@@ -7,12 +7,11 @@ import pytest
 from placement.__main__ import main
 from placement.core.machine import Device, Machine, machine_to_text
 from profiling.backends import torch as backend
-from profiling.backends._torch import links as _torch_links
 from profiling.devices import accelerators
 from profiling.devices.local import local_machine, missing_devices, nominal_links
 from profiling.devices.runtimes import for_runtime
 from profiling.measuring import links
-from tests.profiling.backends.pretend import Pretend
+from tests.profiling.backends.pretend import Pretend, put_in_place
 
 # As much of the library as the probe asks; the second of its GPUs does not work.
 FAKE_TORCH = """
@@ -133,7 +132,7 @@ def test_the_command_line_says_that_a_gpu_is_absent(tmp_path, monkeypatch, capsy
 
 def test_links_are_timed_by_single_copies(monkeypatch):
     place = Pretend(copy_s=0.001)
-    monkeypatch.setattr(_torch_links, "place_of", lambda provider, name: place)
+    put_in_place(monkeypatch, lambda name: place)
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())
     monkeypatch.setattr(links, "SIZES", (1024, 65536, 1 << 20))
     lane = for_runtime(local_machine(1), "torch").devices[0]

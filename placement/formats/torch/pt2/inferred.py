@@ -23,7 +23,7 @@ from placement.formats.torch.pt2.checks import arguments_of, packet_of, require_
 from placement.formats.torch.weights import MAX_DIMS, Layout
 
 # Their second and third results are means and deviations.
-_NORMALISING = frozenset(
+NORMALISING = frozenset(
     [
         "native_layer_norm",
         "native_group_norm",
@@ -103,7 +103,7 @@ def _with_statistics(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], 
     Means and deviations have the type of the parameters, running ones the type that they had; the
     library's own inference says half precision, or single, where the input has it.
     """
-    if packet_of(func) not in _NORMALISING:
+    if packet_of(func) not in NORMALISING:
         return made
     given = arguments_of(func, args, kwargs)
     running = given.get("running_mean")

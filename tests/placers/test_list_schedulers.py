@@ -26,6 +26,7 @@ from placement.search.feasible import within_memory
 from placement.simulator.flat import flatten
 from tests.instances import CANONICAL_EDGES, canonical_file, peft_file, random_problem
 from tests.placers.slow_lists import slow_etf, slow_heft
+from tests.thorough import either
 
 LISTS = ("heft", "cpop", "peft", "etf", "m_etf", "m_sct", "m_topo")
 SIMPLE = ("single", "round_robin", "manual")
@@ -68,8 +69,9 @@ def test_heft_is_heft_by_the_book():
         slow_heft(problem, order.tolist()).same_as(lanes)
 
 
+@pytest.mark.thorough
 def test_etf_takes_the_pair_that_starts_first():
-    for seed in range(200):
+    for seed in range(either(60, 200)):
         problem = instance(seed)
         flat = flatten(problem)
         rank, children = static_ranks(flat), no_children(flat.compute_s.shape[0])

@@ -39,13 +39,26 @@ def machine(command, tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def fingerprint(command):
+    """The fingerprint of a model; models of one name are the same."""
+    known = {}
+
+    def of(model):
+        if model.stem not in known:
+            known[model.stem] = command("inspect", model)[0]["fingerprint"]
+        return known[model.stem]
+
+    return of
+
+
 @pytest.fixture
-def run(command, machine, tmp_path):
+def run(command, fingerprint, machine, tmp_path):
     """Run a model live with these ops on WebGPU and the rest on the CPU."""
 
     def call(model, names, on_gpu):
         placement = {
-            "graph": command("inspect", model)[0]["fingerprint"],
+            "graph": fingerprint(model),
             "machine": "local",
             "device_of": {name: GPU if name in on_gpu else CPU for name in names},
         }

@@ -147,7 +147,7 @@ def test_cancel_ends_the_process(tmp_path, start):
 
 
 def test_cancel_ends_a_process_that_does_not_listen(tmp_path, start, monkeypatch):
-    monkeypatch.setattr(process, "GRACE_S", 0.3)
+    monkeypatch.setitem(jobs.GRACE_S, "place", 0.3)
     job_id = start("stubborn", "hang")
     until(tmp_path, job_id, lambda job: job.events)
     jobs.stop(tmp_path, job_id)

@@ -69,6 +69,12 @@ def loaders() -> tuple[Loader, ...]:
     return tuple(_LOADERS.all())
 
 
+def readable_suffixes() -> list[str]:
+    """Endings of the files that loaders read, without those that they only know to refuse."""
+    refused = {suffix for loader in loaders() for suffix in getattr(loader, "refused", ())}
+    return sorted(suffixes() - refused)
+
+
 def samples() -> tuple[Sample, ...]:
     """Every bundled model, in the order of file names and then of the file's own list."""
     return tuple(sample for source in _SAMPLES.all() for sample in source.samples())
@@ -143,11 +149,9 @@ def loader_for(path: Path) -> Loader:
     found = loaders()
     fitting = [loader for loader in found if path.suffix.lower() in loader.suffixes]
     if not fitting:
-        refused = {suffix for loader in found for suffix in getattr(loader, "refused", ())}
-        known = sorted({suffix for loader in found for suffix in loader.suffixes} - refused)
         raise ValueError(
             f"{path.name!r} has the ending {path.suffix!r}, which no loader reads;"
-            f" use one of {', '.join(known)}."
+            f" use one of {', '.join(readable_suffixes())}."
         )
     for loader in fitting:
         if loader.accepts(path):
@@ -160,7 +164,7 @@ def _existing(input: str) -> Path:
     if not input:
         raise ValueError("The input is empty; give a model file or the name of a bundled sample.")
     path = Path(input).expanduser() if input.startswith("~/") else Path(input)
-    looks_like_path = "/" in input or "\\" in input or path.suffix.lower() in _suffixes()
+    looks_like_path = "/" in input or "\\" in input or path.suffix.lower() in suffixes()
     try:
         missing = not path.exists()
     except (OSError, ValueError):
@@ -175,5 +179,6 @@ def _existing(input: str) -> Path:
     return regular_file(path)
 
 
-def _suffixes() -> set[str]:
+def suffixes() -> set[str]:
+    """Endings that some loader has something to say about."""
     return {suffix for loader in loaders() for suffix in loader.suffixes}

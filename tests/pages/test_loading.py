@@ -121,7 +121,7 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     checked(app.run())
     calls.clear()
     given = ("own.onnx", three_ops(), "application/octet-stream")
-    checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
+    checked(uploader(app, "File (.json, .onnx, .pt2)").set_value(given).run())
     assert "own (3 ops)" in texts(app)
     assert len(calls) == 1
     opened = cache.model(project.source, ())
@@ -145,3 +145,13 @@ def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
     checked(app.sidebar.text_input(key="path").set_value(path).run())
     assert path in starts and "typed (3 ops)" in texts(app)
     assert project.settings.model == path and app.sidebar.text_input(key="path").value == ""
+
+
+def test_the_uploader_names_what_the_loaders_read(monkeypatch):
+    edges = SimpleNamespace(name="edges", summary="a list of edges", suffixes=(".edges", ".pkl"))
+    edges.refused = (".pkl",)
+    every = (*loaders.loaders(), edges)
+    monkeypatch.setattr(loaders, "loaders", lambda: every)
+    app = checked(AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run())
+    found = uploader(app, "File (.edges, .json, .onnx, .pt2)")
+    assert "an ONNX model" in found.help and "a list of edges" in found.help

@@ -78,7 +78,7 @@ def own_file(num_ops: int, weight: float) -> tuple[str, bytes, str]:
 
 
 def drop(app, given):
-    checked(uploader(app, "File (.onnx, .pt2, .json)").set_value(given).run())
+    checked(uploader(app, "File (.json, .onnx, .pt2)").set_value(given).run())
     return store.find(open_id(app))
 
 

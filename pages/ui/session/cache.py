@@ -1,15 +1,15 @@
 """The verbs with their results kept, by content: what two sessions look at is computed once.
 
-Arguments that begin with "_" are left out of Streamlit's cache key; the fingerprints beside them
-stand for them.
+Streamlit asks `KEYS` what stands for a value in its cache keys. Arguments that begin with "_" are
+left out of them; what stands beside them says enough.
 """
 
 import dataclasses
 import gc
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import streamlit as st
@@ -37,6 +37,46 @@ from profiling.measuring.store import ProfileStore
 from studio import model_reader
 from studio.project.file_cache import by_identity
 
+P = ParamSpec("P")
+R = TypeVar("R")
+# Tells problems apart in cache keys; `id` would come again once a problem is gone.
+_numbers: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
+_next_number = itertools.count()
+
+
+def _number(posed: Problem) -> int:
+    return _numbers.setdefault(posed, next(_next_number))
+
+
+@by_identity(256)
+def _content(placement: Placement) -> int:
+    """Stands for all of a placement that a prediction depends on."""
+    counts = (frozenset((of or {}).items()) for of in (placement.calls, placement.replicas))
+    return hash((frozenset(placement.device_of.items()), placement.order, *counts))
+
+
+def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
+    """Stands for a problem and all of a placement that a prediction depends on, in cache keys."""
+    return _number(posed), _content(placement)
+
+
+KEYS: dict[str | type, Callable[..., object]] = {
+    Model: lambda model: model.graph.fingerprint,
+    Machine: lambda machine: (machine.fingerprint, machine.name),
+    # By content: a profile that somebody edited and brought back keeps its date.
+    Profile: lambda told: fingerprint_of([told.measured_at, told.compute_s, told.call_s]),
+    Problem: _number,
+    Placement: _content,
+    Conditions: lambda conditions: fingerprint_of(conditions.to_json()),
+}
+
+
+def _kept(
+    max_entries: int, spinner: bool | str = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Keep the last results of a function for all sessions."""
+    return st.cache_resource(max_entries=max_entries, show_spinner=spinner, hash_funcs=KEYS)
+
 
 def stamp(path: str | Path) -> str:
     """Changes when a file's content does; the same for everything that is no file."""
@@ -63,7 +103,7 @@ def is_open(key: model_reader.Key) -> bool:
 _opened: set[model_reader.Key] = set()
 
 
-@st.cache_resource(max_entries=16, show_spinner="Opening the model")
+@_kept(16, "Opening the model")
 def _model(source: str, dims: tuple[tuple[str, int], ...], when: str) -> Model:
     found = model_reader.take((source, dims, when))
     _opened.add((source, dims, when))
@@ -85,12 +125,12 @@ def machine_for(opened: Model, on: Machine) -> Machine:
     """The machine as the runtime of this model sees it."""
     if opened.executable is None or opened.executable.format == "onnx":
         return on
-    return _machine_for(opened, on, opened.executable.format, on.fingerprint, on.name)
+    return _machine_for(opened, on)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Looking for devices")
-def _machine_for(_model: Model, _machine: Machine, format: str, on: str, name: str) -> Machine:
-    return pl.machine_for(_model, _machine)
+@st.cache_resource(max_entries=16, show_spinner="Looking for devices", hash_funcs=KEYS)
+def _machine_for(opened: Model, on: Machine) -> Machine:
+    return pl.machine_for(opened, on)
 
 
 def forget_machines() -> None:
@@ -100,28 +140,28 @@ def forget_machines() -> None:
 
 
 def profile(opened: Model, on: Machine) -> Profile | None:
-    return _profile(opened, on, opened.graph.fingerprint, on.fingerprint, _store_stamp())
+    return _profile(opened, on, _store_stamp())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _profile(_model: Model, _machine: Machine, graph: str, on: str, when: str) -> Profile | None:
-    return pl.stored_profile(_model, _machine)
+@_kept(16)
+def _profile(opened: Model, on: Machine, when: str) -> Profile | None:
+    return pl.stored_profile(opened, on)
 
 
 def can_measure(opened: Model, on: Machine) -> bool:
-    return opened.executable is not None and _is_here(on, on.fingerprint)
+    return opened.executable is not None and _is_here(on)
 
 
-@st.cache_resource(max_entries=16, ttl=60, show_spinner=False)
-def _is_here(_machine: Machine, machine: str) -> bool:
-    return not _machine.emulated and not missing_devices(_machine)
+@st.cache_resource(max_entries=16, ttl=60, show_spinner=False, hash_funcs=KEYS)
+def _is_here(on: Machine) -> bool:
+    return not on.emulated and not missing_devices(on)
 
 
 def other_profiles(opened: Model, on: Machine) -> tuple[Profile, ...]:
     return _others(opened.graph.fingerprint, on.fingerprint, _store_stamp())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@_kept(16)
 def _others(graph: str, on: str, when: str) -> tuple[Profile, ...]:
     return ProfileStore().others(graph, on)
 
@@ -131,177 +171,84 @@ def _store_stamp() -> str:
     return stamp(path) + stamp(f"{path}-wal")
 
 
+@_kept(16)
 def problem(opened: Model, on: Machine, measured: Profile | None, objective: Objective) -> Problem:
-    return _problem(opened, on, measured, _problem_key(opened, on, measured, objective), objective)
-
-
-def _problem_key(opened: Model, on: Machine, measured: Profile | None, objective: Objective) -> str:
-    # By content: a profile that somebody edited and brought back keeps its date.
-    costs = "estimated"
-    if measured:
-        costs = fingerprint_of([measured.measured_at, measured.compute_s, measured.call_s])
-    return f"{opened.graph.fingerprint} {on.fingerprint} {on.name} {costs} {objective}"
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _problem(
-    _model: Model, _machine: Machine, _profile: Profile | None, key: str, objective: Objective
-) -> Problem:
-    return pl.make_problem(_model, _machine, profile=_profile, objective=objective)
-
-
-# Tells problems apart in cache keys; `id` would come again once a problem is gone.
-_numbers: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
-_next_number = itertools.count()
-
-
-def _number(posed: Problem) -> int:
-    return _numbers.setdefault(posed, next(_next_number))
+    return pl.make_problem(opened, on, profile=measured, objective=objective)
 
 
 def pinned(posed: Problem, pins: Mapping[str, str]) -> Problem:
     """The problem with ops pinned; itself where none are."""
     fixed = tuple(pins.items())
-    return _pinned(posed, _number(posed), hash(fixed), fixed) if fixed else posed
+    return _pinned(posed, hash(fixed), fixed) if fixed else posed
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _pinned(
-    _problem: Problem, problem: int, content: int, _pins: tuple[tuple[str, str], ...]
-) -> Problem:
-    return dataclasses.replace(_problem, pins=_pins)
+@_kept(16)
+def _pinned(posed: Problem, content: int, _pins: tuple[tuple[str, str], ...]) -> Problem:
+    return dataclasses.replace(posed, pins=_pins)
 
 
 # Most of it is compiling; what is compiled is kept on disk.
 FIRST_LOOK = "Placing the model for a first look; once on a computer this takes up to a minute"
 
 
+@_kept(16, FIRST_LOOK)
 def placed(posed: Problem, placer: str) -> Placed:
     """What a placer decides without settings, for a first look at a model."""
-    return _placed(posed, placer, _number(posed))
+    return pl.place(posed, placer, predict=simulated)
 
 
-@st.cache_resource(max_entries=16, show_spinner=FIRST_LOOK)
-def _placed(_problem: Problem, placer: str, problem: int) -> Placed:
-    return pl.place(_problem, placer, predict=simulated)
-
-
+@_kept(256)
 def simulated(posed: Problem, placement: Placement) -> Simulated:
     """What a placement is predicted to do; an edit and its undo meet the same entry again."""
-    return _simulated(posed, placement, _number(posed), _content(posed, placement))
+    return pl.simulate(posed, placement)
 
 
-@by_identity(64)
-def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
-    """Stands for a problem and all of a placement that a prediction depends on, in cache keys."""
-    return _number(posed), _content(posed, placement)
-
-
-def _content(posed: Problem, placement: Placement) -> int:
-    """Stands for all of a placement that a prediction depends on."""
-    devices = tuple(map(placement.device_of.__getitem__, posed.graph.index))
-    counts = (tuple((of or {}).items()) for of in (placement.calls, placement.replicas))
-    return hash((devices, placement.order, *counts))
-
-
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _simulated(_problem: Problem, _placement: Placement, problem: int, content: int) -> Simulated:
-    return pl.simulate(_problem, _placement)
-
-
+@_kept(256)
 def violations(posed: Problem, placement: Placement) -> tuple[str, ...]:
     """What a placement breaks, one sentence each."""
-    return _violations(posed, placement, _number(posed), _content(posed, placement))
+    return violations_of(posed, simulated(posed, placement).schedule, placement.calls)
 
 
-@st.cache_resource(max_entries=256, show_spinner=False)
-def _violations(
-    _problem: Problem, _placement: Placement, problem: int, content: int
-) -> tuple[str, ...]:
-    schedule = simulated(_problem, _placement).schedule
-    return violations_of(_problem, schedule, _placement.calls)
-
-
+@_kept(64)
 def what_if(posed: Problem, conditions: Conditions) -> Problem:
     """The problem on a changed machine, the same object for the same conditions."""
-    return _what_if(posed, conditions, _number(posed), fingerprint_of(conditions.to_json()))
+    return pl.what_if(posed, conditions)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _what_if(_problem: Problem, _conditions: Conditions, problem: int, conditions: str) -> Problem:
-    return pl.what_if(_problem, _conditions)
-
-
+@_kept(64)
 def levers(posed: Problem, placement: Placement) -> tuple[Lever, ...]:
     """What would shorten the step, by content like `simulated`."""
-    return _levers(posed, placement, _number(posed), _content(posed, placement))
+    predicted = simulated(posed, placement)
+    path = predicted.critical_path
+    return levers_of(posed, predicted.schedule, path, replicas=placement.replicas)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _levers(
-    _problem: Problem, _placement: Placement, problem: int, content: int
-) -> tuple[Lever, ...]:
-    predicted = simulated(_problem, _placement)
-    return levers_of(
-        _problem, predicted.schedule, predicted.critical_path, replicas=_placement.replicas
-    )
-
-
+@_kept(64)
 def path_steps(posed: Problem, placement: Placement) -> PathSteps:
     """The critical path between ops, by content like `simulated`."""
-    return _path_steps(posed, placement, _number(posed), _content(posed, placement))
+    predicted = simulated(posed, placement)
+    return path_steps_of(posed, predicted.schedule, predicted.critical_path)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _path_steps(_problem: Problem, _placement: Placement, problem: int, content: int) -> PathSteps:
-    predicted = simulated(_problem, _placement)
-    return path_steps_of(_problem, predicted.schedule, predicted.critical_path)
-
-
+@_kept(64)
 def memory(posed: Problem, placement: Placement) -> tuple[MemoryCurve, ...]:
     """Memory over time as predicted, by content like `simulated`."""
-    return _memory(posed, placement, _number(posed), _content(posed, placement))
+    return memory_over_time(posed, simulated(posed, placement).schedule)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _memory(
-    _problem: Problem, _placement: Placement, problem: int, content: int
-) -> tuple[MemoryCurve, ...]:
-    return memory_over_time(_problem, simulated(_problem, _placement).schedule)
-
-
+@_kept(64, "Looking at all moves")
 def hints(posed: Problem, placement: Placement) -> tuple[Hint, ...]:
     """The moves that would save most, by content like `simulated`."""
-    return _hints(posed, placement, _number(posed), _content(posed, placement))
+    return pl.hints(posed, placement)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Looking at all moves")
-def _hints(
-    _problem: Problem, _placement: Placement, problem: int, content: int
-) -> tuple[Hint, ...]:
-    return pl.hints(_problem, _placement)
-
-
-def bound(posed: Problem) -> float:
-    """Seconds that no placement with the usual calls and without replicas can beat."""
-    return _bound(posed, _number(posed))
-
-
+@_kept(64)
 def bound_of(posed: Problem, placement: Placement) -> float:
     """Seconds that no placement with the same calls and replicas can beat."""
-    return _bound_of(posed, placement, _number(posed), _content(posed, placement))
+    return lower_bound(posed, placement)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _bound_of(_problem: Problem, _placement: Placement, problem: int, content: int) -> float:
-    return lower_bound(_problem, _placement)
-
-
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _bound(_problem: Problem, problem: int) -> float:
-    return lower_bound(_problem)
-
-
-@st.cache_data(show_spinner=False)
-def samples() -> list[dict[str, Any]]:
-    return pl.samples()
+@_kept(16)
+def bound(posed: Problem) -> float:
+    """Seconds that no placement with the usual calls and without replicas can beat."""
+    return lower_bound(posed)

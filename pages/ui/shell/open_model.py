@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui.panels import training_phases
-from pages.ui.session import cache, choices, saving
+from pages.ui.session import choices, saving
 from pages.ui.shell import glossary, model_request, op_kinds
 from placement import loaders
 from placement.core import formatting as units
@@ -24,7 +24,7 @@ def show(now: Studio) -> None:
     """The three ways in; whatever fails says why and leaves the open model where it is."""
     locked = not choices.may_write()
     st.subheader("Open a model")
-    names = [NOTHING, *(s["name"] for s in cache.samples())]
+    names = [NOTHING, *(sample.name for sample in loaders.samples())]
     key, drawn = _sample_menu(now.project)
     choices.preset(key, drawn)
     st.selectbox(
@@ -39,13 +39,15 @@ def show(now: Studio) -> None:
     )
     # A list of endings that fits (assets/studio.css hides the longer one): the others are those
     # of pickles, which may be dropped here to be told why they are refused.
+    read = ", ".join(loader.summary for loader in loaders.loaders())
     with st.container(key="model-file"):
         upload = st.file_uploader(
-            "File (.onnx, .pt2, .json)",
-            type=[s.removeprefix(".") for s in suffixes()],
+            f"File ({', '.join(loaders.readable_suffixes())})",
+            type=[s.removeprefix(".") for s in sorted(loaders.suffixes())],
             key=f"upload-{now.project.id}",
             disabled=locked,
-            help="Drop it here. It is copied into the project, read, never executed; up to 1 GB.",
+            help=f"Drop it here: {glossary.plain(read)}. It is copied into the project, read,"
+            " never executed; up to 1 GB.",
         )
     if upload is not None and not choices.upload_seen("model", upload.file_id):
         with saving.change(f"{upload.name} was not opened."):
@@ -64,9 +66,7 @@ def show(now: Studio) -> None:
 def _sample_menu(opened: Project) -> tuple[str, str]:
     """Key of the menu of samples, and what it shows."""
     settings = opened.settings
-    known = settings.model_kind == "sample" and settings.model in {
-        s["name"] for s in cache.samples()
-    }
+    known = settings.model_kind == "sample" and loaders.is_sample(settings.model)
     return f"sample-{opened.id}-{settings.model}", settings.model if known else NOTHING
 
 
@@ -74,10 +74,6 @@ def show_again(opened: Project) -> None:
     """Set the menu of samples and the sizes to the model that is open; before they are drawn."""
     choices.put(*_sample_menu(opened))
     choices.keep(ROUND, choices.kept(ROUND, 0) + 1)
-
-
-def suffixes() -> list[str]:
-    return sorted({suffix for loader in loaders.loaders() for suffix in loader.suffixes})
 
 
 def dimension_fields(now: Studio) -> None:
@@ -121,8 +117,10 @@ def _open_path() -> None:
     path = str(choices.typed("path", "")).strip().strip("'\"")
     if not path:
         return
-    is_sample = any(s["name"] == path for s in cache.samples())
-    wish = model_request.sample(path) if is_sample else model_request.file(Path(path).expanduser())
+    if loaders.is_sample(path):
+        wish = model_request.sample(path)
+    else:
+        wish = model_request.file(Path(path).expanduser())
     if wish.is_open_in(choices.project()):
         choices.clear("path")
     else:

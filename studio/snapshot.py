@@ -326,6 +326,14 @@ def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
     )
 
 
+def undo(now: Studio) -> None:
+    go_to(now, len(now.history.done) - 1)
+
+
+def redo(now: Studio) -> None:
+    go_to(now, len(now.history.done) + 1)
+
+
 def go_to(now: Studio, num_done: int) -> None:
     """Undo or redo until so many steps are done; ValueError where a step is of something else."""
     ops, devices = now.model.graph.index, now.machine.index

@@ -1,11 +1,12 @@
 """What belongs to a selection: everything before it, everything after it, all of its kind."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
 
 from placement.core.graph import Graph
 from placement.drawing.layout.scopes import scope_tree
 
-WAYS = ("upstream", "downstream", "alike")
+Way = Literal["upstream", "downstream", "alike"]
 
 
 def related(graph: Graph, ops: Iterable[str], way: str) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def related(graph: Graph, ops: Iterable[str], way: str) -> tuple[str, ...]:
     elif way == "alike":
         found = _alike(graph, chosen)
     else:
-        raise ValueError(f"{way!r} is no way to widen a selection; use one of {WAYS}.")
+        raise ValueError(f"{way!r} is no way to widen a selection; use one of {get_args(Way)}.")
     return tuple(graph.ops[i].name for i in sorted(found))
 
 

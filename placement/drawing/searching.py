@@ -1,10 +1,12 @@
 """Find ops by name, by regular expression or by type."""
 
+from typing import Literal, get_args
+
 from placement.constraints.regexes import search_names
 from placement.core.graph import Graph
 from placement.drawing.memo import remembered
 
-BY = ("name", "regex", "type")
+By = Literal["name", "regex", "type"]
 MOST_CHARACTERS = 200
 
 
@@ -16,8 +18,8 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     type, or its beginning where no type is called exactly so). A ValueError says what is wrong with
     the text.
     """
-    if by not in BY:
-        raise ValueError(f"Ops can be searched by {', '.join(BY)}, not by {by!r}.")
+    if by not in get_args(By):
+        raise ValueError(f"Ops can be searched by {', '.join(get_args(By))}, not by {by!r}.")
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"The search text is too long; use at most {MOST_CHARACTERS} characters.")
     wanted = text.strip().casefold()

@@ -17,6 +17,20 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from pages.ui import canvas
+from pages.ui.canvas.messages import (
+    GESTURES,
+    Assign,
+    ExpandAll,
+    Pin,
+    Redo,
+    Search,
+    Select,
+    Toggle,
+    Undo,
+    Unpin,
+    Widen,
+)
+from pages.ui.session import outbox
 from tests.pages.graphs import graph_named
 
 state = st.session_state
@@ -40,7 +54,6 @@ if state.get("model") != name:
     state.update(
         model=name,
         nonce=uuid.uuid4().hex,
-        last=0,
         devices=[0] * half + [1] * (len(graph.ops) - half),
         selection=[],
         done=[],
@@ -65,23 +78,24 @@ def view_now():  # type: ignore[no-untyped-def]
 
 
 def ops_for(op) -> list[str]:  # type: ignore[no-untyped-def]
-    wanted = op["nodes"]
-    return list(state["selection"]) if wanted is None else canvas.ops_inside(graph, wanted)
+    if op.nodes is None:
+        return list(state["selection"])
+    return canvas.ops_inside(graph, op.nodes)
 
 
 def answer(op) -> None:  # type: ignore[no-untyped-def]
-    told = {"text": op["text"], "by": op["by"], "at": -1, "total": 0, "note": ""}
+    told = {"text": op.text, "by": op.by, "at": -1, "total": 0, "note": ""}
     try:
-        found = canvas.search(graph, op["text"], op["by"])
+        found = canvas.search(graph, op.text, op.by)
     except ValueError as error:
         state["answer"] = {**told, "note": str(error)}
         return
     told.update(total=len(found), note="" if found else "No match")
     names = [graph.ops[i].name for i in found]
-    if op["all"]:
+    if op.all:
         state.update(selection=names, focus=state["focus"] + 1)
-    elif found and op["at"] >= 0:
-        told["at"] = op["at"] % len(found)
+    elif found and op.at >= 0:
+        told["at"] = op.at % len(found)
         one = names[told["at"]]
         expanded = canvas.reveal(graph, state["expanded"], [one])
         state.update(selection=[one], focus=state["focus"] + 1, expanded=sorted(expanded))
@@ -91,39 +105,44 @@ def answer(op) -> None:  # type: ignore[no-untyped-def]
 def apply() -> None:
     time.sleep(float(st.query_params.get("slow", "0")))
     redraw = False
-    for op in canvas.read_ops("canvas", session=state["nonce"], after=state["last"]):
-        state["last"] = op["n"]
-        state["log"].append(op["kind"])
-        kind = op["kind"]
-        if kind == "select":
-            nodes, known = canvas.ops_inside(graph, op["nodes"]), set(state["selection"])
-            if op["how"] == "set":
-                known = set()
-            elif op["how"] == "toggle" and set(nodes) <= known:
-                known, nodes = known - set(nodes), []
-            state["selection"] = [o.name for o in graph.ops if o.name in known | set(nodes)]
-        elif kind == "widen":
-            state["selection"] = list(canvas.related(graph, state["selection"], op["way"]))
-        elif kind == "search":
-            answer(op)
-            redraw = True
-        elif kind in ("pin", "unpin"):
-            pins, wanted = set(state["pins"]), set(ops_for(op))
-            state["pins"] = sorted(pins | wanted if kind == "pin" else pins - wanted)
-        elif kind == "assign":
-            state["done"].append(list(state["devices"]))
-            state["undone"] = []
-            for op_name in ops_for(op):
-                state["devices"][graph.index[op_name]] = op["device"]
-        elif kind in ("undo", "redo"):
-            take, give = ("done", "undone") if kind == "undo" else ("undone", "done")
-            if state[take]:
-                state[give].append(list(state["devices"]))
-                state["devices"] = state[take].pop()
-        else:
-            state["expanded_before"] = list(state["expanded"])
-            state["expanded"] = sorted(canvas.expanded_after(graph, state["expanded"], op))
-            redraw = True
+    for op in outbox.unread("canvas", GESTURES):
+        outbox.applied("canvas", op)
+        state["log"].append(type(op).__struct_config__.tag)
+        match op:
+            case Select(how=how):
+                nodes, known = canvas.ops_inside(graph, op.nodes), set(state["selection"])
+                if how == "set":
+                    known = set()
+                elif how == "toggle" and set(nodes) <= known:
+                    known, nodes = known - set(nodes), []
+                state["selection"] = [o.name for o in graph.ops if o.name in known | set(nodes)]
+            case Widen(way=way):
+                state["selection"] = list(canvas.related(graph, state["selection"], way))
+            case Search():
+                answer(op)
+                redraw = True
+            case Pin() | Unpin():
+                pins, wanted = set(state["pins"]), set(ops_for(op))
+                state["pins"] = sorted(pins | wanted if isinstance(op, Pin) else pins - wanted)
+            case Assign(device=device):
+                state["done"].append(list(state["devices"]))
+                state["undone"] = []
+                for op_name in ops_for(op):
+                    state["devices"][graph.index[op_name]] = device
+            case Undo() | Redo():
+                take, give = "done", "undone"
+                if isinstance(op, Redo):
+                    take, give = give, take
+                if state[take]:
+                    state[give].append(list(state["devices"]))
+                    state["devices"] = state[take].pop()
+            case _:
+                state["expanded_before"] = list(state["expanded"])
+                opened = canvas.all_groups(graph) if isinstance(op, ExpandAll) else ()
+                if isinstance(op, Toggle):
+                    opened = canvas.toggled(graph, state["expanded"], op.node)
+                state["expanded"] = sorted(opened)
+                redraw = True
     st.rerun(["store", "canvas", "side"] if redraw else ["canvas", "side"])
 
 
@@ -148,7 +167,7 @@ def draw() -> None:
         else [],
     )
     editing = canvas.Editing(
-        ack=state["last"],
+        ack=outbox.last("canvas"),
         session=state["nonce"],
         read_only="readonly" in st.query_params,
         undo="a step" if state["done"] else "",

@@ -7,15 +7,19 @@ import streamlit as st
 
 from pages.ui import canvas
 from pages.ui.canvas.frontend import canvas_shim, library_script, store_shim
+from pages.ui.canvas.messages import GESTURES, Assign, Pin, Redo, Undo
+from pages.ui.session import outbox
 from tests.pages.graphs import blocks
 
 
 @pytest.fixture
 def browser_says(monkeypatch):
     """Put a value where Streamlit keeps the component's state."""
+    monkeypatch.setattr(outbox, "_applied", {})
 
     def say(value):
-        monkeypatch.setattr(st, "session_state", {"canvas": {"ops": value}})
+        state = {"canvas": {"ops": value}, "nonce": "here"}
+        monkeypatch.setattr(st, "session_state", state)
 
     return say
 
@@ -29,14 +33,13 @@ def test_edits_come_in_order_and_once(browser_says):
         {"n": 9, "kind": "undo", "extra": "dropped"},
     ]
     browser_says({"session": "here", "queue": queue})
-    edits = canvas.read_ops("canvas", session="here", after=5)
-    assert edits == [
-        {"n": 7, "kind": "assign", "nodes": ["o1"], "device": 2},
-        {"n": 8, "kind": "pin", "nodes": None},
-        {"n": 9, "kind": "undo"},
-    ]
-    assert canvas.read_ops("canvas", session="another", after=0) == []
-    assert canvas.read_ops("canvas", session="here", after=9) == []
+    outbox.applied("canvas", Undo(5))
+    edits = [Assign(7, device=2, nodes=("o1",)), Pin(8), Undo(9)]
+    assert outbox.unread("canvas", GESTURES) == edits
+    outbox.applied("canvas", edits[-1])
+    assert outbox.unread("canvas", GESTURES) == []
+    browser_says({"session": "another", "queue": [{"n": 10, "kind": "undo"}]})
+    assert outbox.unread("canvas", GESTURES) == []
 
 
 @pytest.mark.parametrize(
@@ -64,14 +67,16 @@ def test_edits_come_in_order_and_once(browser_says):
 )
 def test_malformed_edits_are_left_out(browser_says, entry):
     good = {"n": 2, "kind": "redo"}
-    browser_says({"session": "s", "queue": [entry, good]})
-    assert canvas.read_ops("canvas", session="s", after=0) == [good]
+    browser_says({"session": "here", "queue": [entry, good]})
+    assert outbox.unread("canvas", GESTURES) == [Redo(2)]
 
 
-@pytest.mark.parametrize("value", [None, [], "x", {"session": "s"}, {"session": "s", "queue": 3}])
+@pytest.mark.parametrize(
+    "value", [None, [], "x", {"session": "here"}, {"session": "here", "queue": 3}]
+)
 def test_malformed_boxes_are_empty(browser_says, value):
     browser_says(value)
-    assert canvas.read_ops("canvas", session="s", after=0) == []
+    assert outbox.unread("canvas", GESTURES) == []
 
 
 def test_paint_of_another_view_is_refused():

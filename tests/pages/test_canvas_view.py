@@ -124,7 +124,7 @@ def test_views_are_the_same_under_every_hash_seed():
         "for g in (blocks(), wide()):\n"
         "    e = canvas.default_expanded(g)\n"
         "    print(canvas.build_view(g, e).hash)\n"
-        "    e = canvas.expanded_after(g, e, {'kind': 'expand_all'})\n"
+        "    e = canvas.all_groups(g)\n"
         "    print(canvas.build_view(g, e).hash)\n"
     )
     outputs = {
@@ -196,13 +196,13 @@ def test_constants_are_tucked_away_until_they_are_opened():
     tree = canvas.scope_tree(graph)
     [constants] = [g for g in tree.groups if g.tucked]
     assert [graph.ops[m].name for m in constants.members] == [f"c{i}" for i in range(5)]
-    expanded = canvas.expanded_after(graph, frozenset(), {"kind": "expand_all"})
+    expanded = canvas.all_groups(graph)
     assert constants.id not in canvas.default_expanded(graph) | expanded
     view = canvas.build_view(graph, expanded)
     node = next(n for n in view.nodes if n.id == constants.id)
     assert node.tucked == 13
     assert all(e.way is None for e in view.edges if view.nodes[e.start] == node)
-    opened = canvas.expanded_after(graph, expanded, {"kind": "toggle", "node": constants.id})
+    opened = canvas.toggled(graph, expanded, constants.id)
     check_layout(canvas.build_view(graph, opened))
 
 
@@ -235,13 +235,12 @@ def test_first_sight_shows_a_handful_of_nodes():
 def test_toggle_opens_closes_and_ignores_the_unknown():
     graph = blocks()
     first = canvas.scope_tree(graph).groups[1].id
-    opened = canvas.expanded_after(graph, frozenset(), {"kind": "toggle", "node": first})
+    opened = canvas.toggled(graph, frozenset(), first)
     assert opened == {first}
-    assert canvas.expanded_after(graph, opened, {"kind": "toggle", "node": first}) == frozenset()
-    assert canvas.expanded_after(graph, opened, {"kind": "toggle", "node": "s999"}) == opened
-    everything = canvas.expanded_after(graph, opened, {"kind": "expand_all"})
+    assert canvas.toggled(graph, opened, first) == frozenset()
+    assert canvas.toggled(graph, opened, "s999") == opened
+    everything = canvas.all_groups(graph)
     assert everything == all_groups(graph)
-    assert canvas.expanded_after(graph, everything, {"kind": "collapse_all"}) == frozenset()
 
 
 def test_reveal_opens_all_groups_around_an_op():
@@ -337,7 +336,7 @@ def test_colours_of_devices_are_distinct():
 
 def test_pure_parts_load_neither_streamlit_nor_pyvis():
     code = (
-        "import sys\nfrom pages.ui import canvas\ncanvas.build_view\n"
+        "import sys\nfrom placement.drawing.views import build_view\nbuild_view\n"
         "print({'streamlit', 'pyvis'} & set(sys.modules))"
     )
     run = subprocess.run(

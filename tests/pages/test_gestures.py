@@ -1,11 +1,16 @@
 """Gestures of the picture in the studio itself, as its pages apply them; no browser is involved."""
 
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
+import msgspec
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import canvas
+from pages.ui.canvas.messages import GESTURES
+from pages.ui.session import outbox
 from pages.ui.session.current import snapshot
 from studio.project import store
 
@@ -22,7 +27,7 @@ class Session:
 
     def __init__(self, monkeypatch, page="model"):
         self.queue = []
-        monkeypatch.setattr(canvas, "read_ops", self._read)
+        monkeypatch.setattr(outbox, "unread", self._read)
         self.project = store.create()
         self.project.change(model="onnx-squeezenet", machine="null-2")
         self.app = AppTest.from_file(str(APP), default_timeout=120)
@@ -31,11 +36,12 @@ class Session:
         if page != "model":
             self.app.switch_page(f"pages/{page}.py").run()
 
-    def _read(self, key, *, session, after):
-        return [op for op in self.queue if op["n"] > after]
+    def _read(self, key, kinds):
+        return [gesture for gesture in self.queue if gesture.n > outbox.last(key)]
 
     def send(self, kind, **more):
-        self.queue.append({"n": len(self.queue) + 1, "kind": kind, **more})
+        told = {"n": len(self.queue) + 1, "kind": kind, **more}
+        self.queue.append(msgspec.convert(told, reduce(or_, GESTURES)))
         self.app.run()
         assert not self.app.exception, self.app.exception[0].message
 

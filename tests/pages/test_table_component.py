@@ -3,16 +3,20 @@
 import pytest
 import streamlit as st
 
-from pages.ui.canvas import table_component
 from pages.ui.canvas.frontend import asset
+from pages.ui.canvas.table_component import EVENTS, Pick, Sort, Turn
+from pages.ui.session import outbox
 
 PICK = {"n": 3, "kind": "pick", "chosen": [1, 2], "left": [0], "only": False}
 
 
 @pytest.fixture
 def browser_says(monkeypatch):
+    monkeypatch.setattr(outbox, "_applied", {})
+
     def say(value):
-        monkeypatch.setattr(st, "session_state", {"table": {"ops": value}})
+        state = {"table": {"ops": value}, "nonce": "here"}
+        monkeypatch.setattr(st, "session_state", state)
 
     return say
 
@@ -25,10 +29,11 @@ def test_events_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "page", "page": 4},
     ]
     browser_says({"session": "here", "queue": queue})
-    events = table_component.read_events("table", session="here", after=1)
-    assert [e["n"] for e in events] == [2, 3]
-    assert table_component.read_events("table", session="another", after=0) == []
-    assert table_component.read_events("table", session="here", after=3) == []
+    outbox.applied("table", Turn(1, page=4))
+    events = outbox.unread("table", EVENTS)
+    assert events == [Sort(2, by="kind"), Pick(3, chosen=(1, 2), left=(0,), only=False)]
+    outbox.applied("table", events[-1])
+    assert outbox.unread("table", EVENTS) == []
 
 
 @pytest.mark.parametrize(
@@ -48,14 +53,16 @@ def test_events_come_in_order_and_once(browser_says):
 )
 def test_malformed_events_are_left_out(browser_says, entry):
     good = {"n": 9, "kind": "page", "page": 0}
-    browser_says({"session": "s", "queue": [entry, good]})
-    assert table_component.read_events("table", session="s", after=0) == [good]
+    browser_says({"session": "here", "queue": [entry, good]})
+    assert outbox.unread("table", EVENTS) == [Turn(9, page=0)]
 
 
-@pytest.mark.parametrize("value", [None, [], "x", {"session": "s"}, {"session": "s", "queue": 3}])
+@pytest.mark.parametrize(
+    "value", [None, [], "x", {"session": "here"}, {"session": "here", "queue": 3}]
+)
 def test_malformed_boxes_are_empty(browser_says, value):
     browser_says(value)
-    assert table_component.read_events("table", session="s", after=0) == []
+    assert outbox.unread("table", EVENTS) == []
 
 
 def test_the_shim_is_short_because_it_travels_with_every_edit():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pages.ui.panels import timeline_component
-from pages.ui.session import choices
+from pages.ui.session import choices, outbox
 from pages.ui.session.current import snapshot
 from pages.ui.timeline import critical_path, memory, timelines
 from placement import simulate
@@ -166,12 +166,13 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
 @pytest.fixture
 def clicks(monkeypatch):
     """A session whose browser tells of clicks: its queue, and the ops that are selected."""
-    queue, chosen, last = [], [], {}
+    queue, chosen, kept = [], [], {}
     box = {"picks": {"session": "s", "queue": queue}}
     monkeypatch.setattr(choices, "typed", lambda key, default: box)
     monkeypatch.setattr(choices, "nonce", lambda: "s")
-    monkeypatch.setattr(choices, "last_event", lambda key: last.get(key, 0))
-    monkeypatch.setattr(choices, "applied_event", last.__setitem__)
+    monkeypatch.setattr(choices, "kept", kept.get)
+    monkeypatch.setattr(choices, "keep", kept.__setitem__)
+    monkeypatch.setattr(outbox, "_applied", {})
     monkeypatch.setattr(choices, "selection", lambda: tuple(chosen))
     monkeypatch.setattr(choices, "select", lambda ops: chosen.__setitem__(slice(None), ops))
     return queue, chosen
@@ -188,7 +189,7 @@ def drawn_panel(problem, **devices):
 def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
     queue, chosen = clicks
     panel = drawn_panel(diamond(), b="cpu:1")
-    right = {"panel": "predicted", "version": panel.version, "bar": 0, "add": False}
+    right = {"kind": "pick", "panel": "predicted", "version": panel.version, "bar": 0, "add": False}
     assert not timeline_component.select_picked("x", [panel])
     for n, wrong in enumerate(
         (
@@ -200,6 +201,7 @@ def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
             {"bar": True},
             {"bar": "0"},
             {"panel": ["predicted"]},
+            {"kind": "poke"},
             {"n": "5"},
             {"n": True},
         ),
@@ -216,7 +218,7 @@ def test_every_bar_can_be_picked_and_nonsense_cannot(clicks):
 def test_quick_clicks_all_count_and_those_on_an_earlier_drawing_do_not(clicks):
     queue, chosen = clicks
     panel, later = drawn_panel(diamond(), b="cpu:1"), drawn_panel(diamond(), c="cpu:1")
-    told = {"panel": "predicted", "version": panel.version, "add": True}
+    told = {"kind": "pick", "panel": "predicted", "version": panel.version, "add": True}
     queue[:] = [{"n": 10 + i, "bar": i, **told} for i in range(len(panel.bars))]
     assert not timeline_component.select_picked("later", [later]) and chosen == []
     assert timeline_component.select_picked("x", [panel])

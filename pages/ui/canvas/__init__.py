@@ -21,36 +21,22 @@ How a page uses it, in the order of the calls:
         canvas.draw_canvas(drawing, canvas.Editing(ack=last_n, session=nonce), on_ops=on_ops)
 
     def on_ops():                                           # callback: apply, then a cheap rerun
-        for op in canvas.read_ops("canvas", session=nonce, after=last_n):
-            ...                                             # last_n = op["n"]
+        for gesture in outbox.unread("canvas", GESTURES):
+            ...                                             # outbox.applied("canvas", gesture)
         st.rerun(["canvas", "side"])                        # with "store" first after an expansion
 
-Each entry of `read_ops` is a dict with a growing number `n` and a `kind`:
-
-    select        nodes, as visible node ids; how: "set", "add", or "toggle"
-    assign        nodes, device: put these nodes on the device with that index
-    pin, unpin    nodes: keep these where they are, whatever a method decides
-    widen         way: select all "upstream", "downstream" or "alike" too
-    search        text, by; at: select this match (-1: only count them); all: select them all
-    toggle        node: open this closed group, or close this open one
-    expand_all, collapse_all, undo, redo
+What a gesture says stands in `messages.py`.
 
 `Drawing(..., tones=...)` colours the cards by something else than the device: `tones_by_class`
 makes the tones of categories, `tones_by_value` those of amounts.
 
-`nodes` of an assign, pin or unpin is None for whatever is selected: a selection may hold ops inside
-closed groups, for which no visible node stands alone.
-
-`ops_inside(graph, op["nodes"])` turns node ids into op names (a group stands for its ops), and
-`expanded_after(graph, expanded, op)` gives the new set of open groups. `session` is any string that
+`ops_inside(graph, nodes)` turns node ids into op names (a group stands for its ops), and
+`toggled(graph, expanded, node)` gives the new set of open groups. `session` is any string that
 names this Python session; edits meant for another one are dropped. Python's word is final: colours
 and selection drawn at once in the browser are replaced by what `draw_canvas` sends next.
-
-Only `component` uses Streamlit. Everything else is pure and depends on no device, except `paint`.
 """
 
-from typing import TYPE_CHECKING, Any
-
+from pages.ui.canvas.component import draw_canvas, mount_library, mount_view
 from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.network import network
 from placement.drawing.colours.painting import Paint, ops_of, paint, selection_marks
@@ -59,14 +45,17 @@ from placement.drawing.colours.toning import Tones, sums_by_node
 from placement.drawing.colours.toning import by_class as tones_by_class
 from placement.drawing.colours.toning import by_value as tones_by_value
 from placement.drawing.crossing import PathLines, crossings, path_lines
-from placement.drawing.layout.expansion import all_visible, default_expanded, expanded_after, reveal
+from placement.drawing.layout.expansion import (
+    all_groups,
+    all_visible,
+    default_expanded,
+    reveal,
+    toggled,
+)
 from placement.drawing.layout.scopes import ScopeGroup, ScopeTree, ops_inside, scope_tree
 from placement.drawing.related import related
 from placement.drawing.searching import search
 from placement.drawing.views import View, build_view
-
-if TYPE_CHECKING:
-    from pages.ui.canvas.component import draw_canvas, mount_library, mount_view, read_ops
 
 __all__ = [
     "DeviceKey",
@@ -78,6 +67,7 @@ __all__ = [
     "ScopeTree",
     "Tones",
     "View",
+    "all_groups",
     "all_visible",
     "build_view",
     "crossings",
@@ -85,7 +75,6 @@ __all__ = [
     "device_colour",
     "device_keys",
     "draw_canvas",
-    "expanded_after",
     "mount_library",
     "mount_view",
     "network",
@@ -93,22 +82,13 @@ __all__ = [
     "ops_of",
     "paint",
     "path_lines",
-    "read_ops",
     "related",
     "reveal",
     "scope_tree",
     "search",
     "selection_marks",
     "sums_by_node",
+    "toggled",
     "tones_by_class",
     "tones_by_value",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """The four functions of `component` on first use, so that the rest loads without Streamlit."""
-    if name not in ("draw_canvas", "mount_library", "mount_view", "read_ops"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pages.ui.canvas import component
-
-    return getattr(component, name)

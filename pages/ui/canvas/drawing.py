@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from placement.drawing.colours.painting import Paint, selection_marks
 from placement.drawing.colours.palette import DeviceKey
@@ -30,7 +29,7 @@ class Drawing:
     marks: Iterable[str] = ()
     pins: Iterable[str] = ()
     focus: int = 0
-    search: Mapping[str, Any] | None = None
+    search: Mapping[str, str | int] | None = None
     empty: str = ""
     tones: Tones | None = None
     hatched: bool = False
@@ -43,7 +42,7 @@ class Drawing:
         if self.paint.view != view or (self.tones and self.tones.view != view):
             raise ValueError("The paint was made for another view; call paint() with this one.")
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, object]:
         chosen, path = tuple(self.selection), self.path
         return {
             "view": self.view.hash,
@@ -81,7 +80,7 @@ class Editing:
     undo: str = ""
     redo: str = ""
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, object]:
         return {
             "ack": self.ack,
             "session": self.session,

@@ -4,11 +4,27 @@ The browser draws what it can at once; the word of Python, which comes after, is
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
 
 from pages.ui import canvas
-from pages.ui.session import callbacks, choices, fragments, saving
-from pages.ui.session.current import studio
+from pages.ui.canvas.messages import (
+    GESTURES,
+    Assign,
+    CollapseAll,
+    Edit,
+    ExpandAll,
+    Gesture,
+    Pin,
+    Redo,
+    Search,
+    Select,
+    Toggle,
+    Undo,
+    Unpin,
+    Widen,
+)
+from pages.ui.session import callbacks, choices, fragments, outbox, saving
+from pages.ui.session.current import attempt, studio
 from placement.core.graph import Graph
 from placement.drawing.wording import shortened
 from studio import snapshot
@@ -16,9 +32,8 @@ from studio.project import edits, pins
 from studio.snapshot import Studio
 
 READ_ONLY = "This project is open in another session; here it can only be looked at."
-FOLDS = frozenset({"toggle", "expand_all", "collapse_all"})
 # What may change which blocks are open, so that the view must be sent anew.
-OPENING = FOLDS | {"search"}
+OPENING = (Toggle, ExpandAll, CollapseAll, Search)
 # A few ops are shown by opening the blocks around them; for many, the closed blocks say enough.
 MOST_REVEALED = 12
 MOST_LABEL = 70
@@ -26,35 +41,30 @@ MOST_LABEL = 70
 
 def on_ops() -> None:
     """Apply what was done in the picture, then redraw only what it touches."""
-    opened = apply() & OPENING
-    fragments.only(*(("store",) if opened else ()), *fragments.EDITED)
+    redraw(apply(), *fragments.EDITED)
 
 
-def apply(*, looks_only: bool = False) -> set[str]:
-    """Apply the edits that wait, oldest first, and say of which kinds they were.
+def redraw(done: Iterable[Gesture], *touched: str) -> None:
+    """Redraw what gestures touch, and the view with it where other blocks may be open."""
+    opened = any(isinstance(gesture, OPENING) for gesture in done)
+    fragments.only(*(("store",) if opened else ()), *touched)
+
+
+def apply(*, looks_only: bool = False) -> list[Gesture]:
+    """Apply the gestures that wait, oldest first, and return them.
 
     With `looks_only` nothing but the selection and the open blocks may change.
     """
-    kinds, session = set(), choices.nonce()
-    for op in canvas.read_ops("canvas", session=session, after=choices.last_op()):
-        kinds.add(op["kind"])
+    done = outbox.unread("canvas", GESTURES)
+    for gesture in done:
         with callbacks.uninterrupted():
-            told = _applied(op, looks_only)
-            choices.applied_op(session, op["n"])
-            if told[1]:
-                choices.say(*told)
-    return kinds
-
-
-def _applied(op: dict[str, Any], looks_only: bool) -> tuple[str, str]:
-    """What to say about an edit that has been made, or has to wait for the right to."""
-    now, told = studio(), ("info", "")
-    if op["kind"] in LOOKS:
-        LOOKS[op["kind"]](now, op)
-    elif not looks_only:
-        with saving.change():
-            told = _edit(now, op)
-    return told
+            if not isinstance(gesture, Edit):
+                _look(studio(), gesture)
+            elif not looks_only:
+                with saving.change():
+                    _edit(studio(), gesture)
+            outbox.applied("canvas", gesture)
+    return done
 
 
 def view_of(now: Studio) -> canvas.View:
@@ -84,23 +94,6 @@ def look_at(now: Studio, ops: Iterable[str]) -> None:
     choices.look_at_selection()
 
 
-def move(now: Studio, ops: Sequence[str], device: str) -> tuple[str, str]:
-    """Put ops on a device; the kind and text of what to say about it."""
-    try:
-        return "info", snapshot.edit(now, tuple(ops), device)
-    except ValueError as error:
-        return "warning", str(error)
-
-
-def travel(now: Studio, num_done: int) -> tuple[str, str]:
-    """Undo or redo until so many steps are done; the kind and text of what to say about it."""
-    try:
-        snapshot.go_to(now, num_done)
-    except ValueError as error:
-        return "warning", str(error)
-    return "info", ""
-
-
 def _opened(graph: Graph) -> frozenset[str]:
     opened = choices.expanded(graph.fingerprint)
     return canvas.default_expanded(graph) if opened is None else opened
@@ -122,70 +115,80 @@ def _reveal(graph: Graph, ops: Sequence[str]) -> None:
         _expand(graph, groups)
 
 
-def _select(now: Studio, op: dict[str, Any]) -> None:
-    nodes = canvas.ops_inside(now.model.graph, op["nodes"])
+def _look(now: Studio, gesture: Gesture) -> None:
+    """Change what is seen: the selection, or which blocks are open."""
+    graph = now.model.graph
+    match gesture:
+        case Select():
+            _select(now, gesture)
+        case Search():
+            _search(now, gesture)
+        case Widen(way=way):
+            choices.select(canvas.related(graph, choices.selection(), way))
+        case Toggle(node=node):
+            _expand(graph, canvas.toggled(graph, _opened(graph), node))
+        case ExpandAll():
+            _expand(graph, canvas.all_groups(graph))
+        case CollapseAll():
+            _expand(graph, frozenset())
+
+
+def _select(now: Studio, gesture: Select) -> None:
+    nodes = canvas.ops_inside(now.model.graph, gesture.nodes)
     before = choices.selection()
-    if op["how"] == "set":
+    if gesture.how == "set":
         choices.select(nodes)
         return
     known, taken = set(before), set(nodes)
-    if op["how"] == "toggle" and taken <= known:
+    if gesture.how == "toggle" and taken <= known:
         choices.select(name for name in before if name not in taken)
     else:
         choices.select((*before, *(name for name in nodes if name not in known)))
 
 
-def _widen(now: Studio, op: dict[str, Any]) -> None:
-    choices.select(canvas.related(now.model.graph, choices.selection(), op["way"]))
-
-
-def _fold(now: Studio, op: dict[str, Any]) -> None:
-    graph = now.model.graph
-    _expand(graph, canvas.expanded_after(graph, _opened(graph), op))
-
-
-def _search(now: Studio, op: dict[str, Any]) -> None:
+def _search(now: Studio, asked: Search) -> None:
     """Answer a search, and go to the match that is asked for."""
-    graph = now.model.graph
-    answer = {"text": op["text"], "by": op["by"], "at": -1, "total": 0, "note": ""}
+    graph, at = now.model.graph, -1
+    answer: dict[str, str | int] = {"text": asked.text, "by": asked.by, "at": at, "total": 0}
     try:
-        found = canvas.search(graph, op["text"], op["by"])
+        found = canvas.search(graph, asked.text, asked.by)
     except ValueError as error:
         choices.answer_search({**answer, "note": str(error)})
         return
-    answer.update(total=len(found), note="" if found else "No match")
     names = [graph.ops[i].name for i in found]
-    if found and op["all"]:
+    if found and asked.all:
         choices.select(names)
         choices.look_at_selection()
-    elif found and op["at"] >= 0:
-        answer["at"] = op["at"] % len(found)
-        look_at(now, names[answer["at"] : answer["at"] + 1])
-    choices.answer_search(answer)
+    elif found and asked.at >= 0:
+        at = asked.at % len(found)
+        look_at(now, names[at : at + 1])
+    note = "" if found else "No match"
+    choices.answer_search({**answer, "at": at, "total": len(found), "note": note})
 
 
-LOOKS = {
-    "select": _select,
-    "widen": _widen,
-    "search": _search,
-    **dict.fromkeys(FOLDS, _fold),
-}
-
-
-def _edit(now: Studio, op: dict[str, Any]) -> tuple[str, str]:
-    """Change the placement or its pins; the kind and text of what to say about it."""
+def _edit(now: Studio, gesture: Edit) -> None:
+    """Change the placement or its pins, and say what is to be said about it."""
     if not choices.renew_claim(now.project):
-        return "warning", choices.unwritable() or READ_ONLY
-    kind = op["kind"]
-    if kind in ("undo", "redo"):
-        return travel(now, len(now.history.done) + (1 if kind == "redo" else -1))
-    wanted = op["nodes"]
-    ops = choices.selection() if wanted is None else canvas.ops_inside(now.model.graph, wanted)
-    if kind in ("pin", "unpin"):
-        return "info", (pins.pin if kind == "pin" else pins.unpin)(now, ops)
-    if op["device"] < len(now.machine.devices):
-        return move(now, ops, now.machine.devices[op["device"]].name)
-    return "info", ""
+        choices.say("warning", choices.unwritable() or READ_ONLY)
+        return
+    match gesture:
+        case Undo():
+            attempt(now, snapshot.undo)
+        case Redo():
+            attempt(now, snapshot.redo)
+        case Pin(nodes=nodes):
+            attempt(now, partial(pins.pin, ops=_ops(now, nodes)))
+        case Unpin(nodes=nodes):
+            attempt(now, partial(pins.unpin, ops=_ops(now, nodes)))
+        case Assign(nodes=nodes, device=number) if number < len(now.machine.devices):
+            name = now.machine.devices[number].name
+            attempt(now, partial(snapshot.edit, ops=_ops(now, nodes), device=name))
+
+
+def _ops(now: Studio, nodes: Sequence[str] | None) -> tuple[str, ...]:
+    if nodes is None:
+        return choices.selection()
+    return tuple(canvas.ops_inside(now.model.graph, nodes))
 
 
 def steps(history: edits.History) -> tuple[str, str]:

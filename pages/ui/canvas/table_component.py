@@ -1,18 +1,19 @@
 """The table component: one page of ops as a plain HTML table with boxes to tick.
 
-It goes two ways like the canvas: rows and ticks go out as data, what a person does comes back as a
-numbered queue in a state value, and `ack` tells the browser what has been applied.
+It goes two ways like the canvas: rows and ticks go out as data, what a person does comes back
+through an outbox.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import streamlit as st
 
 from pages.ui.canvas.frontend import asset
+from pages.ui.session import choices, outbox
+from pages.ui.session.outbox import Count, Message
 from placement.drawing.colours.palette import DeviceKey
 
 
@@ -35,12 +36,12 @@ class Table:
     """
 
     headings: Sequence[Heading]
-    rows: Sequence[Sequence[Any]]
+    rows: Sequence[Sequence[object]]
     chosen: Sequence[bool]
     devices: Sequence[DeviceKey]
-    about: Mapping[str, Any]
+    about: Mapping[str, object]
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, object]:
         return {
             "headings": [vars(heading) for heading in self.headings],
             "rows": [list(row) for row in self.rows],
@@ -50,51 +51,46 @@ class Table:
         }
 
 
-def draw_table(
-    table: Table, *, ack: int, session: str, key: str, on_ops: Callable[[], None]
-) -> None:
-    """Draw a table; `ack` is the number of the last event that has been applied."""
-    data = {"key": key, "ack": ack, "session": session, **table.payload()}
+def draw_table(table: Table, *, key: str, on_ops: Callable[[], None]) -> None:
+    """Draw a table; `on_ops` is called when there are events to read."""
+    data = {
+        "key": key,
+        "ack": outbox.last(key),
+        "session": choices.nonce(),
+        **table.payload(),
+    }
     json.dumps(data, allow_nan=False)
     _renderer()(key=key, data=data, on_ops_change=on_ops)
 
 
-def read_events(key: str, *, session: str, after: int) -> list[dict[str, Any]]:
-    """What was done and not applied yet, oldest first; whatever is malformed is left out.
-
-    `pick` has `chosen` and `left`, indices of rows with and without a tick, and `only`, whether
-    nothing else stays selected; `sort` has `by`; `page` has `page`.
-    """
-    state = st.session_state.get(key)
-    box = state.get("ops") if isinstance(state, Mapping) else None
-    if not isinstance(box, Mapping) or box.get("session") != session:
-        return []
-    queue = box.get("queue")
-    entries = queue if isinstance(queue, list) else []
-    found = {e["n"]: e for e in entries if _is_event(e) and e["n"] > after}
-    return [found[n] for n in sorted(found)]
+class Event(Message, frozen=True):
+    """Something that a person did in the table."""
 
 
-def _is_event(entry: object) -> bool:
-    if not isinstance(entry, Mapping) or not _is_count(entry.get("n")):
-        return False
-    kind = entry.get("kind")
-    if kind == "pick":
-        lists = [entry.get("chosen"), entry.get("left")]
-        return isinstance(entry.get("only"), bool) and all(
-            isinstance(numbers, list) and all(_is_count(i) for i in numbers) for numbers in lists
-        )
-    if kind == "sort":
-        return isinstance(entry.get("by"), str)
-    return kind == "page" and _is_count(entry.get("page"))
+class Pick(Event, frozen=True, tag="pick"):
+    """Rows of a graph's table got a tick or lost it; `only`: nothing else stays selected."""
+
+    chosen: tuple[Count, ...]
+    left: tuple[Count, ...]
+    only: bool
+    graph: str = ""
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+class Sort(Event, frozen=True, tag="sort"):
+    by: str
+
+
+class Turn(Event, frozen=True, tag="page"):
+    """Another page was turned to."""
+
+    page: Count
+
+
+EVENTS: tuple[type[Event], ...] = (Pick, Sort, Turn)
 
 
 @cache
-def _renderer() -> Callable[..., Any]:
+def _renderer() -> Callable[..., object]:
     return st.components.v2.component(
         "placement_table", js=asset("shim_table.js"), css=asset("table.css")
     )

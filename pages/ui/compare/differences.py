@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch, gestures
 from pages.ui.panels.side_by_side import Side
-from pages.ui.session import choices, fragments
+from pages.ui.session import choices, outbox
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
@@ -100,10 +100,9 @@ def _draw(here: Side, there: Side) -> None:
         tones=colour_switch.difference(now, view, here.placement, there.placement, there.name),
         crossings=canvas.crossings(view, now.model.graph, placed),
     )
-    editing = canvas.Editing(ack=choices.last_op(), session=choices.nonce(), read_only=True)
+    editing = canvas.Editing(ack=outbox.last("canvas"), session=choices.nonce(), read_only=True)
     canvas.draw_canvas(drawing, editing, height=HEIGHT, on_ops=_on_ops)
 
 
 def _on_ops() -> None:
-    opened = gestures.apply(looks_only=True) & gestures.OPENING
-    fragments.only(*(("store",) if opened else ()), "canvas", "compared")
+    gestures.redraw(gestures.apply(looks_only=True), "canvas", "compared")

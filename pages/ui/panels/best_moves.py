@@ -1,22 +1,21 @@
 """The moves that would save most, each with a button that makes it."""
 
-from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from pages.ui.session import cache, choices
+from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.advice.best_moves import Hint, covers_all
 from placement.core import formatting as units
+from studio import snapshot
 from studio.snapshot import Studio
 
 MOST_NAMES = 12
 
-# What a button does: move these ops to that device.
-Apply = Callable[[tuple[str, ...], str], None]
 
-
-def show(now: Studio, apply: Apply) -> None:
+def show(now: Studio) -> None:
     """Draw the list; it is looked for only while somebody has it open."""
     box = st.expander("Moves that would save most", key="hints-open", on_change="rerun")
     if not box.open:
@@ -28,7 +27,7 @@ def show(now: Studio, apply: Apply) -> None:
         if not every:
             st.caption(glossary.MANY_MOVES)
         for number, hint in enumerate(found):
-            _row(now, number, hint, apply)
+            _row(now, number, hint)
 
 
 def heading(num_found: int, every: bool) -> str:
@@ -38,7 +37,7 @@ def heading(num_found: int, every: bool) -> str:
     return "No single move helps." if every else "Of the moves looked at, none helps by itself."
 
 
-def _row(now: Studio, number: int, hint: Hint, apply: Apply) -> None:
+def _row(now: Studio, number: int, hint: Hint) -> None:
     ops = f" ({units.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
     listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
     row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
@@ -51,8 +50,8 @@ def _row(now: Studio, number: int, hint: Hint, apply: Apply) -> None:
     row.button(
         "Apply",
         key=f"hint-{number}",
-        on_click=apply,
-        args=(hint.ops, hint.device),
+        on_click=edit,
+        args=(partial(snapshot.edit, ops=hint.ops, device=hint.device),),
         disabled=not choices.may_write(),
     )
 

@@ -4,6 +4,8 @@ Each part is a fragment of its own, so that an edit redraws the colours and the 
 else. Everything is read anew from the project, which the edit has changed by then.
 """
 
+from functools import partial
+
 import streamlit as st
 
 from pages.ui import canvas
@@ -22,8 +24,8 @@ from pages.ui.panels import (
     yardstick,
 )
 from pages.ui.panels import history as changing
-from pages.ui.session import cache, choices, fragments
-from pages.ui.session.current import studio
+from pages.ui.session import cache, choices, outbox
+from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
 from placement.core import formatting as units
 from placement.drawing.op_reasons import critical_ops
@@ -94,7 +96,7 @@ def _draw(height: int) -> None:
         sums=colour_switch.sums(now, view),
     )
     editing = canvas.Editing(
-        ack=choices.last_op(),
+        ack=outbox.last("canvas"),
         session=choices.nonce(),
         read_only=not choices.may_write(),
         undo=undo,
@@ -124,7 +126,7 @@ def _side(with_prediction: bool) -> None:
 @st.fragment(key="hints")
 @messages.plain_errors()
 def _hints() -> None:
-    best_moves.show(studio(), _clicked_move)
+    best_moves.show(studio())
 
 
 def numbers_of(now: Studio) -> None:
@@ -194,46 +196,23 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
             st.button(
                 glossary.plain(f"{number}  {device.name}"),
                 key=f"move-{number}",
-                on_click=_clicked_move,
-                args=(choices.selection(), device.name),
+                on_click=edit,
+                args=(partial(snapshot.edit, ops=choices.selection(), device=device.name),),
                 width="stretch",
             )
-    row.button(
-        "Undo",
-        key="undo",
-        help=f"{units.counted(len(history.done), 'step')} can be undone",
-        disabled=locked or not history.done,
-        on_click=_clicked_travel,
-        args=("undo",),
-    )
-    row.button(
-        "Redo",
-        key="redo",
-        help=f"{units.counted(len(history.undone), 'step')} can be redone",
-        disabled=locked or not history.undone,
-        on_click=_clicked_travel,
-        args=("redo",),
-    )
+    for name, travel, steps in (
+        ("undo", snapshot.undo, history.done),
+        ("redo", snapshot.redo, history.undone),
+    ):
+        row.button(
+            name.capitalize(),
+            key=name,
+            help=f"{units.counted(len(steps), 'step')} can be {name.replace('do', 'done')}",
+            disabled=locked or not steps,
+            on_click=edit,
+            args=(travel,),
+        )
     with row:
         pin_buttons.buttons(now)
         if with_placing:
             place_form.selection_button(now)
-
-
-def _clicked_move(ops: tuple[str, ...], device: str) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        told = gestures.move(now, ops, device)
-        if told[1]:
-            choices.say(*told)
-    fragments.only(*fragments.EDITED)
-
-
-def _clicked_travel(kind: str) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        num_done = len(now.history.done) + (1 if kind == "redo" else -1)
-        told = gestures.travel(now, num_done)
-        if told[1]:
-            choices.say(*told)
-    fragments.only(*fragments.EDITED)

@@ -1,12 +1,14 @@
 """The list of changes by hand: every state so far is a click away, forth as well as back."""
 
+from functools import partial
+
 import streamlit as st
 
-from pages.ui.canvas import gestures
-from pages.ui.session import choices, fragments
-from pages.ui.session.current import studio
+from pages.ui.session import choices
+from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.core import formatting as units
+from studio import snapshot
 from studio.project.edits import History
 from studio.snapshot import Studio
 
@@ -59,15 +61,6 @@ def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:
         icon=":material/arrow_right:" if is_now else None,
         type="tertiary",
         disabled=locked,
-        on_click=_go_to,
-        args=(number,),
+        on_click=edit,
+        args=(partial(snapshot.go_to, num_done=number),),
     )
-
-
-def _go_to(num_done: int) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        told = gestures.travel(now, num_done)
-        if told[1]:
-            choices.say(*told)
-    fragments.only(*fragments.EDITED)

@@ -1,14 +1,13 @@
 """The table of ops below the picture: the same content, the same selection, to read and to tick."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import streamlit as st
 
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch, gestures, table_component
-from pages.ui.canvas.table_component import Heading
-from pages.ui.session import choices, fragments
+from pages.ui.canvas.table_component import Event, Heading, Pick, Sort, Turn
+from pages.ui.session import choices, fragments, outbox
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
@@ -20,7 +19,7 @@ from placement.drawing.op_rows import Columns, Page
 from placement.drawing.wording import shortened
 from studio.snapshot import Studio
 
-BOX = "table"
+KEY = "op-table"
 MOST_NAME = 120
 
 
@@ -94,13 +93,7 @@ def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
             "graph": now.model.graph.fingerprint,
         },
     )
-    table_component.draw_table(
-        drawn,
-        ack=choices.last_event(BOX),
-        session=choices.nonce(),
-        key="op-table",
-        on_ops=_on_events,
-    )
+    table_component.draw_table(drawn, key=KEY, on_ops=_on_events)
 
 
 def _page_to_show(table: Columns, found: Sequence[int], chosen: set[str]) -> int:
@@ -167,35 +160,35 @@ def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
 
 
 def _on_events() -> None:
-    fragments.only(*(fragments.SELECTED if "pick" in _apply() else ("table",)))
+    picked = any(isinstance(event, Pick) for event in _apply())
+    fragments.only(*(fragments.SELECTED if picked else ("table",)))
 
 
-def _apply() -> set[str]:
-    """Apply what was done in the table, oldest first, and say of which kinds it was."""
-    kinds = set()
-    after = choices.last_event(BOX)
-    for event in table_component.read_events("op-table", session=choices.nonce(), after=after):
-        kinds.add(event["kind"])
-        if event["kind"] == "pick":
-            _pick(studio(), event)
-        elif event["kind"] == "sort":
-            _sort(event["by"])
-        else:
-            choices.keep("table-page", event["page"])
-        choices.applied_event(BOX, event["n"])
-    return kinds
+def _apply() -> list[Event]:
+    """Apply what was done in the table, oldest first, and return it."""
+    events = outbox.unread(KEY, table_component.EVENTS)
+    for event in events:
+        match event:
+            case Pick():
+                _pick(studio(), event)
+            case Sort(by=by):
+                _sort(by)
+            case Turn(page=number):
+                choices.keep("table-page", number)
+        outbox.applied(KEY, event)
+    return events
 
 
-def _pick(now: Studio, event: dict[str, Any]) -> None:
+def _pick(now: Studio, event: Pick) -> None:
     """Select and deselect rows; nothing where the table was of another model."""
-    if event.get("graph") != now.model.graph.fingerprint:
+    if event.graph != now.model.graph.fingerprint:
         return
     names = [op.name for op in now.model.graph.ops]
-    chosen, left = ([i for i in event[key] if i < len(names)] for key in ("chosen", "left"))
-    before = () if event["only"] else choices.selection()
+    chosen, left = ([i for i in rows if i < len(names)] for rows in (event.chosen, event.left))
+    before = () if event.only else choices.selection()
     selected = op_rows.picked(names, before, chosen, left)
     choices.select(selected)
-    if event["only"]:
+    if event.only:
         choices.look_at_selection()
     choices.keep("table-seen", list(selected))
 

@@ -1,11 +1,12 @@
 """Buttons that pin the selected ops or let them go, and the list of what is pinned."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
 from pages.ui.session import choices, fragments
-from pages.ui.session.current import studio
+from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from studio.project import pins
 from studio.project.edits import counted
@@ -26,16 +27,16 @@ def buttons(now: Studio) -> None:
         key="pin",
         help=f"Keep the selected ops where they are (key P). {HELP}",
         disabled=locked or not ops or _is_held(now, ops),
-        on_click=_clicked,
-        args=(pins.pin, ops),
+        on_click=edit,
+        args=(partial(pins.pin, ops=ops),),
     )
     st.button(
         "Unpin",
         key="unpin",
         help="Let the selected ops go (key Del).",
         disabled=locked or not held,
-        on_click=_clicked,
-        args=(pins.unpin, ops),
+        on_click=edit,
+        args=(partial(pins.unpin, ops=ops),),
     )
 
 
@@ -56,8 +57,8 @@ def show(now: Studio) -> None:
     row.button(
         "Unpin all",
         key="pins-clear",
-        on_click=_clicked,
-        args=(pins.unpin, held),
+        on_click=edit,
+        args=(partial(pins.unpin, ops=held),),
         disabled=locked,
         type="tertiary",
     )
@@ -65,7 +66,13 @@ def show(now: Studio) -> None:
     if strays:
         what = f"{counted(strays)} {'is' if len(strays) == 1 else 'are'}"
         st.warning(glossary.plain(f"{what} elsewhere in this placement than where pinned."))
-        st.button("Move to where pinned", key="pins-return", on_click=_return, disabled=locked)
+        st.button(
+            "Move to where pinned",
+            key="pins-return",
+            on_click=edit,
+            args=(pins.return_strays,),
+            disabled=locked,
+        )
 
 
 def _is_held(now: Studio, ops: Sequence[str]) -> bool:
@@ -74,25 +81,6 @@ def _is_held(now: Studio, ops: Sequence[str]) -> bool:
     return all(op not in device_of or now.pins.get(op) == device_of[op] for op in ops)
 
 
-def _clicked(change: Callable[[Studio, Sequence[str]], str], ops: Sequence[str]) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        _say(change(now, ops))
-    fragments.only(*fragments.EDITED)
-
-
-def _return() -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        _say(pins.return_strays(now))
-    fragments.only(*fragments.EDITED)
-
-
 def _select(ops: Sequence[str]) -> None:
     choices.select(ops)
     fragments.only(*fragments.EDITED)
-
-
-def _say(told: str) -> None:
-    if told:
-        choices.say("info", told)

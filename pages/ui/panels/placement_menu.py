@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.ui.session import choices, fragments
-from pages.ui.session.current import studio
+from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary
 from studio.project.facts import Facts
 from studio.project.placements import HAND, Named, Shelf
@@ -103,13 +103,10 @@ def _start(first_device: str) -> None:
 
 def _change(change: Callable[[Shelf], object], told: str = "") -> None:
     """Change the shelf, where this session may, and tell of it, or what is wrong with it."""
-    now = studio()
-    if choices.renew_claim(now.project):
-        try:
-            change(now.shelf)
-            now.project.change()
-            if told:
-                choices.say("info", told)
-        except ValueError as error:
-            choices.say("warning", str(error))
-    fragments.only(*fragments.EDITED)
+
+    def whole(now: Studio) -> str:
+        change(now.shelf)
+        now.project.change()
+        return told
+
+    edit(whole)

@@ -5,7 +5,7 @@ everything that must survive it is in the project on disk.
 """
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -18,7 +18,6 @@ from studio.project import store as projects
 from studio.project.files import NotWritten
 from studio.project.store import Project
 
-_applied_ops: dict[str, int] = {}
 PER_PROJECT = (
     *("selection", "expanded", "expanded_of", "expanded_before", "search_answer"),
     *("run_shown", "kept", "not_saved", "unsaved"),
@@ -216,38 +215,13 @@ def look_at_selection() -> None:
     st.session_state["focus"] = focus() + 1
 
 
-def search_answer() -> dict[str, Any] | None:
+def search_answer() -> Mapping[str, str | int] | None:
     """What the last search in the picture found."""
     return st.session_state.get("search_answer")
 
 
-def answer_search(answer: dict[str, Any]) -> None:
+def answer_search(answer: Mapping[str, str | int]) -> None:
     st.session_state["search_answer"] = answer
-
-
-def last_op() -> int:
-    """Number of the last canvas edit that was applied."""
-    return max(int(st.session_state.get("last_op", 0)), _applied_ops.get(nonce(), 0))
-
-
-def applied_op(session: str, number: int) -> None:
-    """Remember an edit as applied, beside the session too: a page that is drawn may be left at any
-    touch of the session's state, and an edit is never applied twice."""
-    _applied_ops[session] = max(_applied_ops.get(session, 0), number)
-    st.session_state["last_op"] = _applied_ops[session]
-
-
-def last_event(box: str) -> int:
-    """Number of the last event of a component (not the canvas) that was applied."""
-    name = f"{nonce()}/{box}"
-    return max(int(kept(f"last-{box}", 0)), _applied_ops.get(name, 0))
-
-
-def applied_event(box: str, number: int) -> None:
-    """Remember an event of a component as applied, as `applied_op` does for the canvas."""
-    name = f"{nonce()}/{box}"
-    _applied_ops[name] = max(_applied_ops.get(name, 0), number)
-    keep(f"last-{box}", _applied_ops[name])
 
 
 def kept(name: str, default: Any) -> Any:

@@ -1,9 +1,10 @@
 """The project of this browser session as a `Studio`: with the cache of all sessions, and the right
 to write that this one has."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from pages.ui.session import cache, choices, saving
+from pages.ui.session import cache, choices, fragments, saving
 from studio.project.store import Project
 from studio.snapshot import Studio
 
@@ -33,3 +34,21 @@ def studio() -> Studio:
 def snapshot(project: Project) -> Studio:
     """A project at this moment."""
     return Studio(project, project.settings, cache, _Session())
+
+
+def edit(change: Callable[[Studio], str | None]) -> None:
+    """Make a change where this session may write, and redraw what an edit touches."""
+    now = studio()
+    if choices.renew_claim(now.project):
+        attempt(now, change)
+    fragments.only(*fragments.EDITED)
+
+
+def attempt(now: Studio, change: Callable[[Studio], str | None]) -> None:
+    """Say what a change has to tell, or by its ValueError why it cannot be made."""
+    try:
+        kind, told = "info", change(now)
+    except ValueError as error:
+        kind, told = "warning", str(error)
+    if told:
+        choices.say(kind, told)

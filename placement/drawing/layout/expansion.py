@@ -1,7 +1,6 @@
 """Which groups are open: at first sight, after a gesture, and to bring an op into view."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from placement.core.graph import Graph
 from placement.drawing.layout.scopes import scope_tree
@@ -41,26 +40,21 @@ def default_expanded(graph: Graph) -> frozenset[str]:
     return frozenset(opened)
 
 
-def expanded_after(
-    graph: Graph, expanded: Iterable[str], event: Mapping[str, Any]
-) -> frozenset[str]:
-    """Open groups after a `toggle`, `expand_all` or `collapse_all`; other kinds change nothing."""
+def toggled(graph: Graph, expanded: Iterable[str], group: str) -> frozenset[str]:
+    """Open groups once a closed one is opened, with all around it, or an open one closed."""
     tree = scope_tree(graph)
     now = frozenset(expanded)
-    kind = event.get("kind")
-    if kind == "collapse_all":
-        return frozenset()
-    if kind == "expand_all":
-        return frozenset(g.id for g in tree.groups[1:] if not g.tucked)
-    if kind == "toggle":
-        known = {g.id: g.index for g in tree.groups[1:]}
-        node = str(event.get("node"))
-        if node not in known:
-            return now
-        if node in now:
-            return now - {node}
-        return now | {tree.groups[g].id for g in tree.ancestors(known[node])}
-    return now
+    known = {g.id: g.index for g in tree.groups[1:]}
+    if group not in known:
+        return now
+    if group in now:
+        return now - {group}
+    return now | {tree.groups[g].id for g in tree.ancestors(known[group])}
+
+
+def all_groups(graph: Graph) -> frozenset[str]:
+    """All groups but those that stay tucked away."""
+    return frozenset(g.id for g in scope_tree(graph).groups[1:] if not g.tucked)
 
 
 def all_visible(graph: Graph, expanded: Iterable[str], op_names: Iterable[str]) -> bool:

@@ -24,10 +24,10 @@ from placement.placers.base import Placer
 from placement.schedule.relocation import moved
 from placement.schedule.simulated import Simulated
 from studio.project import edits
-from studio.project.facts import Facts
+from studio.project.facts import HAND, Facts, Named
 from studio.project.file_cache import by_identity
 from studio.project.files import NotWritten
-from studio.project.placements import HAND, Named, Shelf
+from studio.project.placements import Shelf
 from studio.project.store import Project, Settings
 
 # For the first look at a model, the one that is liked best first; the last fits every problem.
@@ -79,7 +79,7 @@ class Studio:
 
     @cached_property
     def model(self) -> Model:
-        dims = tuple(sorted((str(k), int(v)) for k, v in self.settings.dims.items()))
+        dims = tuple(sorted(self.settings.dims.items()))
         return self.cache.model(self.project.source, dims)
 
     @cached_property

@@ -16,8 +16,7 @@ from placement.core.problem import Problem
 from placement.schedule.symmetry import renaming, with_names
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
-from studio.project.facts import Facts
-from studio.project.placements import HAND, Named
+from studio.project.facts import HAND, Facts, Named
 from studio.snapshot import Studio
 
 SAME = 1e-9

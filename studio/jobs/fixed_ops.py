@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from placement.core.fingerprint import fingerprint_of
 from studio.project.files import write_json
@@ -31,7 +30,7 @@ def options(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) -> l
     return [*argv, "--mend"] if argv else []
 
 
-def _kept(now: Studio, what: str, content: Any) -> Path:
+def _kept(now: Studio, what: str, content: object) -> Path:
     path = now.project.folder / "held" / f"{what}-{fingerprint_of(content)}.json"
     if not path.exists():
         write_json(path, content)

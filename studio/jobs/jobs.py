@@ -128,12 +128,12 @@ def start(
     pid = NOT_YET
     with output.refusals(folder / records.RECORD):
         try:
-            write_json(folder / records.RECORD, record.to_json(), is_change=False)
+            write_json(folder / records.RECORD, record, is_change=False)
             pid = process.start(
                 [*command, verb, *argv], folder / "events.jsonl", folder / "errors.txt", ROOT
             )
             numbered = replace(record, pid=pid, born_at=process.born_at(pid))
-            write_json(folder / records.RECORD, numbered.to_json(), is_change=False)
+            write_json(folder / records.RECORD, numbered, is_change=False)
         except BaseException:
             if pid != NOT_YET:
                 process.end(pid, process.born_at(pid), grace_s=0.0)
@@ -201,7 +201,7 @@ def stop(project: Path, job_id: str) -> None:
         # To stop a job may be what makes room on a full disk, so it must not need any.
         with suppress(NotWritten):
             stopped = replace(record, cancelled=True, cancelled_at=time.time())
-            write_json(path, stopped.to_json())
+            write_json(path, stopped)
         process.end(record.pid, record.born_at, grace_s)
 
 
@@ -210,7 +210,7 @@ def note(project: Path, job_id: str, **facts: bool) -> None:
     path = project / "jobs" / job_id / records.RECORD
     record = records.read(path.parent)
     if record is not None:
-        write_json(path, replace(record, about=replace(record.about, **facts)).to_json())
+        write_json(path, replace(record, about=replace(record.about, **facts)))
 
 
 def _status(record: Record, folder: Path, told: tuple[Event, ...], alive: bool) -> tuple[str, str]:

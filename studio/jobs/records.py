@@ -2,9 +2,7 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from placement.core.decoding import typed
@@ -60,10 +58,6 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     about: About
     cancelled: bool = False
     cancelled_at: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        content: dict[str, Any] = msgspec.to_builtins(self)
-        return content
 
 
 def read(folder: Path) -> Record | None:

@@ -8,12 +8,12 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
+from msgspec import Struct
 
-from studio.project.files import read_json, write_json
+from studio.project.files import read, write_json
 
 STALE_AFTER_S = 30.0
 # A page that the browser keeps for its Back button stays connected, but renews nothing any more; a
@@ -22,8 +22,7 @@ FROZEN_AFTER_S = 90.0
 _claiming = threading.Lock()
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """`server` is process id and start time: a reused process id is another server."""
 
     session: str
@@ -36,11 +35,7 @@ def this_server() -> str:
 
 
 def holder(folder: Path) -> Claim | None:
-    content = read_json(folder / "owner.json")
-    try:
-        return Claim(str(content["session"]), str(content["server"]), float(content["renewed_at"]))
-    except (KeyError, TypeError, ValueError):
-        return None
+    return read(folder / "owner.json", Claim)
 
 
 def is_alive(claim: Claim, connected: Callable[[str], bool], now: float) -> bool:
@@ -62,7 +57,7 @@ def claim(
     with _claiming:
         if not force and not is_free(folder, session, connected):
             return False
-        mine = asdict(Claim(session, this_server(), time.time()))
+        mine = Claim(session, this_server(), time.time())
         try:
             write_json(folder / "owner.json", mine, make_folder=False, is_change=False)
         except FileNotFoundError:

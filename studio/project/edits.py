@@ -3,18 +3,23 @@
 import itertools
 import json
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Annotated
 
+from msgspec import Meta, Struct
+
+from placement.core.decoding import typed
 from placement.core.problem import Problem
 
-Value = TypeVar("Value")
 MAX_STEPS = 500
 # (op, device before, device after); in pins an empty device stands for "not pinned".
 Changes = tuple[tuple[str, str, str], ...]
+# The same for several ops: device before, device after, and the ops.
+Run = tuple[str, str, tuple[str, ...]]
 Order = tuple[str, ...]
+Counts = Mapping[str, Annotated[int, Meta(ge=1)]]
 Replicas = Mapping[str, int] | None
 
 
@@ -57,8 +62,8 @@ class History:
         done, undone = (",\n".join(e.text for e in edits) for edits in (self.done, self.undone))
         return f'{{"done": [\n{done}\n], "undone": [\n{undone}\n]}}\n'
 
-    def to_json(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self.text)
+    def to_json(self) -> dict[str, object]:
+        content: dict[str, object] = json.loads(self.text)
         return content
 
 
@@ -84,63 +89,53 @@ class Move:
     unfit: tuple[str, ...] = ()
 
 
-def history_from_json(content: Any) -> History:
+class _Step(Struct, frozen=True):
+    """A step as it is written; those of earlier versions say nothing of order and replicas."""
+
+    label: str
+    moves: tuple[Run, ...]
+    pins: tuple[Run, ...]
+    order: tuple[Order, Order] | None = None
+    replicas: tuple[Counts | None, Counts | None] | None = None
+
+    def edit(self) -> Edit:
+        order = self.order and (_shared(self.order[0]), _shared(self.order[1]))
+        return Edit(self.label, _changes(self.moves), _changes(self.pins), order, self.replicas)
+
+
+class _Steps(Struct, frozen=True):
+    done: tuple[_Step, ...]
+    undone: tuple[_Step, ...]
+
+
+def history_from_json(content: object) -> History:
     """A history from its JSON object; an empty one where the object is not understood."""
     try:
-        done, undone = (
-            tuple(
-                Edit(
-                    str(e["label"]),
-                    _changes(e["moves"]),
-                    _changes(e["pins"]),
-                    # Steps of earlier versions say nothing of these.
-                    _both(e.get("order"), _order),
-                    _both(e.get("replicas"), _replicas),
-                )
-                for e in content[key]
-            )
-            for key in ("done", "undone")
-        )
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found = typed(content, _Steps)
+    except ValueError:
         return History()
+    done, undone = (tuple(step.edit() for step in steps) for steps in (found.done, found.undone))
     return History(done, undone)
 
 
-def _both(content: Any, read: Callable[[Any], Value]) -> tuple[Value, Value] | None:
-    """A value before and after a step, None where the step has none."""
-    if content is None:
-        return None
-    before, after = content
-    return read(before), read(after)
-
-
-def _order(content: Any) -> Order:
-    if not isinstance(content, list):
-        raise TypeError(content)
-    return tuple(sys.intern(name) for name in content)
-
-
-def _replicas(content: Any) -> Replicas:
-    if content is None:
-        return None
-    if any(type(count) is not int or count < 1 for count in content.values()):
-        raise ValueError(content)
-    return dict(content)
-
-
-def _runs(changes: Changes) -> list[tuple[str, str, list[str]]]:
-    """Neighbouring changes that go the same way, together: device before, after, and the ops."""
+def _runs(changes: Changes) -> list[Run]:
+    """Neighbouring changes that go the same way, together."""
     runs = itertools.groupby(changes, key=lambda change: change[1:])
-    return [(before, after, [op for op, _, _ in run]) for (before, after), run in runs]
+    return [(before, after, tuple(op for op, _, _ in run)) for (before, after), run in runs]
 
 
-def _changes(runs: Any) -> Changes:
-    """The same apart again; names that come again and again share their letters."""
+def _changes(runs: Sequence[Run]) -> Changes:
+    """The same apart again."""
     return tuple(
-        (sys.intern(str(op)), sys.intern(str(before)), sys.intern(str(after)))
+        (op, sys.intern(before), sys.intern(after))
         for before, after, ops in runs
-        for op in ops
+        for op in _shared(ops)
     )
+
+
+def _shared(names: Sequence[str]) -> tuple[str, ...]:
+    """Names that come again and again share their letters."""
+    return tuple(map(sys.intern, names))
 
 
 def whole_units(problem: Problem, ops: Iterable[str]) -> tuple[int, ...]:

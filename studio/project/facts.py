@@ -1,4 +1,4 @@
-"""What is kept of a result beside its placement, on the shelf where it stands."""
+"""The list of a shelf: its placements, and what is kept of the result of each beside it."""
 
 from msgspec import Struct
 
@@ -44,3 +44,27 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
 
     def __post_init__(self) -> None:
         require_unit(self.unit or "s")
+
+
+HAND = "hand"
+
+
+class Named(Struct, frozen=True):
+    """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
+
+    name: str
+    file: str
+    made_by: str
+    facts: Facts
+
+    @property
+    def by_hand(self) -> bool:
+        return self.made_by == HAND
+
+
+class Index(Struct, frozen=True):
+    """What stands on a shelf, which of it is on the screen, and what was removed, newest last."""
+
+    current: str = ""
+    items: tuple[Named, ...] = ()
+    removed: tuple[Named, ...] = ()

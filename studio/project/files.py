@@ -12,13 +12,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
+
+from placement.core.decoding import typed
 from placement.files import output
 from placement.files.output import NotWritten
 
 __all__ = ["NotWritten", "all_or_nothing"]
 
+T = TypeVar("T")
 _here = threading.local()
 
 
@@ -117,9 +121,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(
-    path: Path, content: Any, *, make_folder: bool = True, is_change: bool = True
+    path: Path, content: object, *, make_folder: bool = True, is_change: bool = True
 ) -> None:
-    text = json.dumps(content, indent=1) + "\n"
+    text = json.dumps(msgspec.to_builtins(content, enc_hook=dict), indent=1) + "\n"
     write_bytes(path, text.encode(), make_folder=make_folder, is_change=is_change)
 
 
@@ -129,6 +133,14 @@ def read_json(path: Path, default: Any = None) -> Any:
         return json.loads(path.read_text())
     except (OSError, ValueError):
         return default
+
+
+def read(path: Path, kind: type[T]) -> T | None:
+    """The content of a JSON file as a `kind`; None where there is none, or something else."""
+    try:
+        return typed(json.loads(path.read_text()), kind)
+    except (OSError, ValueError):
+        return None
 
 
 def names_in(folder: Path) -> list[str]:

@@ -1,40 +1,42 @@
 """Project files from before a placer was renamed, read as if it always had its present name."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from placement.placers import FORMER_NAMES, current_name
+from studio.project.facts import Index, Named
 
 
-def in_record(content: Mapping[str, Any]) -> dict[str, Any]:
+def in_record(content: Mapping[str, object]) -> dict[str, object]:
     """What is written down about a job, one of its events, or what a placer told.
 
     The placement that a job was about goes by its placer's name too, unless somebody named it.
     """
     found = dict(content)
     for key in ("placer", "placement", "from"):
-        if isinstance(found.get(key), str):
-            found[key] = current_name(found[key])
-    if isinstance(found.get("placers"), list):
-        found["placers"] = [current_name(name) for name in found["placers"]]
+        if isinstance(name := found.get(key), str):
+            found[key] = current_name(name)
+    if isinstance(names := found.get("placers"), list):
+        found["placers"] = [current_name(name) for name in names]
     return found
 
 
-def in_index(content: Mapping[str, Any]) -> dict[str, Any]:
+def in_index(index: Index) -> Index:
     """The list of a shelf; results that are called after their placer are called after it again."""
-    entries = [item for key in ("items", "removed") for item in content.get(key, ())]
-    if not any(item["made_by"] in FORMER_NAMES for item in entries):
-        return dict(content)
+    entries = (*index.items, *index.removed)
+    if not any(item.made_by in FORMER_NAMES for item in entries):
+        return index
     renamed: dict[str, str] = {}
     for item in entries:
-        taken = {*renamed.values(), *(other["name"] for other in entries)}
-        name = _renamed(item["name"], item["made_by"])
+        taken = {*renamed.values(), *(other.name for other in entries)}
+        name = _renamed(item.name, item.made_by)
         if name not in taken:
-            renamed[item["name"]] = name
-    return {
-        "current": renamed.get(content["current"], content["current"]),
-        **{key: _entries(content.get(key, ()), renamed) for key in ("items", "removed")},
-    }
+            renamed[item.name] = name
+    items, removed = (
+        tuple(_entry(item, renamed) for item in listed) for listed in (index.items, index.removed)
+    )
+    return Index(renamed.get(index.current, index.current), items, removed)
 
 
 def _renamed(name: str, made_by: str) -> str:
@@ -43,14 +45,12 @@ def _renamed(name: str, made_by: str) -> str:
     return current_name(made_by) + rest if rest != name and rest[:1] in ("", " ", ",") else name
 
 
-def _entries(
-    entries: Sequence[Mapping[str, Any]], renamed: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    found = []
-    for item in entries:
-        facts = in_record(item["facts"])
-        if "from" in facts:
-            facts["from"] = renamed.get(item["facts"]["from"], facts["from"])
-        name, made_by = renamed.get(item["name"], item["name"]), current_name(item["made_by"])
-        found.append({**item, "name": name, "made_by": made_by, "facts": facts})
-    return found
+def _entry(item: Named, renamed: Mapping[str, str]) -> Named:
+    placer, start = item.facts.placer, item.facts.start
+    facts = replace(
+        item.facts,
+        placer=placer and current_name(placer),
+        start=start and renamed.get(start, current_name(start)),
+    )
+    name = renamed.get(item.name, item.name)
+    return replace(item, name=name, made_by=current_name(item.made_by), facts=facts)

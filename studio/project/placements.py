@@ -6,8 +6,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from placement.core.decoding import typed
@@ -17,34 +15,12 @@ from placement.core.machine import Machine
 from placement.core.placement import Placement, placement_from_json, placement_to_text
 from studio.project import former_names
 from studio.project.edits import History, history_from_json
-from studio.project.facts import Facts
+from studio.project.facts import HAND, Facts, Index, Named
 from studio.project.file_cache import parsed, written
-from studio.project.files import read_json, write_json, write_text
+from studio.project.files import read, read_json, write_json, write_text
 
-HAND = "hand"
 MOST_REMOVED = 5
 NO_FACTS = Facts()
-
-
-class Named(Struct, frozen=True):
-    """One entry: `made_by` is a placer's name or "hand"; `facts` what its placer reported."""
-
-    name: str
-    file: str
-    made_by: str
-    facts: Facts
-
-    @property
-    def by_hand(self) -> bool:
-        return self.made_by == HAND
-
-
-class Index(Struct, frozen=True):
-    """What stands on a shelf, which of it is on the screen, and what was removed, newest last."""
-
-    current: str = ""
-    items: tuple[Named, ...] = ()
-    removed: tuple[Named, ...] = ()
 
 
 def machine_key(machine: Machine) -> str:
@@ -76,14 +52,13 @@ class Shelf:
         found = read_json(self.folder / "index.json")
         if not found:
             return Index()
-        return typed(former_names.in_index(found), Index, remedy="restore the list of placements")
+        return former_names.in_index(typed(found, Index, remedy="restore the list of placements"))
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None
     ) -> None:
         kept = self.removed if removed is None else removed
-        index = Index(current, tuple(items), tuple(kept))
-        write_json(self.folder / "index.json", msgspec.to_builtins(index, enc_hook=dict))
+        write_json(self.folder / "index.json", Index(current, tuple(items), tuple(kept)))
 
     @property
     def items(self) -> tuple[Named, ...]:
@@ -176,13 +151,10 @@ class Shelf:
     @property
     def pins(self) -> dict[str, str]:
         """Devices of the ops that were pinned, in every placement of this graph."""
-        content = read_json(self.pins_path)
-        if not isinstance(content, dict):
-            return {}
-        return {op: device for op, device in content.items() if isinstance(device, str)}
+        return read(self.pins_path, dict[str, str]) or {}
 
     def keep_pins(self, pins: Mapping[str, str]) -> None:
-        write_json(self.pins_path, dict(pins))
+        write_json(self.pins_path, pins)
 
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""

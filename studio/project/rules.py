@@ -11,7 +11,7 @@ from placement.core.graph import Graph
 from placement.drawing.memo import remembered
 from studio import snapshot
 from studio.project import edits
-from studio.project.files import read_json, write_json
+from studio.project.files import read, write_json
 from studio.snapshot import Studio
 
 MAX_RULES = 100
@@ -29,11 +29,7 @@ class Row:
 
 def rules_of(now: Studio) -> tuple[Rule, ...]:
     """The project's rules, first to last; a later one wins over an earlier one."""
-    content = read_json(_path(now))
-    try:
-        return tuple(Rule(str(rule["pattern"]), str(rule["device"])) for rule in content)
-    except (KeyError, TypeError, ValueError):
-        return ()
+    return read(_path(now), tuple[Rule, ...]) or ()
 
 
 def add(now: Studio, text: str) -> None:

@@ -12,16 +12,20 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from placement.api.results import Number, Text
 from placement.core.objective import Objective
 from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
 from studio.project import files as atomic
-from studio.project.files import NotWritten, names_in, read_json, write_bytes, write_json
+from studio.project.files import NotWritten, names_in, read, write_bytes, write_json
 
 DEFAULT_SAMPLE = "onnx-inception-v2"
 # In an address this asks for a new project, whatever was worked on last.
@@ -32,10 +36,10 @@ DRAFT_HOURS = 24.0
 _DRAFT = ".draft-"
 _ID = re.compile(r"[a-z0-9]{10}")
 _changing = threading.Lock()
+Size = Annotated[int, Meta(ge=1, lt=2**31)]
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What `project.json` holds.
 
     `model_kind` is "sample", "file" (copied into the project) or "path" (left where it is).
@@ -45,20 +49,15 @@ class Settings:
     """
 
     name: str
-    created_at: float
-    model_kind: str = "sample"
-    model: str = DEFAULT_SAMPLE
-    dims: Mapping[str, int] = field(default_factory=dict)
+    created_at: Number
+    model_kind: Literal["sample", "file", "path"] = "sample"
+    model: Text = DEFAULT_SAMPLE
+    dims: Annotated[Mapping[str, Size], Meta(max_length=1_000)] = {}
     machine: str = "local"
-    lanes: int | None = None
+    lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
     objective: Objective = Objective.LATENCY
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: Mapping[str, object] = {}
     touched: bool = False
-
-    def __post_init__(self) -> None:
-        # A wrong word is refused with the problem, so that it hides no other project.
-        if self.objective in tuple(Objective):
-            object.__setattr__(self, "objective", Objective(self.objective))
 
 
 # What there is to look at where no project can be written: the sample, in memory alone.
@@ -77,15 +76,12 @@ class Project:
 
     @property
     def settings(self) -> Settings:
-        content = read_json(self.folder / "project.json")
-        if not isinstance(content, dict) and self.id in _shown:
-            return _shown[self.id]
-        if not isinstance(content, dict):
+        found = settings_in(self.folder) or _shown.get(self.id)
+        if found is None:
             raise ValueError(f"Project {self.id} cannot be read; open a new one.")
-        known = Settings.__dataclass_fields__
-        return Settings(**{k: v for k, v in content.items() if k in known})
+        return found
 
-    def change(self, *, touch: bool = True, **values: Any) -> Settings:
+    def change(self, *, touch: bool = True, **values: object) -> Settings:
         """Store changed settings; a change that counts as work marks the project as touched."""
         with _changing:
             settings = replace(self.settings, **values)
@@ -95,7 +91,7 @@ class Project:
         return settings
 
     def write(self, settings: Settings) -> None:
-        write_json(self.folder / "project.json", {**vars(settings), "dims": dict(settings.dims)})
+        write_json(self.folder / "project.json", settings)
 
     @property
     def changed_at(self) -> float:
@@ -123,6 +119,11 @@ class Project:
         safe = re.sub(r"[^A-Za-z0-9._-]+", "_", Path(name).name).lstrip("._") or "upload"
         write_bytes(self.folder / folder / safe, content)
         return safe
+
+
+def settings_in(folder: Path) -> Settings | None:
+    """What a project's folder says; None where that cannot be read."""
+    return read(folder / "project.json", Settings)
 
 
 def create(name: str = DEFAULT_SAMPLE) -> Project:
@@ -159,7 +160,7 @@ def find(project_id: str) -> Project | None:
     project = Project(folder() / project_id)
     if project_id in _shown:
         return project
-    return project if isinstance(read_json(project.folder / "project.json"), dict) else None
+    return None if settings_in(project.folder) is None else project
 
 
 def is_id(text: str) -> bool:

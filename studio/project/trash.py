@@ -12,7 +12,7 @@ from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
 from studio.project import store
-from studio.project.files import names_in, read_json, write_json
+from studio.project.files import names_in, read, write_json
 from studio.project.store import Project
 
 KEEP_DAYS = 30
@@ -55,16 +55,12 @@ def find(project_id: str) -> Trashed | None:
     if not store.is_id(project_id):
         return None
     folder = _folder() / project_id
-    settings = read_json(folder / "project.json")
-    if not isinstance(settings, dict):
+    settings = store.settings_in(folder)
+    if settings is None:
         return None
-    noted = read_json(folder / "deleted.json", {})
-    try:
-        deleted_at = float(noted["deleted_at"])
-    except (KeyError, TypeError, ValueError):
-        deleted_at = folder.stat().st_mtime
-    name, model = str(settings.get("name", project_id)), str(settings.get("model", ""))
-    return Trashed(project_id, name, Path(model).name, deleted_at)
+    noted = read(folder / "deleted.json", dict[str, float]) or {}
+    deleted_at = noted.get("deleted_at", folder.stat().st_mtime)
+    return Trashed(project_id, settings.name, Path(settings.model).name, deleted_at)
 
 
 def listed() -> tuple[Trashed, ...]:

@@ -5,7 +5,7 @@ it, so an answer that lacks a part is refused.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -13,7 +13,7 @@ from placement.api.results import Number, Text
 from placement.core.decoding import shown
 from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
-from studio.project.facts import Facts
+from studio.project.facts import Facts, Index
 from studio.project.files import read_json
 from studio.transfer import fields, schema
 
@@ -42,15 +42,15 @@ class Item(schema.Item, frozen=True):
     facts: AnswerFacts
 
 
-class Index(schema.Index, frozen=True):
+class Listed(schema.Listed, frozen=True):
     """The list of answers for one graph and one set of devices."""
 
     items: Annotated[tuple[Item, ...], Meta(max_length=schema.MOST_PLACEMENTS)]
 
 
-def index(content: Any) -> dict[str, Any]:
+def index(content: object) -> Index:
     """The list of answers for one graph and one set of devices."""
-    return schema.index(content, Index)
+    return schema.index(content, Listed)
 
 
 def check(project: Path) -> None:

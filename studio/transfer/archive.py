@@ -14,7 +14,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from placement.core import formatting as units
 from placement.core.machine import Machine
@@ -26,6 +28,7 @@ from studio.project.store import Project
 from studio.transfer import answer_schema, run_schema, schema
 from studio.transfer.safe_zip import Archive, Kind
 
+R = TypeVar("R")
 FORMAT = "placement-studio-project"
 VERSION = 1
 NOTE = "studio-project.json"
@@ -45,7 +48,7 @@ class Part:
     """One kind of file in a project: its place there, and what reads it into JSON worth keeping."""
 
     pattern: re.Pattern[str]
-    check: Callable[[Any], Any]
+    check: Callable[[object], object]
 
 
 PARTS = (
@@ -88,12 +91,12 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     num_answers = _num_listed(project, names, answer_schema.FOLDER)
     num_rules = len(read_json(project.folder / "rules.json", ()))
     whose = "its" if num_placements == 1 else "their"
-    said = [f"{_counted(num_placements, 'placement')} with {whose} history"]
-    said += [_counted(num_machines, "machine file")] if num_machines else []
-    said += [_counted(num_rules, "rule")] if num_rules else []
-    said += [_counted(num_answers, "what-if answer")] if num_answers else []
+    said = [f"{units.counted(num_placements, 'placement')} with {whose} history"]
+    said += [units.counted(num_machines, "machine file")] if num_machines else []
+    said += [units.counted(num_rules, "rule")] if num_rules else []
+    said += [units.counted(num_answers, "what-if answer")] if num_answers else []
     num_runs = len(_runs(project))
-    said += [_counted(num_runs, "finished run")] if num_runs else []
+    said += [units.counted(num_runs, "finished run")] if num_runs else []
     return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}."
 
 
@@ -101,10 +104,6 @@ def _num_listed(project: Project, names: Iterable[str], folder: str) -> int:
     """How many placements the lists in a folder of the project name."""
     lists = (n for n in names if n.startswith(f"{folder}/") and n.endswith("/index.json"))
     return sum(len(read_json(project.folder / name, {}).get("items", ())) for name in lists)
-
-
-def _counted(number: int, what: str) -> str:
-    return units.counted(number, what)
 
 
 def _model_words(project: Project, with_model: bool) -> str:
@@ -123,8 +122,9 @@ def pack(project: Project, *, with_model: bool = True) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(NOTE, json.dumps(note))
-        kept = {k: v for k, v in vars(settings).items() if k not in schema.NOT_TAKEN}
-        archive.writestr("project.json", json.dumps({**kept, "dims": dict(settings.dims)}))
+        told = msgspec.to_builtins(settings)
+        kept = {key: value for key, value in told.items() if key not in schema.NOT_TAKEN}
+        archive.writestr("project.json", json.dumps(kept))
         for name in _parts(project):
             content = read_json(project.folder / name, {})
             if name.endswith("/index.json"):
@@ -204,7 +204,7 @@ def _write(archive: Archive, draft: Project) -> None:
     for name in names:
         part = next((p for p in PARTS if p.pattern.fullmatch(name)), None)
         if part is not None:
-            write_json(draft.folder / name, _checked(part, name, _json(archive, name)))
+            write_json(draft.folder / name, _checked(part.check, name, _json(archive, name)))
         elif _RUN.pattern.fullmatch(name):
             continue
         elif name == f"{MODEL}/{settings.model}" and settings.model_kind == "file":
@@ -217,7 +217,7 @@ def _write(archive: Archive, draft: Project) -> None:
     answer_schema.check(draft.folder)
     for name in names:
         if _RUN.pattern.fullmatch(name):
-            _write_run(draft, name, _checked(_RUN, name, _json(archive, name)), known)
+            _write_run(draft, name, _checked(run_schema.run, name, _json(archive, name)), known)
 
 
 def _write_run(draft: Project, name: str, run: run_schema.Run, known: Iterable[Machine]) -> None:
@@ -225,21 +225,21 @@ def _write_run(draft: Project, name: str, run: run_schema.Run, known: Iterable[M
     run_schema.check(run, *schema.ops_and_devices(draft.folder / "placements", known))
     number, _, rest = Path(name).stem.partition("-")
     folder = draft.folder / "jobs" / f"{min(int(number), time.time_ns()):020d}-{rest}"
-    write_json(folder / records.RECORD, run.record.to_json())
+    write_json(folder / records.RECORD, run.record)
     result = {"event": "result", **run.result.to_json()}
     write_text(folder / "events.jsonl", json.dumps(result) + "\n")
 
 
-def _json(archive: Archive, name: str) -> Any:
+def _json(archive: Archive, name: str) -> object:
     try:
         return json_value(archive.read(name))
     except ValueError as error:
         raise ValueError(f"{name!r}: {error}") from None
 
 
-def _checked(part: Part, name: str, content: Any) -> Any:
+def _checked(check: Callable[[object], R], name: str, content: object) -> R:
     try:
-        return part.check(content)
+        return check(content)
     except ValueError as error:
         raise ValueError(
             f"{name!r} in it is not understood: {str(error)[:LONGEST_REASON]}"

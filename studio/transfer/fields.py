@@ -1,7 +1,6 @@
 """Texts of JSON from elsewhere: what can be shown on a page, which is what types cannot say."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from placement.core.decoding import shown
 
@@ -19,9 +18,9 @@ def require_text(value: str, longest: int = LONGEST_TEXT) -> None:
         raise ValueError(f"{shown(value)} in it is not a text of at most {longest} letters.")
 
 
-def require_texts(content: Any) -> None:
+def require_texts(content: object) -> None:
     """ValueError where a text in a JSON value, a name too, cannot be shown on a page."""
-    waiting = [content]
+    waiting: list[object] = [content]
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):

@@ -8,7 +8,7 @@ of the computer that it was made on.
 import time
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -46,7 +46,7 @@ class _About(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class _File(Struct, frozen=True):
     started_at: Amount
     about: _About
-    result: dict[str, Any]
+    result: dict[str, object]
 
 
 class Run(Struct, frozen=True):
@@ -56,14 +56,14 @@ class Run(Struct, frozen=True):
     result: RunResult
 
 
-def packed(job: jobs.Job) -> dict[str, Any]:
+def packed(job: jobs.Job) -> dict[str, object]:
     """What a finished run takes along."""
     assert job.ran is not None
     about = msgspec.to_builtins(job.about)
     return {"started_at": job.started_at, "about": about, "result": job.ran.to_json()}
 
 
-def run(content: Any) -> Run:
+def run(content: object) -> Run:
     """A run from elsewhere, as `packed` writes it; a ValueError where it is none."""
     found = typed(content, _File, remedy="export the project again")
     told = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}

@@ -5,23 +5,21 @@ from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from placement import loaders
-from placement.api.results import Number, Text
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
 from placement.core import formatting as units
 from placement.core.decoding import shown, typed
 from placement.core.machine import Machine, machine_from_json
-from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
-from studio.project.facts import Facts
+from studio.project.facts import Index, Named
 from studio.project.files import read_json
 from studio.project.placements import machine_key
 from studio.project.rules import MAX_RULES
@@ -39,23 +37,10 @@ MOST_SHOWN = 4
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 
-class _Settings(Struct, frozen=True, kw_only=True):
-    """What is taken over of a project's settings."""
-
-    name: str
-    created_at: Number
-    model_kind: Literal["sample", "file", "path"]
-    model: Text
-    dims: Annotated[dict[str, Annotated[int, Meta(ge=1, lt=2**31)]], Meta(max_length=1_000)] = {}
-    machine: str
-    lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
-    objective: Objective
-
-
-def settings(content: Any, machines: Iterable[str]) -> Settings:
+def settings(content: object, machines: Iterable[str]) -> Settings:
     """The settings of a project file that brings these machine files."""
     try:
-        found = typed(content, _Settings, remedy=REMEDY)
+        found = typed(content, Settings, remedy=REMEDY)
     except ValueError as error:
         raise ValueError(f"its settings are not understood: {error}") from None
     _check_model(found.model_kind, found.model)
@@ -63,17 +48,8 @@ def settings(content: Any, machines: Iterable[str]) -> Settings:
         raise ValueError(
             f"it names the machine {shown(found.machine)}, which is not here nor inside."
         )
-    return Settings(
-        name=fields.label(found.name)[:LONGEST_NAME].strip() or "Imported",
-        created_at=found.created_at,
-        model_kind=found.model_kind,
-        model=found.model,
-        dims=found.dims,
-        machine=found.machine,
-        lanes=found.lanes,
-        objective=found.objective,
-        touched=True,
-    )
+    name = fields.label(found.name)[:LONGEST_NAME].strip() or "Imported"
+    return structs.replace(found, name=name, form={}, touched=True)
 
 
 def _check_model(kind: str, model: str) -> None:
@@ -91,48 +67,44 @@ def _check_model(kind: str, model: str) -> None:
 NOT_TRUSTED = ("job", "problem", "proven_optimal")
 
 
-class Item(Struct, frozen=True):
+class Item(Named, frozen=True):
     """A placement in the list of its shelf."""
 
-    name: str
     file: Annotated[str, Meta(pattern=rf"\A{_FILE.pattern}\Z")]
-    made_by: str
-    facts: Facts
 
     def __post_init__(self) -> None:
         if not self.file.endswith(".json") or self.file == "index.json":
             raise ValueError(f"{shown(self.file)} is no file of a placement.")
 
 
-class Index(Struct, frozen=True):
+class Listed(Struct, frozen=True):
     """The list of a shelf."""
 
     current: str
     items: Annotated[tuple[Item, ...], Meta(max_length=MOST_PLACEMENTS)]
 
 
-def index(content: Any, kind: type[Struct] = Index) -> dict[str, Any]:
-    """The list of a shelf's placements."""
-    listed = msgspec.to_builtins(typed(content, kind, remedy=REMEDY))
-    items = [_item(row) for row in listed["items"]]
-    names, files = ([item[key] for item in items] for key in ("name", "file"))
-    if len(set(names)) < len(names) or len(set(files)) < len(files):
+def index(content: object, kind: type[Listed] = Listed) -> Index:
+    """The list of a shelf's placements, by names that can be shown."""
+    listed = typed(content, kind, remedy=REMEDY)
+    items = tuple(_item(item) for item in listed.items)
+    if len({i.name for i in items}) < len(items) or len({i.file for i in items}) < len(items):
         raise ValueError("two of its placements share a name or a file.")
-    return {"current": fields.label(listed["current"]), "items": items}
+    return Index(fields.label(listed.current), items)
 
 
-def _item(row: dict[str, Any]) -> dict[str, Any]:
-    """With names that can be shown."""
-    facts = {key: value for key, value in row["facts"].items() if key not in NOT_TRUSTED}
-    fields.require_texts(facts)
-    return row | {"facts": facts} | {key: fields.label(row[key]) for key in ("name", "made_by")}
+def _item(item: Item) -> Item:
+    facts = structs.replace(item.facts, **dict.fromkeys(NOT_TRUSTED))
+    fields.require_texts(msgspec.to_builtins(facts, enc_hook=dict))
+    name, made_by = fields.label(item.name), fields.label(item.made_by)
+    return structs.replace(item, name=name, made_by=made_by, facts=facts)
 
 
-def placement(content: Any) -> dict[str, Any]:
+def placement(content: object) -> object:
     return placement_from_json(content).to_json()
 
 
-def history(content: Any) -> dict[str, Any]:
+def history(content: object) -> object:
     """The steps of a placement; `check_shelves` sees whether they are about its ops."""
     found = history_from_json(content)
     if len(found.done) + len(found.undone) > MAX_STEPS:
@@ -144,7 +116,7 @@ def history(content: Any) -> dict[str, Any]:
     return History(done, undone).to_json()
 
 
-def pins(content: Any) -> dict[str, str]:
+def pins(content: object) -> dict[str, str]:
     """Devices by name of the op that is held there."""
     return typed(content, dict[str, str], remedy='pins are {"op": "device"}')
 
@@ -159,7 +131,7 @@ class _Rule(Struct, frozen=True):
 _Rules = Annotated[tuple[_Rule, ...], Meta(max_length=MAX_RULES)]
 
 
-def rules(content: Any) -> list[dict[str, str]]:
+def rules(content: object) -> list[dict[str, str]]:
     """Rules by pattern; all regular expressions are tried out before, within one time limit."""
     rows = typed(content, _Rules, remedy=REMEDY)
     fields.require_texts(content)
@@ -173,7 +145,7 @@ def rules(content: Any) -> list[dict[str, str]]:
     return [{"pattern": rule.pattern, "device": rule.device} for rule in found]
 
 
-def machine(content: Any) -> dict[str, Any]:
+def machine(content: object) -> object:
     return machine_from_json(content).to_json()
 
 

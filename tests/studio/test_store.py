@@ -225,3 +225,19 @@ def test_only_the_last_removed_placements_are_kept():
     assert [(shelf.folder / file).exists() for file in files] == [False] * 2 + [True] * 6
     with pytest.raises(ValueError, match="removed for good"):
         shelf.restore(files[0])
+
+
+@pytest.mark.parametrize(
+    "odd", [{"lanes": "two"}, {"dims": [1]}, {"dims": {"batch": 0}}, {"model_kind": "pickle"}]
+)
+def test_settings_that_are_none_are_refused_in_a_sentence(odd):
+    project = store.create()
+    project.change(dims={"batch": 4})
+    path = project.folder / "project.json"
+    known = read_json(path)
+    write_json(path, {**known, "of a later version": 1})
+    assert dict(project.settings.dims) == {"batch": 4} and store.find(project.id) == project
+    write_json(path, {**known, **odd})
+    assert store.find(project.id) is None and store.recent(untouched=True) == ()
+    with pytest.raises(ValueError, match=f"Project {project.id} cannot be read; open a new one"):
+        _ = project.settings

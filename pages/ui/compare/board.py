@@ -16,7 +16,7 @@ from placement.core.amounts import in_unit
 from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
 from studio.jobs import command_line, fixed_ops, jobs, kinds, methods, outcomes
-from studio.project.placements import HAND
+from studio.project.facts import HAND
 from studio.snapshot import Studio
 from studio.standings import Measured, Standing
 

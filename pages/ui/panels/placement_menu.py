@@ -7,8 +7,8 @@ import streamlit as st
 from pages.ui.session import choices, fragments
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary
-from studio.project.facts import Facts
-from studio.project.placements import HAND, Named, Shelf
+from studio.project.facts import HAND, Facts, Named
+from studio.project.placements import Shelf
 from studio.snapshot import Studio, all_on
 
 START_HELP = (

@@ -17,7 +17,7 @@ from placement.core.problem import Objective, Problem
 from placement.drawing import gantt, spans
 from placement.schedule.simulated import Simulated, busy_of
 from studio import standings
-from studio.project.placements import HAND
+from studio.project.facts import HAND
 from studio.snapshot import Studio
 from studio.standings import Standing
 

@@ -18,8 +18,8 @@ from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, methods, outcomes
-from studio.project.facts import Facts
-from studio.project.placements import Named, Shelf
+from studio.project.facts import Facts, Named
+from studio.project.placements import Shelf
 from studio.snapshot import Studio
 
 HELP = (

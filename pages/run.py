@@ -9,6 +9,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import frame, glossary
 from placement.api.results import StreamResult
 from placement.core import formatting as units
+from studio.jobs import jobs
 from studio.snapshot import Studio
 
 
@@ -16,7 +17,7 @@ def measure(now: Studio) -> None:
     """Repeat one step and compare it with what was predicted."""
     run_form.controls(now)
     shown = run_form.chosen_run(now)
-    if shown is None and not run_form.is_live(now):
+    if shown is None and not jobs.is_live(now.project.folder, "run"):
         goal, can_run = now.settings.objective, not run_form.why_not(now)
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         st.info(

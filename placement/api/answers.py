@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import asdict
@@ -11,7 +11,10 @@ from msgspec.structs import asdict
 from placement.api.results import (
     BetweenSteps,
     CompareRow,
+    DeviceResult,
+    LinkResult,
     Losses,
+    MachineResult,
     Move,
     PlaceResult,
     ProfileResult,
@@ -40,29 +43,29 @@ if TYPE_CHECKING:
     from profiling.training.loop import Trained
 
 
-def of_machine(machine: Machine) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "devices": [
-            {
-                "name": d.name,
-                "kind": d.kind,
-                "runtime": d.runtime,
-                "provider": d.provider,
-                "memory_bytes": d.memory_bytes,
-                "cores": d.cores,
-                "label": d.label,
-            }
+def of_machine(machine: Machine) -> MachineResult:
+    return MachineResult(
+        name=machine.name,
+        devices=tuple(
+            DeviceResult(
+                name=d.name,
+                kind=d.kind,
+                runtime=d.runtime,
+                provider=d.provider,
+                memory_bytes=d.memory_bytes,
+                cores=d.cores,
+                label=d.label,
+            )
             for d in machine.devices
-        ],
-        "links": [
-            {"src": i.src, "dst": i.dst, "latency_s": i.latency_s, "bytes_per_s": i.bytes_per_s}
+        ),
+        links=tuple(
+            LinkResult(src=i.src, dst=i.dst, latency_s=i.latency_s, bytes_per_s=i.bytes_per_s)
             for i in machine.links
-        ],
-        "fingerprint": machine.fingerprint,
-        "emulated": machine.emulated,
-        "note": machine.note,
-    }
+        ),
+        fingerprint=machine.fingerprint,
+        emulated=machine.emulated,
+        note=machine.note,
+    )
 
 
 def of_profile(profile: Profile, seconds: float) -> ProfileResult:

@@ -328,6 +328,38 @@ class ExportResult(Value, frozen=True, kw_only=True):
     note: Text = ""
 
 
+class DeviceResult(Value, frozen=True, kw_only=True):
+    """A device as the command line lists it."""
+
+    name: Text
+    kind: Text
+    runtime: Text
+    provider: Text
+    memory_bytes: Count | None
+    cores: Count | None
+    label: Text
+
+
+class LinkResult(Value, frozen=True, kw_only=True):
+    """What carries tensors from one device to another, and how fast."""
+
+    src: Text
+    dst: Text
+    latency_s: Amount
+    bytes_per_s: Amount
+
+
+class MachineResult(Value, frozen=True, kw_only=True):
+    """A machine with what is found out about it, in declared order."""
+
+    name: Text
+    devices: Annotated[tuple[DeviceResult, ...], ByDevice]
+    links: tuple[LinkResult, ...]
+    fingerprint: Text
+    emulated: bool
+    note: Text
+
+
 Result = (
     PlaceResult
     | CompareResult

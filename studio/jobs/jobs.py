@@ -157,6 +157,12 @@ def latest(project: Path, verb: str) -> Job | None:
     return read(project, ids[0]) if ids else None
 
 
+def is_live(project: Path, verb: str) -> bool:
+    """Whether a job of a kind is going on."""
+    found = latest(project, verb)
+    return found is not None and found.is_live
+
+
 def read(project: Path, job_id: str) -> Job:
     """The job as it stands now; a ValueError where there is no such job."""
     folder = project / "jobs" / job_id

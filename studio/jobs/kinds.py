@@ -296,8 +296,7 @@ def disturbed(project: Path, verb: str) -> str:
     """A warning where a search and a measurement go on at once; empty where they do not."""
     against = SEARCHING if verb in MEASURING else MEASURING if verb in SEARCHING else ()
     for other in against:
-        job = jobs.latest(project, other)
-        if job is not None and job.is_live:
+        if jobs.is_live(project, other):
             return (
                 f"{WORDS[other]} is still going on, and both share the processors: steps that are"
                 " measured while a method searches take longer. If their times matter, run again"

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+
+from msgspec import Struct
 
 from placement import list_placers
+from placement.core.decoding import typed
 from placement.core.problem import Problem
 
 DEFAULT = "auto"
@@ -12,36 +14,62 @@ SEARCH_S = 5.0
 # Their work is done on the page by hand, and on the command line with a file.
 NOT_HERE = ("manual", "expert")
 
-Method = Mapping[str, Any]
+Value = bool | int | float | str | None
+
+
+class Setting(Struct, frozen=True):
+    """What a form asks for: one of the `choices` where there are any, a number within limits."""
+
+    type: str
+    default: Value
+    help: str = ""
+    choices: tuple[Value, ...] = ()
+    low: int | float | None = None
+    high: int | float | None = None
+
+
+class Method(Struct, frozen=True):
+    """A placer as it describes itself."""
+
+    name: str
+    summary: str
+    paper: str
+    objectives: tuple[str, ...]
+    executions: tuple[str, ...]
+    all_cores: bool
+    exact: bool
+    quick_up_to: int
+    needs: tuple[str, ...]
+    settings: Mapping[str, Setting]
 
 
 def offered(problem: Problem) -> dict[str, Method]:
     """Methods for problems of this kind by name, the default first, the rest in their order."""
-    fitting = [p for p in _all() if problem.execution in p["executions"]]
-    return {p["name"]: p for p in sorted(fitting, key=lambda p: p["name"] != DEFAULT)}
+    fitting = [p for p in _all() if problem.execution in p.executions]
+    return {p.name: p for p in sorted(fitting, key=lambda p: p.name != DEFAULT)}
 
 
 def fitting(problem: Problem) -> dict[str, Method]:
     """Those of the offered methods that work for the problem's goal."""
-    return {n: m for n, m in offered(problem).items() if problem.objective in m["objectives"]}
+    return {n: m for n, m in offered(problem).items() if problem.objective in m.objectives}
 
 
 def quick(problem: Problem) -> list[str]:
     """Methods that answer almost at once on a problem of this kind and size."""
     size = len(problem.kernels.ops)
-    return [name for name, m in fitting(problem).items() if size <= m["quick_up_to"]]
+    return [name for name, m in fitting(problem).items() if size <= m.quick_up_to]
 
 
 def left_out(problem: Problem) -> list[str]:
     """Names of the methods that are for problems of another kind."""
-    return [p["name"] for p in _all() if problem.execution not in p["executions"]]
+    return [p.name for p in _all() if problem.execution not in p.executions]
 
 
 def time_limit_s(method: Method) -> float | None:
     """The limit where nobody has typed one: searches need one, the others end by themselves."""
-    return SEARCH_S if method["all_cores"] or method["exact"] else None
+    return SEARCH_S if method.all_cores or method.exact else None
 
 
 @cache
-def _all() -> list[dict[str, Any]]:
-    return [p for p in list_placers() if p["name"] not in NOT_HERE]
+def _all() -> list[Method]:
+    return [p for p in typed(list_placers(), tuple[Method, ...]) if p.name not in NOT_HERE]

@@ -50,14 +50,9 @@ def sources(now: Studio, job: jobs.Job) -> spans.Sources:
     return spans.Sources(now.problem.graph, spans.ops_of(now.problem, schedule))
 
 
-def is_imported(job: jobs.Job) -> bool:
-    """Whether a run came with a project's file, so that its times are of another computer."""
-    return job.about.imported
-
-
 def made_here(now: Studio) -> tuple[jobs.Job, ...]:
     """Those of `here` that this computer made: only their times say anything about it."""
-    return tuple(job for job in here(now) if not is_imported(job))
+    return tuple(job for job in here(now) if not job.about.imported)
 
 
 def predicted_s(now: Studio, job: jobs.Job) -> float | None:
@@ -71,7 +66,7 @@ def predicted_s(now: Studio, job: jobs.Job) -> float | None:
         told is None
         or not is_of_this(now, job)
         or streamed != (now.settings.objective is Objective.THROUGHPUT)
-        or is_imported(job)
+        or job.about.imported
     ):
         return None
     return now.cache.simulated(now.problem, mended(now.problem, told)).value

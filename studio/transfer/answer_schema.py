@@ -14,7 +14,7 @@ from placement.core.decoding import shown
 from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
 from studio.project.facts import Facts, Index
-from studio.project.files import read_json
+from studio.project.files import read, read_json
 from studio.transfer import fields, schema
 
 FOLDER = "what_if"
@@ -57,7 +57,7 @@ def check(project: Path) -> None:
     """ValueError unless answers are about the ops of the placements that they stand beside."""
     ops, _ = schema.ops_and_devices(project / "placements", ())
     for shelf in sorted((project / FOLDER).glob("*")):
-        for item in read_json(shelf / "index.json")["items"]:
-            placed = read_json(shelf / item["file"])["device_of"]
+        for item in (read(shelf / "index.json", Index) or Index()).items:
+            placed = read_json(shelf / item.file)["device_of"]
             if placed.keys() != ops.get(shelf.name):
-                raise ValueError(f"the answer {shown(item['name'])} names unknown ops.")
+                raise ValueError(f"the answer {shown(item.name)} names unknown ops.")

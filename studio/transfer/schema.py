@@ -1,11 +1,11 @@
 """What a project from elsewhere says, field by field: taken over where it is what it should be."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -20,7 +20,7 @@ from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from studio.project.facts import Index, Named
-from studio.project.files import read_json
+from studio.project.files import read, read_json
 from studio.project.placements import machine_key
 from studio.project.rules import MAX_RULES
 from studio.project.store import LONGEST_NAME, Project, Settings
@@ -184,16 +184,16 @@ def check_shelves(folder: Path, machines: Iterable[Machine]) -> None:
     """
     devices_of = {machine_key(m): frozenset(m.index) for m in machines}
     for shelf in sorted(folder.glob("*")):
-        listed = read_json(shelf / "index.json")
+        listed = read(shelf / "index.json", Index)
         if listed is None:
             raise ValueError(f"the placements in {shelf.name!r} have no list.")
-        for item in listed["items"]:
-            stored = read_json(shelf / item["file"])
+        for item in listed.items:
+            stored = read_json(shelf / item.file)
             if stored is None:
-                raise ValueError(f"the placement {shown(item['name'])} is not inside.")
+                raise ValueError(f"the placement {shown(item.name)} is not inside.")
             if stored["graph"] != shelf.name.rpartition("-")[0]:
-                raise ValueError(f"the placement {shown(item['name'])} is for another model.")
-        _check_names(shelf, listed["items"], devices_of.get(shelf.name.rpartition("-")[2]))
+                raise ValueError(f"the placement {shown(item.name)} is for another model.")
+        _check_names(shelf, listed.items, devices_of.get(shelf.name.rpartition("-")[2]))
 
 
 def ops_and_devices(
@@ -203,28 +203,26 @@ def ops_and_devices(
     devices_of = {machine_key(m): frozenset(m.index) for m in machines}
     ops: dict[str, AbstractSet[str]] = {}
     for shelf in sorted(folder.glob("*")):
-        items = read_json(shelf / "index.json", {}).get("items", ())
-        placed = [read_json(shelf / item["file"])["device_of"] for item in items[:1]]
+        items = (read(shelf / "index.json", Index) or Index()).items
+        placed = [read_json(shelf / item.file)["device_of"] for item in items[:1]]
         ops[shelf.name] = placed[0].keys() if placed else frozenset()
     keys = {name: name.rpartition("-")[2] for name in ops}
     return ops, {name: devices_of[key] for name, key in keys.items() if key in devices_of}
 
 
-def _check_names(
-    shelf: Path, items: Iterable[Mapping[str, Any]], devices: Container[str] | None
-) -> None:
+def _check_names(shelf: Path, items: Iterable[Named], devices: Container[str] | None) -> None:
     """ValueError where placements, steps or pins of a shelf are about other ops or devices."""
-    placed = [placement_from_json(read_json(shelf / item["file"])) for item in items]
+    placed = [placement_from_json(read_json(shelf / item.file)) for item in items]
     if not placed:
         return
     ops = placed[0].device_of.keys()
     pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
     known = fits(pins, ops, devices)
     for item, each in zip(items, placed, strict=True):
-        steps = history_from_json(read_json((shelf / item["file"]).with_suffix(".history"), {}))
+        steps = history_from_json(read_json((shelf / item.file).with_suffix(".history"), {}))
         stays = tuple((op, device, device) for op, device in each.device_of.items())
         whole = Edit("", stays, order=(each.order, each.order))
         known = known and each.device_of.keys() == ops
         known = known and all(fits(s, ops, devices) for s in (whole, *steps.done, *steps.undone))
         if not known:
-            raise ValueError(f"the placement {shown(item['name'])} names unknown ops or devices.")
+            raise ValueError(f"the placement {shown(item.name)} names unknown ops or devices.")

@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 
 from pages.ui import canvas
-from pages.ui.canvas.frontend import canvas_shim, library_script, store_shim
+from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.messages import GESTURES, Assign, Pin, Redo, Undo
 from pages.ui.session import outbox
 from tests.pages.graphs import blocks
@@ -114,5 +114,5 @@ def test_the_script_asks_for_nothing_from_the_network():
     for word in ("http:", "https:", "fetch(", "XMLHttpRequest", "import(", "eval(", "innerHTML"):
         assert word not in ours, word
     assert "sourceMappingURL" not in library_script()
-    assert len(canvas_shim()) < 600, "the shim travels with every edit"
-    assert "export default" in store_shim()
+    assert len(asset("shim_canvas.js")) < 600, "the shim travels with every edit"
+    assert "export default" in asset("shim_store.js")

@@ -39,12 +39,12 @@ and selection drawn at once in the browser are replaced by what `draw_canvas` se
 from pages.ui.canvas.component import draw_canvas, mount_library, mount_view
 from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.network import network
-from placement.drawing.colours.painting import Paint, ops_of, paint, selection_marks
+from placement.drawing.colours.painting import ops_of, paint, selection_marks
 from placement.drawing.colours.palette import DeviceKey, device_colour, device_keys
 from placement.drawing.colours.toning import Tones, sums_by_node
 from placement.drawing.colours.toning import by_class as tones_by_class
 from placement.drawing.colours.toning import by_value as tones_by_value
-from placement.drawing.crossing import PathLines, crossings, path_lines
+from placement.drawing.crossing import crossings, path_lines
 from placement.drawing.layout.expansion import (
     all_groups,
     all_visible,
@@ -52,7 +52,7 @@ from placement.drawing.layout.expansion import (
     reveal,
     toggled,
 )
-from placement.drawing.layout.scopes import ScopeGroup, ScopeTree, ops_inside, scope_tree
+from placement.drawing.layout.scopes import ops_inside, scope_tree
 from placement.drawing.related import related
 from placement.drawing.searching import search
 from placement.drawing.views import View, build_view
@@ -61,10 +61,6 @@ __all__ = [
     "DeviceKey",
     "Drawing",
     "Editing",
-    "Paint",
-    "PathLines",
-    "ScopeGroup",
-    "ScopeTree",
     "Tones",
     "View",
     "all_groups",

@@ -14,7 +14,7 @@ from typing import TypeVar
 import streamlit as st
 
 from pages.ui.canvas.drawing import Drawing, Editing
-from pages.ui.canvas.frontend import canvas_css, canvas_shim, library_script, store_shim
+from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.network import store_payload
 from placement.drawing.views import View
 
@@ -63,7 +63,9 @@ def _renderers() -> dict[str, Callable[..., object]]:
             "placement_canvas_lib", js=library_script(), css=HIDDEN, isolate_styles=False
         ),
         "store": component(
-            "placement_canvas_store", js=store_shim(), css=HIDDEN, isolate_styles=False
+            "placement_canvas_store", js=asset("shim_store.js"), css=HIDDEN, isolate_styles=False
         ),
-        "canvas": component("placement_canvas", js=canvas_shim(), css=canvas_css()),
+        "canvas": component(
+            "placement_canvas", js=asset("shim_canvas.js"), css=asset("canvas.css")
+        ),
     }

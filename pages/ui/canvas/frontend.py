@@ -55,20 +55,6 @@ def library_script() -> str:
     return "\n".join(parts)
 
 
-def canvas_shim() -> str:
-    """The canvas component's script: waits for the library, then hands over."""
-    return asset("shim_canvas.js")
-
-
-def store_shim() -> str:
-    return asset("shim_store.js")
-
-
-@cache
-def canvas_css() -> str:
-    return asset("canvas.css")
-
-
 def asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 

@@ -6,7 +6,7 @@ network through its own template. Ids are ours, titles are plain text without an
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from placement.drawing.memo import remembered
 from placement.drawing.views import View, ViewEdge, ViewNode
@@ -14,7 +14,7 @@ from placement.drawing.views import View, ViewEdge, ViewNode
 if TYPE_CHECKING:
     from pyvis.network import Network
 
-OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, object] = {
     "autoResize": True,
     "physics": False,
     "layout": {"improvedLayout": False},
@@ -57,8 +57,8 @@ def edge_width(num_bytes: int) -> float:
     return round(1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6), 2)
 
 
-def _extras(node: ViewNode) -> dict[str, Any]:
-    extras: dict[str, Any] = {
+def _extras(node: ViewNode) -> dict[str, object]:
+    extras: dict[str, object] = {
         "x": node.x,
         "y": node.y,
         "w": node.width,
@@ -76,7 +76,7 @@ def _extras(node: ViewNode) -> dict[str, Any]:
     return extras
 
 
-def _way(edge: ViewEdge) -> dict[str, Any]:
+def _way(edge: ViewEdge) -> dict[str, object]:
     """Waypoints as one flat list; `tucked` edges are `hidden` for vis-network too."""
     if edge.way is None:
         return {"tucked": True, "hidden": True}
@@ -84,7 +84,7 @@ def _way(edge: ViewEdge) -> dict[str, Any]:
 
 
 @remembered(8, key=lambda view: view.hash)
-def store_payload(view: View) -> dict[str, Any]:
+def store_payload(view: View) -> dict[str, object]:
     """What the browser keeps under the view's hash: the network, the frames, the parents."""
     net = network(view)
     parent_of = {

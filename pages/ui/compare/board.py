@@ -1,9 +1,10 @@
 """The methods' results on one board, the best first, and the button that fills it."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ButtonColumnResult, ColumnConfig
 
 from pages.ui.forms import option_fields
 from pages.ui.panels import yardstick
@@ -37,6 +38,7 @@ QUICK_HELP = (
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
 MOST_NAMED = 4
+Column = ColumnConfig | ButtonColumnResult
 MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
 WIDTHS = {
     "Predicted": 82,
@@ -104,8 +106,7 @@ def verdict(rows: Sequence[Standing], unit: str) -> str:
 
 def _controls(now: Studio) -> None:
     quick, fitting = methods.quick(now.problem), methods.fitting(now.problem)
-    latest = jobs.latest(now.project.folder, "compare")
-    locked = not choices.may_write() or (latest is not None and latest.is_live)
+    locked = not choices.may_write() or jobs.is_live(now.project.folder, "compare")
     row = st.container(horizontal=True, gap="small", vertical_alignment="center")
     row.button(
         "Run all quick methods",
@@ -201,7 +202,7 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         st.caption(" ".join(notes))
 
 
-def _columns(number: str) -> dict[str, Any]:
+def _columns(number: str) -> dict[str, Column]:
     """Columns that fit beside each other on a small screen; `number` is how times are written."""
     column = st.column_config
     formats = {
@@ -210,7 +211,7 @@ def _columns(number: str) -> dict[str, Any]:
         "Gap": "percent",
         "Error": "percent",
     }
-    config: dict[str, Any] = {"Placement": column.TextColumn(width=115)}
+    config: dict[str, Column] = {"Placement": column.TextColumn(width=115)}
     for name, width in WIDTHS.items():
         if name in formats:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
@@ -229,7 +230,7 @@ def _unit(rows: Sequence[Standing], now: Studio) -> tuple[float, str]:
     return next(((s, u) for s, u in ((1.0, "s"), (MS, "ms")) if best >= s), (1e-6, "µs"))
 
 
-def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[str, Any]:
+def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[str, object]:
     measured = row.measured
     return {
         "Placement": row.name,

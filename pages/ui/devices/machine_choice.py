@@ -1,10 +1,11 @@
 """Choose the machine to place on, and see its devices and links."""
 
-from typing import Any
+from functools import partial
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.ui.session import cache, callbacks, choices, saving
+from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting as units
 from placement.core.machine import Machine, machine_from_json
@@ -53,11 +54,10 @@ def chooser(now: Studio) -> None:
         )
         lanes.button("Detect again", on_click=cache.forget_machines, disabled=locked)
     with file:
-        upload = st.file_uploader(
+        given = st.file_uploader(
             "Machine file (JSON)", type=["json"], key="machine-upload", disabled=locked
         )
-    if upload is not None and not choices.upload_seen("machine", upload.file_id):
-        _open_file(now, upload)
+    saving.upload(given, "machine", partial(_take_over, now))
     if now.model.problem is not None:
         st.info("This file carries its own machine and costs; they are used.")
     elif now.machine.note and now.profile is None:
@@ -98,10 +98,10 @@ def _links(now: Studio) -> None:
         st.caption("One device alone needs no links.")
 
 
-def _device_row(now: Studio, number: int) -> dict[str, Any]:
+def _device_row(now: Studio, number: int) -> dict[str, object]:
     device = now.machine.devices[number]
     runner = f"{device.runtime} {glossary.provider(device.provider)}".strip()
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "Key": number + 1,
         "Device": device.name,
         "What it is": device.label or device.kind,
@@ -139,13 +139,7 @@ def _split(key: str, drawn: int) -> None:
         choices.project().change(lanes=number)
 
 
-def _open_file(now: Studio, upload: Any) -> None:
-    with callbacks.uninterrupted():
-        _take_over(now, upload)
-    st.rerun()
-
-
-def _take_over(now: Studio, upload: Any) -> None:
+def _take_over(now: Studio, upload: UploadedFile) -> None:
     try:
         with saving.change(f"{upload.name} was not taken over."):
             machine_from_json(json_value(upload.getvalue()))

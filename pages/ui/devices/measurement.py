@@ -1,15 +1,17 @@
 """Measure what the model's kernels cost on this machine; keep, renew, forget, bring or take it."""
 
 import json
-from typing import Any
+from functools import partial
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import placement as pl
-from pages.ui.session import cache, callbacks, choices, saving
+from pages.ui.session import cache, choices, saving
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
+from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from placement.core.verb_options import ProfileOptions
 from placement.files.input import json_value
@@ -29,9 +31,8 @@ def show(now: Studio) -> None:
     _state(now)
     _buttons(now)
     job_status.show(now, "profile")
-    with st.expander("The same on the command line"):
-        argv = command_line.profile(now.project, _options(now))
-        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    argv = command_line.profile(now.project, _options(now))
+    job_status.command_box(argv)
 
 
 def _state(now: Studio) -> None:
@@ -68,13 +69,12 @@ def _state(now: Studio) -> None:
         st.info(f"{reason} All times are estimates by formula.")
 
 
-def _same_kind(now: Studio, machine: Any) -> bool:
+def _same_kind(now: Studio, machine: Machine) -> bool:
     return [d.name for d in machine.devices] == [d.name for d in now.machine.devices]
 
 
 def _buttons(now: Studio) -> None:
-    latest = jobs.latest(now.project.folder, "profile")
-    busy = latest is not None and latest.is_live
+    busy = jobs.is_live(now.project.folder, "profile")
     locked = not choices.may_write()
     able = now.can_measure
     measure, forget, take, bring = st.columns([0.25, 0.2, 0.25, 0.3], vertical_alignment="bottom")
@@ -102,9 +102,8 @@ def _buttons(now: Studio) -> None:
             width="stretch",
         )
     with bring.popover("Bring your own", disabled=locked, width="stretch"):
-        upload = st.file_uploader("Profile file (JSON)", type=["json"], key="profile-upload")
-    if upload is not None and not choices.upload_seen("profile", upload.file_id):
-        _bring(now, upload)
+        given = st.file_uploader("Profile file (JSON)", type=["json"], key="profile-upload")
+    saving.upload(given, "profile", partial(_take_over, now))
 
 
 def _options(now: Studio) -> ProfileOptions:
@@ -122,13 +121,7 @@ def _forget() -> None:
     ProfileStore().clear(studio().model.graph.fingerprint)
 
 
-def _bring(now: Studio, upload: Any) -> None:
-    with callbacks.uninterrupted():
-        _take_over(now, upload)
-    st.rerun()
-
-
-def _take_over(now: Studio, upload: Any) -> None:
+def _take_over(now: Studio, upload: UploadedFile) -> None:
     try:
         profile = profile_from_json(json_value(upload.getvalue()))
         if profile.graph != now.model.graph.fingerprint:

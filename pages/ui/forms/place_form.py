@@ -1,10 +1,10 @@
 """The row that lets a method place the model: menu, goal, limits, settings and the button."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.forms import option_fields
 from pages.ui.forms import settings as forms
@@ -17,6 +17,7 @@ from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
 from studio.jobs import command_line, fixed_ops, jobs, kinds, methods
+from studio.jobs.methods import Method
 from studio.snapshot import Studio
 
 GOAL_HELP = (
@@ -29,7 +30,7 @@ GOAL_HELP = (
 class Asked:
     """What the row asks for; its settings are the ones that differ from the method's defaults."""
 
-    method: Mapping[str, Any]
+    method: Method
     options: PlaceOptions
 
 
@@ -74,7 +75,7 @@ def show(now: Studio) -> None:
     with more.popover("Settings", width="stretch", disabled=locked):
         seed = option_of(PlaceOptions, "seed")
         option_fields.number(st, seed, choices.own("place-seed"), help=None, step=1)
-        forms.settings_form(name, offered[name]["settings"], disabled=locked)
+        forms.settings_form(name, offered[name].settings, disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
     job_status.show(now, "place", search_account.live)
@@ -105,48 +106,48 @@ def selection_button(now: Studio) -> None:
     st.button(
         "Place selection",
         key="place-selection",
-        disabled=not ops or _is_busy(now) or not _fits(now, method) or not choices.may_write(),
+        disabled=not ops or _is_locked(now, method),
         on_click=_start_selection,
-        help=f"Lets the method {method['name']} decide for the selected ops alone. All others stay"
+        help=f"Lets the method {method.name} decide for the selected ops alone. All others stay"
         " where they are, and so do pinned ops. The answer is a new placement.",
     )
 
 
-def _button(now: Studio, where: Any, method: Mapping[str, Any]) -> None:
+def _button(now: Studio, where: DeltaGenerator, method: Method) -> None:
     fits = _fits(now, method)
     where.button(
         "Place",
         type="primary",
         width="stretch",
-        disabled=_is_busy(now) or not fits or not choices.may_write(),
+        disabled=_is_locked(now, method),
         on_click=_start,
         args=(_goal_key(now), now.settings.objective),
         help=None if fits else "This method does not work for the chosen goal.",
     )
 
 
-def _is_busy(now: Studio) -> bool:
-    latest = jobs.latest(now.project.folder, "place")
-    return latest is not None and latest.is_live
+def _is_locked(now: Studio, method: Method) -> bool:
+    busy = jobs.is_live(now.project.folder, "place")
+    return busy or not _fits(now, method) or not choices.may_write()
 
 
-def _fits(now: Studio, method: Mapping[str, Any]) -> bool:
-    return now.settings.objective in method["objectives"]
+def _fits(now: Studio, method: Method) -> bool:
+    return now.settings.objective in method.objectives
 
 
-def _about(now: Studio, method: Mapping[str, Any]) -> None:
-    said = [glossary.plain(method["summary"].rstrip(".")) + "."]
-    if now.settings.objective not in method["objectives"]:
+def _about(now: Studio, method: Method) -> None:
+    said = [glossary.plain(method.summary.rstrip(".")) + "."]
+    if now.settings.objective not in method.objectives:
         said.append(f"It does not work for the goal {now.settings.objective.heading}.")
-    if method["needs"]:
-        said.append(glossary.plain(f"Needs: {', '.join(method['needs'])}."))
+    if method.needs:
+        said.append(glossary.plain(f"Needs: {', '.join(method.needs)}."))
     if now.is_estimate and now.can_measure:
         said.append("Not measured on this machine yet: placing measures the model first.")
     others = methods.left_out(now.problem)
     if others:
         number = units.counted(len(others), "method")
         said.append(f"Not in the menu: {number} for other kinds of files.")
-    notes = [f"Paper: {method['paper']}."] if method["paper"] else []
+    notes = [f"Paper: {method.paper}."] if method.paper else []
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []
     st.caption(" ".join(said), help=glossary.plain(" ".join(notes)) or None)
 
@@ -172,22 +173,22 @@ def _start_selection() -> None:
 
 def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
     asked = _asked(now)
-    name = asked.method["name"]
+    name = asked.method.name
     if not _fits(now, asked.method):
         goal = now.settings.objective.heading
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
-    elif not _is_busy(now):
+    elif not jobs.is_live(now.project.folder, "place"):
         kinds.start_place(now, asked.options, ops)
 
 
 def _asked(now: Studio) -> Asked:
     """What the fields hold now: a click may come before the page was drawn with it."""
     method = _chosen(now)
-    name = method["name"]
+    name = method.name
     limit_s = choices.remembered(f"time-limit-{name}", methods.time_limit_s(method))
     options = PlaceOptions(
         placer=name,
-        settings=forms.typed_settings(name, method["settings"]),
+        settings=forms.typed_settings(name, method.settings),
         time_limit_s=choices.typed(_limit_key(now, name), limit_s),
         seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
@@ -198,7 +199,7 @@ def _remembered() -> str:
     return current_name(str(choices.remembered("placer", methods.DEFAULT)))
 
 
-def _chosen(now: Studio) -> Mapping[str, Any]:
+def _chosen(now: Studio) -> Method:
     """The method that the menu names now."""
     offered = methods.offered(now.problem)
     name = choices.typed(_method_key(now), _remembered())

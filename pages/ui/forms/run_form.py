@@ -37,7 +37,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
 def controls(now: Studio) -> None:
     locked = not choices.may_write()
     reason = why_not(now)
-    busy = is_live(now)
+    busy = jobs.is_live(now.project.folder, "run")
     options, go = _fields(now, locked)
     go.button(
         "Run" if not now.machine.emulated else "Run (emulated)",
@@ -55,8 +55,7 @@ def controls(now: Studio) -> None:
         st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
     job_status.show(now, "run", live_chart)
     argv = command_line.run(now.project, now.shelf.path(now.named.name), options)
-    with st.expander("The same on the command line"):
-        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    job_status.command_box(argv)
 
 
 def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]:
@@ -82,12 +81,6 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
             )
         values[name] = None if value is None else int(value)
     return kind(**values), go
-
-
-def is_live(now: Studio) -> bool:
-    """Whether a run is going on."""
-    latest = jobs.latest(now.project.folder, "run")
-    return latest is not None and latest.is_live
 
 
 def why_not(now: Studio) -> str:
@@ -164,7 +157,7 @@ def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> 
 def label(job: jobs.Job, *, brief: bool = False) -> str:
     """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
     assert job.ran is not None
-    age = units.age(time.time() - job.started_at) + ", imported" * runs.is_imported(job)
+    age = units.age(time.time() - job.started_at) + ", imported" * job.about.imported
     about, measured = job.about, kinds.in_short(job.ran)
     if brief:
         return f"{about.placement}: {measured.removesuffix(' per step')}, {age}"

@@ -1,37 +1,30 @@
 """Settings of a placer as a form: one widget per field, from what the placer says about itself."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
 from pages.ui.session import choices
+from studio.jobs.methods import Setting, Value
 
 
-def settings_form(
-    placer: str, settings: Mapping[str, Mapping[str, Any]], *, disabled: bool = False
-) -> dict[str, Any]:
-    """Widgets for all settings; the values that differ from the defaults are returned."""
+def settings_form(placer: str, settings: Mapping[str, Setting], *, disabled: bool = False) -> None:
+    """Widgets for all settings."""
     if not settings:
         st.caption("This method has no settings.")
-    changed = {}
     for name, about in settings.items():
-        value = _widget(_key(placer, name), name, about, disabled)
-        if value is not None and value != about["default"]:
-            changed[name] = value
-    return changed
+        _widget(_key(placer, name), label_of(name), about, disabled)
 
 
-def typed_settings(placer: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What the form holds at this moment, whether or not the page has been drawn with it."""
+def typed_settings(placer: str, settings: Mapping[str, Setting]) -> dict[str, Value]:
+    """What differs from the defaults in the form at this moment, drawn with it or not."""
     held = {
-        name: choices.typed(_key(placer, name), about["default"])
-        for name, about in settings.items()
+        name: choices.typed(_key(placer, name), about.default) for name, about in settings.items()
     }
     return {
         name: value
         for name, value in held.items()
-        if value is not None and value != settings[name]["default"]
+        if value is not None and value != settings[name].default
     }
 
 
@@ -51,16 +44,27 @@ def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
 
 
-def _widget(key: str, name: str, about: Mapping[str, Any], disabled: bool) -> Any:
-    label, help_text, default = label_of(name), about.get("help") or None, about["default"]
-    common: dict[str, Any] = {"key": key, "help": help_text, "disabled": disabled}
-    if about.get("choices"):
-        offered = list(about["choices"])
-        return st.selectbox(label, offered, index=offered.index(default), **common)
-    if about["type"] == "bool":
-        return st.toggle(label, value=bool(default), **common)
-    if about["type"] in ("int", "float"):
-        common |= {"min_value": about.get("low"), "max_value": about.get("high"), "value": default}
-        how: dict[str, Any] = {"step": 1} if about["type"] == "int" else {"format": "%g"}
-        return st.number_input(label, **how, **common)
-    return st.text_input(label, value="" if default is None else str(default), **common)
+def _widget(key: str, label: str, about: Setting, off: bool) -> None:
+    default, told = about.default, about.help or None
+    if about.choices:
+        index = about.choices.index(default)
+        st.selectbox(label, about.choices, index=index, key=key, help=told, disabled=off)
+    elif about.type == "bool":
+        st.toggle(label, value=bool(default), key=key, help=told, disabled=off)
+    elif about.type in ("int", "float"):
+        # Its types tell whole numbers from others, which a form learns only when it is drawn.
+        ask: Callable[..., object] = st.number_input
+        ask(
+            label,
+            min_value=about.low,
+            max_value=about.high,
+            value=default if isinstance(default, int | float) else None,
+            step=1 if about.type == "int" else None,
+            format="%g" if about.type == "float" else None,
+            key=key,
+            help=told,
+            disabled=off,
+        )
+    else:
+        value = "" if default is None else str(default)
+        st.text_input(label, value=value, key=key, help=told, disabled=off)

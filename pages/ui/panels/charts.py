@@ -1,7 +1,6 @@
 """Step times and shares as plotly figures; pure, no Streamlit."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -111,7 +110,7 @@ def _bars(
     return _lying(figure, 34 * len(labels), {"title": title, "rangemode": "tozero"})
 
 
-def _lying(figure: go.Figure, bars_height: int, xaxis: Mapping[str, Any]) -> go.Figure:
+def _lying(figure: go.Figure, bars_height: int, xaxis: Mapping[str, object]) -> go.Figure:
     """Lying bars, the first at the top."""
     figure.update_layout(
         height=60 + bars_height,

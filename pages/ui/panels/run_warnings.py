@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.shell import glossary
 from placement.api.results import RunResult
-from studio.jobs import caveats, jobs, runs
+from studio.jobs import caveats, jobs
 from studio.snapshot import Studio
 
 IMPORTED = "This run came with the project's file; its times are of the computer that made it."
@@ -24,7 +24,7 @@ def badges(now: Studio, job: jobs.Job, result: RunResult, how_long: str) -> None
             "Emulated: this run followed a virtual clock, nothing was measured on hardware.",
             icon=":material/theater_comedy:",
         )
-    if runs.is_imported(job):
+    if job.about.imported:
         st.info(IMPORTED, icon=":material/input:")
     changed = caveats.not_of_screen(now, job)
     if changed:

@@ -1,9 +1,9 @@
 """All projects of this computer: open, rename, duplicate, export, import, delete and take back."""
 
 from contextlib import suppress
-from typing import Any
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.session import cache, choices, saving
 from pages.ui.session.current import snapshot
@@ -53,9 +53,8 @@ def _import_field() -> None:
             "A file that Export made. It becomes a project of its own; nothing that is here"
             " changes, and nothing in it is executed."
         )
-        upload = st.file_uploader("Project file", type=["zip"], key="project-upload")
-    if upload is not None and not choices.upload_seen("project", upload.file_id):
-        _import(upload)
+        given = st.file_uploader("Project file", type=["zip"], key="project-upload")
+    saving.upload(given, "project", _import)
 
 
 def _list(now: Studio) -> None:
@@ -215,13 +214,8 @@ def _tell_apart(project: Project) -> None:
         project.change(name=f"{name[: store.LONGEST_NAME - 11]} (imported)")
 
 
-def _import(upload: Any) -> None:
-    with saving.change():
-        _unpack(upload)
-    st.rerun()
-
-
-def _unpack(upload: Any) -> None:
+@saving.change()
+def _import(upload: UploadedFile) -> None:
     try:
         project = archive.unpack(upload.getvalue(), cache.model)
     except ValueError as error:

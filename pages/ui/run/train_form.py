@@ -54,12 +54,11 @@ def show(now: Studio) -> None:
     options = _controls(now)
     job_status.show(now, "train", live_curves)
     argv = command_line.train(now.project, now.shelf.path(now.named.name), options)
-    with st.expander("The same on the command line"):
-        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    job_status.command_box(argv)
     shown = _chosen(now)
     if shown is not None:
         training_results.show(now, shown)
-    elif not is_live(now):
+    elif not jobs.is_live(now.project.folder, "train"):
         st.info(
             f"Not trained yet. A step of the placement {glossary.plain(now.named.name)} is"
             f" predicted to take {units.seconds(now.simulated.value, now.problem.unit)}"
@@ -98,7 +97,7 @@ def _controls(now: Studio) -> TrainOptions:
         "Train" if not now.machine.emulated else "Train (emulated)",
         type="primary",
         icon=":material/model_training:",
-        disabled=locked or is_live(now) or bool(reason),
+        disabled=locked or jobs.is_live(now.project.folder, "train") or bool(reason),
         on_click=_start,
         args=(options,),
         width="stretch",
@@ -118,11 +117,6 @@ def why_not(now: Studio) -> str:
             f"Training runs step after step; choose the goal {goal!r} on the Place page to train."
         )
     return run_form.why_not(now)
-
-
-def is_live(now: Studio) -> bool:
-    latest = jobs.latest(now.project.folder, "train")
-    return latest is not None and latest.is_live
 
 
 def live_curves(job: jobs.Job) -> None:

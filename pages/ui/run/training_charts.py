@@ -1,7 +1,6 @@
 """Curves of a training run as plotly figures: step times with what moved, and the loss. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 
@@ -65,7 +64,7 @@ def loss_curve(losses: Sequence[float | None]) -> go.Figure:
     return _curve(figure, {"title": "loss"}, legend=False)
 
 
-def _curve(figure: go.Figure, yaxis: Mapping[str, Any], *, legend: bool) -> go.Figure:
+def _curve(figure: go.Figure, yaxis: Mapping[str, object], *, legend: bool) -> go.Figure:
     figure.update_layout(
         height=260,
         showlegend=legend,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.session import callbacks, choices
 from pages.ui.shell import glossary
@@ -24,6 +25,14 @@ def change(lost: str = TAKEN_BACK) -> Iterator[None]:
     """
     with callbacks.uninterrupted():
         yield from _change(lost)
+
+
+def upload(found: UploadedFile | None, uploader: str, take: Callable[[UploadedFile], None]) -> None:
+    """Take over what was put into an uploader, once, and draw the page anew."""
+    if found is not None and not choices.upload_seen(uploader, found.file_id):
+        with callbacks.uninterrupted():
+            take(found)
+        st.rerun()
 
 
 def _change(lost: str) -> Iterator[None]:

@@ -91,7 +91,8 @@ def _account(now: Studio) -> None:
         machine = now.machine
         ops = units.counted(len(now.model.graph.ops), "op")
         st.markdown(f"Model: {glossary.plain(now.model.graph.name)} ({ops})")
-        st.markdown(f"Machine: {glossary.plain(machine.name)}, {_devices(len(machine.devices))}")
+        devices = units.counted(len(machine.devices), "device")
+        st.markdown(f"Machine: {glossary.plain(machine.name)}, {devices}")
         of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
         if choices.have_changed(of, now.costs):
             # What the page says below is still of the times before.
@@ -113,10 +114,6 @@ def _saved() -> str:
     if not choices.may_write():
         return "View only: open in another session"
     return "The last change is not saved" if choices.not_saved() else "All changes saved"
-
-
-def _devices(number: int) -> str:
-    return units.counted(number, "device")
 
 
 def _jobs(now: Studio) -> None:

@@ -104,13 +104,6 @@ def plain(text: str, longest: int = 400) -> str:
     return _MARKUP.sub(r"\\\1", apart)
 
 
-ORIGINS = {
-    "measured": "measured on this machine",
-    "analytic": "estimated by formula, not measured",
-    "given": "given in the file",
-}
-
-
 def provider(name: str) -> str:
     """An execution provider's name without the ending that they all share."""
     return name.removesuffix("ExecutionProvider") or name

@@ -1,6 +1,6 @@
 """A job on the page: progress and cancel while it lives, one sentence if it came to nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -8,10 +8,16 @@ from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
-from studio.jobs import jobs, kinds
+from studio.jobs import command_line, jobs, kinds
 from studio.snapshot import Studio
 
 POLL_S = 0.5
+
+
+def command_box(argv: Sequence[str]) -> None:
+    """The command that does what the button above does, in a box that is closed at first."""
+    with st.expander("The same on the command line"):
+        st.code(command_line.text(argv), language="bash", wrap_lines=True)
 
 
 def nothing_more(job: jobs.Job) -> None:

@@ -199,7 +199,7 @@ def _warn(now: Studio, run: Measured) -> None:
         st.warning(glossary.plain(changed), icon=":material/edit_note:")
     if not run.streams and caveats.scatter(run.result.step_s):
         st.warning(caveats.scatter(run.result.step_s))
-    if runs.is_imported(run.job):
+    if run.job.about.imported:
         st.info(run_warnings.IMPORTED, icon=":material/input:")
     if run.result.emulated:
         st.info("Emulated: the run followed a virtual clock, nothing was measured on hardware.")

@@ -2,9 +2,9 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
+from streamlit.elements.lib.column_types import ButtonColumnResult, ColumnConfig
 
 from pages.ui.forms import option_fields
 from pages.ui.panels import search_account
@@ -38,7 +38,6 @@ def show(now: Studio) -> None:
 
 def _form(now: Studio) -> None:
     offered = methods.fitting(now.problem)
-    latest = jobs.latest(now.project.folder, "what-if")
     locked = not choices.may_write()
     method, limit, go = st.columns([0.4, 0.25, 0.35], vertical_alignment="bottom")
     name = method.selectbox(
@@ -57,7 +56,7 @@ def _form(now: Studio) -> None:
         "Place for the what-if machine",
         type="primary",
         width="stretch",
-        disabled=locked or (latest is not None and latest.is_live),
+        disabled=locked or jobs.is_live(now.project.folder, "what-if"),
         on_click=_ask,
         args=(name, limit_s),
     )
@@ -82,7 +81,7 @@ def _answers(now: Studio) -> None:
     names = [item.name for item in items]
     column = st.column_config
     locked = not choices.may_write()
-    buttons: dict[str, Any] = {}
+    buttons: dict[str, ColumnConfig | ButtonColumnResult] = {}
     if not locked:
         buttons = {
             "Sliders": column.ButtonColumn(
@@ -125,7 +124,7 @@ def values_of(now: Studio, item: Named) -> tuple[str, str]:
     return units.seconds(there, posed.unit), units.seconds(here, posed.unit)
 
 
-def _cells(now: Studio, item: Named) -> dict[str, Any]:
+def _cells(now: Studio, item: Named) -> dict[str, object]:
     there, here = values_of(now, item)
     return {
         "Method": item.name,

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui.panels import placement_menu, side_by_side, timeline_component, yardstick
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
-from pages.ui.shell import glossary, messages
+from pages.ui.shell import glossary, job_status, messages
 from pages.ui.shell.messages import plain_errors
 from pages.ui.what_if import conditions
 from placement.core import formatting as units
@@ -101,10 +101,9 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     _others(now, changed, case)
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
         _steps(now, changed)
-    with st.expander("The same on the command line"):
-        path = now.shelf.path(now.named.name)
-        argv = command_line.what_if(now.project, wanted, path)
-        st.code(command_line.text(argv), language="bash", wrap_lines=True)
+    path = now.shelf.path(now.named.name)
+    argv = command_line.what_if(now.project, wanted, path)
+    job_status.command_box(argv)
 
 
 def _numbers(now: Studio, case: Case, changed: Problem) -> None:

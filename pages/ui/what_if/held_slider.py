@@ -38,7 +38,7 @@ def value(key: str, default: float) -> float:
     return now if taken == last else last
 
 
-def _told() -> Mapping[str, Any]:
+def _told() -> Mapping[str, object]:
     state = choices.typed(KEY, {})
     found = state.get("held") if isinstance(state, Mapping) else None
     return found if isinstance(found, Mapping) else {}

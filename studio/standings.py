@@ -20,6 +20,7 @@ from studio.project.facts import HAND, Facts, Named
 from studio.snapshot import Studio
 
 SAME = 1e-9
+SAME_BUT_NAMES = "the same as {} up to the names of equal devices"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def standings(now: Studio) -> tuple[Standing, ...]:
     rows = sorted(rows, key=lambda row: (bool(row.broken), row.value_s))
     same = _same_but_for_names(now, rows, placements)
     return tuple(
-        replace(row, notes=(*row.notes, _same_in_words(same[row.name])))
+        replace(row, notes=(*row.notes, SAME_BUT_NAMES.format(same[row.name])))
         if row.name in same
         else row
         for row in rows
@@ -103,10 +104,6 @@ def _same_but_for_names(
         else:
             alike.append(row.name)
     return found
-
-
-def _same_in_words(name: str) -> str:
-    return f"the same as {name} up to the names of equal devices"
 
 
 def placement_of(now: Studio, name: str) -> Placement:

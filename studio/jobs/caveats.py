@@ -11,27 +11,21 @@ from studio.snapshot import Studio
 SCATTERED = 1.5
 
 
-def what_changed(now: Studio, job: jobs.Job) -> str:
-    """What is no longer as it was when the run was made, as a sentence; empty for nothing."""
+def not_of_screen(now: Studio, job: jobs.Job) -> str:
+    """Why a run does not belong to the placement on the screen; empty where it does."""
     if not runs.is_of_this(now, job):
         return "This run was of another model or machine than the one now open."
     current = {i.name: i for i in now.shelf.items}
     name = job.about.placement
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
-    if method_results.devices_key(mended(now.problem, now.shelf.read(name))) != runs.key_of(job):
+    placement = mended(now.problem, now.shelf.read(name))
+    if method_results.devices_key(placement) != runs.key_of(job.folder):
         changed = "edited" if current[name].by_hand else "made anew by its method"
         return f"The placement was {changed} after this run; run again to measure the new one."
-    return ""
-
-
-def not_of_screen(now: Studio, job: jobs.Job) -> str:
-    """Why a run does not belong to the placement on the screen; empty where it does."""
-    name = job.about.placement
-    changed = what_changed(now, job)
-    if not changed and name != now.named.name:
+    if name != now.named.name:
         return f"This run is of the placement {name}; on the screen is {now.named.name}."
-    return changed
+    return ""
 
 
 def scatter(step_s: Spread) -> str:

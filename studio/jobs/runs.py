@@ -81,17 +81,15 @@ def ran(job: jobs.Job) -> Placement | None:
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
     """The newest of some runs that was of this very placement."""
     key = method_results.devices_key(placement)
-    return next((job for job in found if key_of(job) == key), None)
-
-
-def key_of(job: jobs.Job) -> str:
-    """Which placement a finished run used, in the words of `keeping.devices_key`."""
-    return _key_of(job.folder)
+    return next((job for job in found if key_of(job.folder) == key), None)
 
 
 @lru_cache(maxsize=256)
-def _key_of(folder: Path) -> str:
-    """One made before the model was measured was mended before it ran."""
+def key_of(folder: Path) -> str:
+    """Which placement the finished run in a folder used, in the words of `devices_key`.
+
+    One made before the model was measured was mended before it ran.
+    """
     job = jobs.read(folder.parents[1], folder.name)
     used = ran(job)
     return job.about.devices_key if used is None else method_results.devices_key(used)

@@ -167,8 +167,6 @@ def draw() -> None:
         else [],
     )
     editing = canvas.Editing(
-        ack=outbox.last("canvas"),
-        session=state["nonce"],
         read_only="readonly" in st.query_params,
         undo="a step" if state["done"] else "",
         redo="a step" if state["undone"] else "",

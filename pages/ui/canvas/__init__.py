@@ -18,7 +18,7 @@ How a page uses it, in the order of the calls:
     def draw():
         paint = canvas.paint(view, device_of_op, len(keys)) # device index per op, -1 for none
         drawing = canvas.Drawing(view=view, paint=paint, devices=keys, selection=names)
-        canvas.draw_canvas(drawing, canvas.Editing(ack=last_n, session=nonce), on_ops=on_ops)
+        canvas.draw_canvas(drawing, on_ops=on_ops)
 
     def on_ops():                                           # callback: apply, then a cheap rerun
         for gesture in outbox.unread("canvas", GESTURES):
@@ -31,8 +31,7 @@ What a gesture says stands in `messages.py`.
 makes the tones of categories, `tones_by_value` those of amounts.
 
 `ops_inside(graph, nodes)` turns node ids into op names (a group stands for its ops), and
-`toggled(graph, expanded, node)` gives the new set of open groups. `session` is any string that
-names this Python session; edits meant for another one are dropped. Python's word is final: colours
+`toggled(graph, expanded, node)` gives the new set of open groups. Python's word is final: colours
 and selection drawn at once in the browser are replaced by what `draw_canvas` sends next.
 """
 

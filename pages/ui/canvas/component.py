@@ -16,6 +16,7 @@ import streamlit as st
 from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.network import store_payload
+from pages.ui.session import outbox
 from placement.drawing.views import View
 
 T = TypeVar("T")
@@ -45,7 +46,13 @@ def draw_canvas(
     on_ops: Callable[[], None] = lambda: None,
 ) -> None:
     """Draw a view with its colours; `on_ops` is called when there are edits to read."""
-    data = {"key": key, "height": height, **drawing.payload(), **editing.payload()}
+    data = {
+        "key": key,
+        "height": height,
+        **outbox.state(key),
+        **drawing.payload(),
+        **editing.payload(),
+    }
     _renderers()["canvas"](key=key, data=_checked(data), height=height, on_ops_change=on_ops)
 
 

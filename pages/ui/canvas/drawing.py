@@ -68,23 +68,15 @@ class Drawing:
 
 @dataclass(frozen=True, kw_only=True)
 class Editing:
-    """How far the edits of a session are.
+    """What may be edited.
 
-    `ack` is the number of the last edit that Python has applied. `read_only` keeps selection and
-    expansion but assigns nothing. `undo` and `redo` say which step they would take, empty for none.
+    `read_only` keeps selection and expansion but assigns nothing. `undo` and `redo` say which step
+    they would take, empty for none.
     """
 
-    ack: int = 0
-    session: str = ""
     read_only: bool = False
     undo: str = ""
     redo: str = ""
 
     def payload(self) -> dict[str, object]:
-        return {
-            "ack": self.ack,
-            "session": self.session,
-            "readOnly": self.read_only,
-            "undo": self.undo,
-            "redo": self.redo,
-        }
+        return {"readOnly": self.read_only, "undo": self.undo, "redo": self.redo}

@@ -6,6 +6,8 @@ The browser draws what it can at once; the word of Python, which comes after, is
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+import streamlit as st
+
 from pages.ui import canvas
 from pages.ui.canvas.messages import (
     GESTURES,
@@ -25,6 +27,7 @@ from pages.ui.canvas.messages import (
 )
 from pages.ui.session import callbacks, choices, fragments, outbox, saving
 from pages.ui.session.current import attempt, studio
+from pages.ui.shell.messages import plain_errors
 from placement.core.graph import Graph
 from placement.drawing.wording import shortened
 from studio import snapshot
@@ -73,9 +76,11 @@ def view_of(now: Studio) -> canvas.View:
     return canvas.build_view(graph, _opened(graph), check=choices.laying_out)
 
 
-def mount_view(now: Studio) -> None:
+@st.fragment(key="store")
+@plain_errors()
+def mount_view() -> None:
     """Send the view to the browser; from then on its blocks count as opened."""
-    canvas.mount_view(view_of(now))
+    canvas.mount_view(view_of(studio()))
     with saving.change():
         choices.laid_out()
 

@@ -12,7 +12,7 @@ from functools import cache
 import streamlit as st
 
 from pages.ui.canvas.frontend import asset
-from pages.ui.session import choices, outbox
+from pages.ui.session import outbox
 from pages.ui.session.outbox import Count, Message
 from placement.drawing.colours.palette import DeviceKey
 
@@ -53,12 +53,7 @@ class Table:
 
 def draw_table(table: Table, *, key: str, on_ops: Callable[[], None]) -> None:
     """Draw a table; `on_ops` is called when there are events to read."""
-    data = {
-        "key": key,
-        "ack": outbox.last(key),
-        "session": choices.nonce(),
-        **table.payload(),
-    }
+    data = {"key": key, **outbox.state(key), **table.payload()}
     json.dumps(data, allow_nan=False)
     _renderer()(key=key, data=data, on_ops_change=on_ops)
 

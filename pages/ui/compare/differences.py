@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch, gestures
 from pages.ui.panels.side_by_side import Side
-from pages.ui.session import choices, outbox
+from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
@@ -35,7 +35,7 @@ def show(now: Studio, here: Side, there: Side) -> None:
         f"From **{names[0]}** to **{names[1]}**, {moved} of {total} ops change their device:"
         f" {glossary.plain(in_words(moves))}.{exchange(names[1], new)}"
     )
-    _store()
+    gestures.mount_view()
     _draw(here, there)
 
 
@@ -76,12 +76,6 @@ def in_words(moves: Counter[tuple[str, str]]) -> str:
     return ", ".join(said) + (", and others" if len(ranked) > MOST_MOVES else "")
 
 
-@st.fragment(key="store")
-@plain_errors()
-def _store() -> None:
-    gestures.mount_view(studio())
-
-
 @st.fragment(key="canvas")
 @plain_errors()
 def _draw(here: Side, there: Side) -> None:
@@ -100,8 +94,7 @@ def _draw(here: Side, there: Side) -> None:
         tones=colour_switch.difference(now, view, here.placement, there.placement, there.name),
         crossings=canvas.crossings(view, now.model.graph, placed),
     )
-    editing = canvas.Editing(ack=outbox.last("canvas"), session=choices.nonce(), read_only=True)
-    canvas.draw_canvas(drawing, editing, height=HEIGHT, on_ops=_on_ops)
+    canvas.draw_canvas(drawing, canvas.Editing(read_only=True), height=HEIGHT, on_ops=_on_ops)
 
 
 def _on_ops() -> None:

@@ -32,6 +32,11 @@ def kept_number(where: Any, kind: type, name: str, key: str, **how: Any) -> Any:
     return number(where, asked, own, **{**kept, **how})
 
 
+def seed(where: Any, kind: type, key: str, **how: Any) -> Any:
+    """The field for the seed, which is not kept: it says enough by its label."""
+    return number(where, option_of(kind, "seed"), choices.own(key), help=None, step=1, **how)
+
+
 def typed(drawn: T, keys: Mapping[str, str]) -> T:
     """Options as their fields hold them now: a click may come before the page was drawn with them.
 

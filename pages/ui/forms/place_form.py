@@ -73,8 +73,7 @@ def show(now: Studio) -> None:
         disabled=locked,
     )
     with more.popover("Settings", width="stretch", disabled=locked):
-        seed = option_of(PlaceOptions, "seed")
-        option_fields.number(st, seed, choices.own("place-seed"), help=None, step=1)
+        option_fields.seed(st, PlaceOptions, "place-seed")
         forms.settings_form(name, offered[name].settings, disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])

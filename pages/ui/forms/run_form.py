@@ -16,7 +16,7 @@ from placement.constraints.fusion import mended
 from placement.core import formatting as units
 from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
-from placement.core.verb_options import RunOptions, StreamOptions, option_of
+from placement.core.verb_options import RunOptions, StreamOptions
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.project.files import read_json
@@ -66,10 +66,7 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
     values: dict[str, Any] = {}
     for cell, (name, key) in zip(cells, keys.items(), strict=True):
         if name == "seed":
-            asked = option_of(kind, name)
-            value = option_fields.number(
-                cell, asked, choices.own(key), help=None, step=1, disabled=locked
-            )
+            value = option_fields.seed(cell, kind, key, disabled=locked)
         else:
             value = option_fields.kept_number(
                 cell,

@@ -24,7 +24,7 @@ from pages.ui.panels import (
     yardstick,
 )
 from pages.ui.panels import history as changing
-from pages.ui.session import cache, choices, outbox
+from pages.ui.session import cache, choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
 from placement.core import formatting as units
@@ -44,7 +44,7 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
     _numbers(numbers)
     left, right = st.columns([0.66, 0.34], gap="small")
     with left:
-        _store()
+        gestures.mount_view()
         _draw(height)
     with right:
         _side(not numbers)
@@ -59,12 +59,6 @@ def show(*, numbers: bool = True, height: int = 600) -> None:
 def _numbers(wanted: bool) -> None:
     if wanted:
         numbers_of(studio())
-
-
-@st.fragment(key="store")
-@messages.plain_errors()
-def _store() -> None:
-    gestures.mount_view(studio())
 
 
 @st.fragment(key="canvas")
@@ -95,13 +89,7 @@ def _draw(height: int) -> None:
         path=canvas.path_lines(view, cache.path_steps(now.problem, now.placement)),
         sums=colour_switch.sums(now, view),
     )
-    editing = canvas.Editing(
-        ack=outbox.last("canvas"),
-        session=choices.nonce(),
-        read_only=not choices.may_write(),
-        undo=undo,
-        redo=redo,
-    )
+    editing = canvas.Editing(read_only=not choices.may_write(), undo=undo, redo=redo)
     canvas.draw_canvas(drawing, editing, height=height, on_ops=gestures.on_ops)
 
 

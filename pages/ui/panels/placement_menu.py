@@ -1,6 +1,7 @@
 """Choose, rename, copy and delete named placements."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
@@ -40,15 +41,16 @@ def chooser(now: Studio) -> None:
         st.text_input("New name", value=now.named.name, key=f"rename-{key}", max_chars=60)
         whole = st.container(horizontal=True, gap="xsmall")
         whole.button("Rename", on_click=_rename, args=(now.named.name, f"rename-{key}"))
-        whole.button("Duplicate", on_click=_duplicate, args=(now.named.name,))
+        twin = partial(Shelf.duplicate, name=now.named.name)
+        whole.button("Duplicate", on_click=_change, args=(twin,))
         whole.button("Delete", on_click=_remove, args=(now.named.name,), disabled=len(names) < 2)
         for gone in reversed(now.shelf.removed):
             st.button(
                 glossary.plain(f"Bring back {gone.name}"),
                 key=f"restore-{gone.file}",
                 icon=":material/undo:",
-                on_click=_restore,
-                args=(gone.file,),
+                on_click=_change,
+                args=(partial(Shelf.restore, file=gone.file),),
             )
         devices = [d.name for d in now.machine.devices]
         st.selectbox(
@@ -82,17 +84,9 @@ def _rename(name: str, key: str) -> None:
     _change(lambda shelf: shelf.rename(name, str(choices.typed(key, name))))
 
 
-def _duplicate(name: str) -> None:
-    _change(lambda shelf: shelf.duplicate(name))
-
-
 def _remove(name: str) -> None:
     told = f"{name!r} is deleted; Edit beside the menu of placements can bring it back."
     _change(lambda shelf: shelf.remove(name), told)
-
-
-def _restore(file: str) -> None:
-    _change(lambda shelf: shelf.restore(file))
 
 
 def _start(first_device: str) -> None:

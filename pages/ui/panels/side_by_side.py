@@ -89,7 +89,12 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
         )
     ]
     if is_rate:
-        rows.append(row("Predicted rate", lambda s: units.rate(_inverse(s.row.value_s))))
+        rows.append(
+            row(
+                "Predicted rate",
+                lambda s: units.rate(_inverse(s.row.value_s)),
+            )
+        )
     rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
     if now.model.executable is not None:
         rows.append(row("Measured", lambda s: measured_in_words(s.row)))
@@ -189,7 +194,7 @@ def timelines(sides: Sequence[Side]) -> None:
     per, alone = now.settings.objective.per, glossary.ALONE[now.settings.objective]
     each = f"Each is {alone}. " if alone else ""
     st.subheader(f"{per.capitalize()}s on one axis of time", help=f"{each}{glossary.CRITICAL}")
-    drawn = _panels_of(now, sides)
+    drawn = panels(now, [(side.name, now.problem, side.simulated) for side in sides])
     timeline_component.draw(
         drawn,
         key=KEY,
@@ -198,10 +203,6 @@ def timelines(sides: Sequence[Side]) -> None:
         selection=choices.selection(),
         on_pick=lambda: _on_pick(drawn),
     )
-
-
-def _panels_of(now: Studio, sides: Sequence[Side]) -> list[gantt.Panel]:
-    return panels(now, [(side.name, now.problem, side.simulated) for side in sides])
 
 
 def _on_pick(drawn: Sequence[gantt.Panel]) -> None:

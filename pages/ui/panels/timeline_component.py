@@ -56,8 +56,7 @@ def draw(
         ],
         "help": f"{PICKING} {ZOOMING}" if on_pick else ZOOMING,
         "pickable": on_pick is not None,
-        "session": choices.nonce(),
-        "ack": outbox.last(key),
+        **outbox.state(key),
     }
     # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.
     json.dumps(data, allow_nan=False)

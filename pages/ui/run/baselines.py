@@ -1,5 +1,8 @@
 """A run beside each device alone, and whether the placement paid."""
 
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
 import streamlit as st
 
 from pages.ui.panels import charts
@@ -13,23 +16,26 @@ UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
 
 def show(result: RunResult) -> None:
     """This run beside each device alone, and the plain word on which is fastest."""
-    median = result.step_s.median
-    rows = [("this placement", median)]
-    rows += [(f"{d} alone", s) for d, s in result.baseline_s.items() if s is not None]
+    said = UNCERTAIN if caveats.is_scattered(result.step_s) else verdict(result)
+    compare(result, result.step_s.median, lambda seconds: seconds, charts.bars_s, said)
+
+
+def compare(
+    result: RunResult,
+    value: float,
+    of: Callable[[float], float],
+    bars: Callable[[Sequence[str], Sequence[float]], go.Figure],
+    said: str,
+) -> None:
+    """A run's value beside those of each device alone, which are `of` their seconds."""
+    rows = [("this placement", value)]
+    rows += [(f"{d} alone", of(s)) for d, s in result.baseline_s.items() if s is not None]
     if result.all_cores_s is not None:
-        rows.append(("whole CPU, all cores", result.all_cores_s))
+        rows.append(("whole CPU, all cores", of(result.all_cores_s)))
     st.subheader("Against one device alone")
-    st.plotly_chart(
-        charts.bars_s([r[0] for r in rows], [r[1] for r in rows]),
-        key="baselines",
-        config=charts.CONFIG,
-    )
-    st.markdown(UNCERTAIN if caveats.is_scattered(result.step_s) else verdict(result))
-    name_misfits(result)
-
-
-def name_misfits(result: RunResult) -> None:
-    """Say which devices cannot hold the whole model."""
+    figure = bars([label for label, _ in rows], [value for _, value in rows])
+    st.plotly_chart(figure, key="baselines", config=charts.CONFIG)
+    st.markdown(said)
     missing = [d for d, s in result.baseline_s.items() if s is None]
     if missing:
         st.caption(glossary.plain(f"Does not fit alone on: {', '.join(missing)}"))

@@ -27,7 +27,8 @@ def show(now: Studio, job: jobs.Job) -> None:
     number = units.counted(len(result.steps_s), "step")
     steps = f"{number} after {about.warmup} to warm up"
     run_warnings.badges(now, job, result, steps)
-    predicted_s = _predicted_s(now, job, result)
+    by_now_s = runs.predicted_s(now, job)
+    predicted_s = result.predicted_s if by_now_s is None else by_now_s
     _numbers(result, predicted_s)
     baselines.show(result)
     sources = runs.sources(now, job)
@@ -51,12 +52,6 @@ def step_time(cell: DeltaGenerator, result: RunResult | TrainResult) -> None:
         help="The median of the steps, and the 5th and 95th percentile: nine in ten steps took"
         f" between these. {glossary.STEP}",
     )
-
-
-def _predicted_s(now: Studio, job: jobs.Job, result: RunResult) -> float:
-    """What is predicted of the run's placement: by the times of now, failing that of then."""
-    found = runs.predicted_s(now, job)
-    return result.predicted_s if found is None else found
 
 
 def _numbers(result: RunResult, predicted_s: float) -> None:

@@ -27,7 +27,8 @@ def show(now: Studio, job: jobs.Job) -> None:
     _pace(result)
     _between(result)
     if result.baseline_s:
-        _baselines(result)
+        rate = result.samples_per_s
+        baselines.compare(result, rate, lambda s: 1.0 / s, charts.bars_per_s, verdict(result))
     _timelines(result, job.id, runs.sources(now, job))
     results.devices(result, "sample")
 
@@ -149,22 +150,6 @@ def _between(result: StreamResult) -> None:
     )
     chart = charts.step_times(result.steps_s, result.predicted_s, "output")
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
-
-
-def _baselines(result: StreamResult) -> None:
-    """This pipeline beside each device alone, which takes one sample after the other."""
-    rows = [("this placement", result.samples_per_s)]
-    rows += [(f"{d} alone", 1.0 / s) for d, s in result.baseline_s.items() if s]
-    if result.all_cores_s:
-        rows.append(("whole CPU, all cores", 1.0 / result.all_cores_s))
-    st.subheader("Against one device alone")
-    st.plotly_chart(
-        charts.bars_per_s([r[0] for r in rows], [r[1] for r in rows]),
-        key="baselines",
-        config=charts.CONFIG,
-    )
-    st.markdown(verdict(result))
-    baselines.name_misfits(result)
 
 
 def verdict(result: StreamResult) -> str:

@@ -74,14 +74,7 @@ def _controls(now: Studio) -> TrainOptions:
     steps = option_fields.kept_number(
         cells[0], TrainOptions, "steps", KEYS["steps"], disabled=locked
     )
-    seed = option_fields.number(
-        cells[1],
-        option_of(TrainOptions, "seed"),
-        choices.own(KEYS["seed"]),
-        help=None,
-        step=1,
-        disabled=locked,
-    )
+    seed = option_fields.seed(cells[1], TrainOptions, KEYS["seed"], disabled=locked)
     asked = option_of(TrainOptions, "adjust")
     adjust = cells[2].toggle(
         asked.label,

@@ -45,6 +45,11 @@ def unread(key: str, kinds: Sequence[type[M]], box: str = "ops") -> list[M]:
     return [found[n] for n in sorted(found) if n > after]
 
 
+def state(key: str) -> dict[str, object]:
+    """What tells a component's browser side which of its messages count, and were applied."""
+    return {"ack": last(key), "session": choices.nonce()}
+
+
 def last(key: str) -> int:
     """Number of the component's last message that was applied."""
     return max(int(choices.kept(f"last-{key}", 0)), _applied.get(f"{choices.nonce()}/{key}", 0))

@@ -12,11 +12,10 @@ from placement.api.results import RunResult, StreamResult
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
 from placement.core.placement import Placement
-from placement.core.problem import Problem
 from placement.schedule.symmetry import renaming, with_names
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
-from studio.project.facts import HAND, Facts, Named
+from studio.project.facts import HAND, Named
 from studio.snapshot import Studio
 
 SAME = 1e-9
@@ -111,11 +110,6 @@ def placement_of(now: Studio, name: str) -> Placement:
     return mended(now.problem, now.shelf.read(name))
 
 
-def is_of(problem: Problem, facts: Facts) -> bool:
-    """Whether facts were reported for exactly this problem, with nothing pinned."""
-    return facts.problem == problem.fingerprint
-
-
 def _standing(
     now: Studio,
     item: Named,
@@ -153,7 +147,7 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
         said.append("found for the other goal")
     if facts.costs not in (None, now.problem.costs.origin):
         said.append("found with other times than those of now; place again for these")
-    if not said and facts.problem is not None and not is_of(now.problem, facts):
+    if not said and facts.problem not in (None, now.problem.fingerprint):
         same = facts.problem == now.pinned_problem.fingerprint
         said.append("found with pins" if same else "found with other pins or times")
     return tuple(said)

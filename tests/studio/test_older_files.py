@@ -56,4 +56,4 @@ def test_a_result_of_then_is_told_with_the_same_keys_and_values(folder):
 def test_a_project_file_of_then_is_imported():
     project = unpack((DATA / "older_project.zip").read_bytes(), lambda path, dims: None)
     assert [job.status for job in runs.finished(project)] == ["done", "done"]
-    assert all(runs.is_imported(job) for job in runs.finished(project))
+    assert all(job.about.imported for job in runs.finished(project))

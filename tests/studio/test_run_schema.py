@@ -92,7 +92,7 @@ def test_a_finished_run_is_one_of_the_copy_and_marked_as_made_elsewhere():
     (job,) = runs.finished(twin)
     (first,) = runs.finished(project)
     assert job.id == job_id and job.result == first.result and job.started_at == 5.0
-    assert runs.is_imported(job) and not runs.is_imported(first)
+    assert job.about.imported and not first.about.imported
     assert runs.key_of(job.folder) == runs.key_of(first.folder)
     assert "/home/me" not in (job.folder / "job.json").read_text()
     assert jobs.open_ones(twin.folder) == ()

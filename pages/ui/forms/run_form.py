@@ -14,6 +14,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
+from placement.core.decoding import typed
 from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from placement.core.verb_options import RunOptions, StreamOptions
@@ -60,24 +61,21 @@ def controls(now: Studio) -> None:
 
 def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]:
     """The fields in the words of the goal: what they hold, and the cell for the button."""
-    kind = StreamOptions if now.settings.objective is Objective.THROUGHPUT else RunOptions
+    kind: type[RunOptions | StreamOptions] = RunOptions
+    if now.settings.objective is Objective.THROUGHPUT:
+        kind = StreamOptions
     keys = KEYS[kind]
     *cells, go = st.columns(len(keys) + 1, vertical_alignment="bottom")
-    values: dict[str, Any] = {}
+    values: dict[str, int | None] = {}
     for cell, (name, key) in zip(cells, keys.items(), strict=True):
         if name == "seed":
-            value = option_fields.seed(cell, kind, key, disabled=locked)
+            values[name] = option_fields.seed(cell, kind, key, disabled=locked)
         else:
-            value = option_fields.kept_number(
-                cell,
-                kind,
-                name,
-                key,
-                placeholder="chosen for you" if name == "depth" else None,
-                disabled=locked,
+            # The placeholder shows where a field may be empty.
+            values[name] = option_fields.kept_number(
+                cell, kind, name, key, placeholder="chosen for you", disabled=locked
             )
-        values[name] = None if value is None else int(value)
-    return kind(**values), go
+    return typed(values, kind), go
 
 
 def why_not(now: Studio) -> str:

@@ -278,11 +278,6 @@ def changed(key: str, drawn: Any) -> Any:
     return None if value == drawn else value
 
 
-def clear(key: str) -> None:
-    """Empty a text field; from a callback only."""
-    st.session_state[key] = ""
-
-
 def remembered(name: str, default: Any) -> Any:
     """What was last typed into a form of this project, on any page, in any session.
 

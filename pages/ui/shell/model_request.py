@@ -116,7 +116,7 @@ def take_over(opened: Project, wish: Wanted) -> None:
         choices.keep("wanted", {})
         opened.change(dims=wish.dims)
     else:
-        choices.clear("path")
+        choices.put("path", "")
         home = _home(opened, wish, model)
         choices.keep("wanted", {})
         if wish.is_upload:

@@ -122,7 +122,7 @@ def _open_path() -> None:
     else:
         wish = model_request.file(Path(path).expanduser())
     if wish.is_open_in(choices.project()):
-        choices.clear("path")
+        choices.put("path", "")
     else:
         model_request.ask(wish)
 

@@ -76,7 +76,7 @@ def _until_read(
 def cancel() -> None:
     """Forget a wish so that the same may be asked for again, by its path too."""
     _forget()
-    choices.clear("path")
+    choices.put("path", "")
 
 
 def _forget() -> None:

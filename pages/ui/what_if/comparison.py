@@ -240,7 +240,7 @@ def _steps(now: Studio, changed: Problem) -> None:
 
 
 def _reset() -> None:
-    conditions.reset(studio())
+    conditions.put(studio(), UNCHANGED)
     fragments.only("what-if")
 
 

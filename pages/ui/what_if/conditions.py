@@ -125,11 +125,6 @@ def put(now: Studio, wanted: Conditions) -> None:
     link_sliders.put(now, wanted)
 
 
-def reset(now: Studio) -> None:
-    """Set every slider to the machine as it is; from a callback only."""
-    put(now, UNCHANGED)
-
-
 def in_words(conditions: Conditions) -> str:
     """What differs from the machine as it is, devices of the same factor together."""
     said = [f"{_listed(names)} at {times(f)} speed" for f, names in _by(conditions.speed)]

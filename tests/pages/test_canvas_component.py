@@ -15,10 +15,9 @@ from tests.pages.graphs import blocks
 @pytest.fixture
 def browser_says(monkeypatch):
     """Put a value where Streamlit keeps the component's state."""
-    monkeypatch.setattr(outbox, "_applied", {})
 
     def say(value):
-        state = {"canvas": {"ops": value}, "nonce": "here"}
+        state = {"canvas": {"ops": value}, "once": {"ops": value}, "nonce": "here"}
         monkeypatch.setattr(st, "session_state", state)
 
     return say
@@ -33,13 +32,13 @@ def test_edits_come_in_order_and_once(browser_says):
         {"n": 9, "kind": "undo", "extra": "dropped"},
     ]
     browser_says({"session": "here", "queue": queue})
-    outbox.applied("canvas", Undo(5))
+    outbox.applied("once", Undo(5))
     edits = [Assign(7, device=2, nodes=("o1",)), Pin(8), Undo(9)]
-    assert outbox.unread("canvas", GESTURES) == edits
-    outbox.applied("canvas", edits[-1])
-    assert outbox.unread("canvas", GESTURES) == []
+    assert outbox.unread("once", GESTURES) == edits
+    outbox.applied("once", edits[-1])
+    assert outbox.unread("once", GESTURES) == []
     browser_says({"session": "another", "queue": [{"n": 10, "kind": "undo"}]})
-    assert outbox.unread("canvas", GESTURES) == []
+    assert outbox.unread("once", GESTURES) == []
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,6 @@ def session(monkeypatch):
         "select": lambda ops: None,
         "show_project": shown.append,
         "put": put.__setitem__,
-        "clear": lambda key: put.__setitem__(key, ""),
     }
     for name, value in replaced.items():
         monkeypatch.setattr(choices, name, value)

@@ -12,10 +12,8 @@ PICK = {"n": 3, "kind": "pick", "chosen": [1, 2], "left": [0], "only": False}
 
 @pytest.fixture
 def browser_says(monkeypatch):
-    monkeypatch.setattr(outbox, "_applied", {})
-
     def say(value):
-        state = {"table": {"ops": value}, "nonce": "here"}
+        state = {"table": {"ops": value}, "once": {"ops": value}, "nonce": "here"}
         monkeypatch.setattr(st, "session_state", state)
 
     return say
@@ -29,11 +27,11 @@ def test_events_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "page", "page": 4},
     ]
     browser_says({"session": "here", "queue": queue})
-    outbox.applied("table", Turn(1, page=4))
-    events = outbox.unread("table", EVENTS)
+    outbox.applied("once", Turn(1, page=4))
+    events = outbox.unread("once", EVENTS)
     assert events == [Sort(2, by="kind"), Pick(3, chosen=(1, 2), left=(0,), only=False)]
-    outbox.applied("table", events[-1])
-    assert outbox.unread("table", EVENTS) == []
+    outbox.applied("once", events[-1])
+    assert outbox.unread("once", EVENTS) == []
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """The Timeline page in every state: without a run, beside one, edited since, for training."""
 
 import json
+import uuid
 from dataclasses import replace
 
 import pytest
 
 from pages.ui.panels import timeline_component
-from pages.ui.session import choices, outbox
+from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from pages.ui.timeline import critical_path, memory, timelines
 from placement import simulate
@@ -167,12 +168,12 @@ def test_the_memory_chart_draws_the_curve_and_the_limit_where_it_is_near():
 def clicks(monkeypatch):
     """A session whose browser tells of clicks: its queue, and the ops that are selected."""
     queue, chosen, kept = [], [], {}
-    box = {"picks": {"session": "s", "queue": queue}}
+    session = uuid.uuid4().hex
+    box = {"picks": {"session": session, "queue": queue}}
     monkeypatch.setattr(choices, "typed", lambda key, default: box)
-    monkeypatch.setattr(choices, "nonce", lambda: "s")
+    monkeypatch.setattr(choices, "nonce", lambda: session)
     monkeypatch.setattr(choices, "kept", kept.get)
     monkeypatch.setattr(choices, "keep", kept.__setitem__)
-    monkeypatch.setattr(outbox, "_applied", {})
     monkeypatch.setattr(choices, "selection", lambda: tuple(chosen))
     monkeypatch.setattr(choices, "select", lambda ops: chosen.__setitem__(slice(None), ops))
     return queue, chosen

@@ -104,7 +104,6 @@ def test_a_model_called_off_leaves_no_project_behind(monkeypatch):
     monkeypatch.setattr(choices, "kept", kept.get)
     monkeypatch.setattr(choices, "keep", kept.__setitem__)
     monkeypatch.setattr(choices, "put", lambda key, value: None)
-    monkeypatch.setattr(choices, "put", lambda key, value: None)
     model_request.ask(model_request.sample("onnx-alexnet"))
     opening_wait.cancel()
     opening_wait.wait(first)

@@ -13,7 +13,7 @@ PICK = {"n": 3, "kind": "pick", "chosen": [1, 2], "left": [0], "only": False}
 @pytest.fixture
 def browser_says(monkeypatch):
     def say(value):
-        state = {"table": {"ops": value}, "once": {"ops": value}, "nonce": "here"}
+        state = {"table": {"ops": value}, "turned": {"ops": value}, "nonce": "here"}
         monkeypatch.setattr(st, "session_state", state)
 
     return say
@@ -27,11 +27,11 @@ def test_events_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "page", "page": 4},
     ]
     browser_says({"session": "here", "queue": queue})
-    outbox.applied("once", Turn(1, page=4))
-    events = outbox.unread("once", EVENTS)
+    outbox.applied("turned", Turn(1, page=4))
+    events = outbox.unread("turned", EVENTS)
     assert events == [Sort(2, by="kind"), Pick(3, chosen=(1, 2), left=(0,), only=False)]
-    outbox.applied("once", events[-1])
-    assert outbox.unread("once", EVENTS) == []
+    outbox.applied("turned", events[-1])
+    assert outbox.unread("turned", EVENTS) == []
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
-"""Figures with their spread, and the tables they are printed in."""
+"""What the scripts share: their options, figures with their spread, and tables."""
 
-from collections.abc import Iterable, Sequence
+import argparse
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,18 +20,50 @@ class Figure:
     high: float
     wanted: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @property
-    def line(self) -> str:
-        return (
-            f"| {self.what} | {self.median:.4g} {self.unit} |"
-            f" {self.low:.4g} to {self.high:.4g} | {self.wanted} |"
-        )
+def parser(doc: str | None, **defaults: float | str) -> argparse.ArgumentParser:
+    """Options of a script that says what it does: `--json`, and one for each default."""
+    made = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+    made.add_argument("--json", action="store_true", help="print one JSON value instead of a table")
+    for name, default in defaults.items():
+        flag = f"--{name.replace('_', '-')}"
+        made.add_argument(flag, type=type(default), default=default, help=f"default: {default}")
+    return made
 
 
-HEADER = ("| what | median | spread | wanted |", "|---|---|---|---|")
+def named(doc: str | None, names: Iterable[str], **defaults: float | str) -> argparse.Namespace:
+    """The options of a script about several models, as `names`; of all of them where none is."""
+    made, every = parser(doc, **defaults), list(names)
+    made.add_argument("names", nargs="*", default=every, help=f"default: {', '.join(every)}")
+    return made.parse_args()
+
+
+def table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows below headings; how each cell is written stands beside its heading (`str.format`)."""
+    line = f"| {' | '.join(columns.values())} |"
+    head = (f"| {' | '.join(columns)} |", "|" + "---|" * len(columns))
+    return "\n".join((*head, *(line.format_map(row) for row in rows)))
+
+
+def by_name(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows whose keys are the headings."""
+    return table({key: f"{{{key}}}" for row in rows[:1] for key in row}, rows)
+
+
+def show(as_json: bool, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+    print(json.dumps(rows) if as_json else table(columns, rows))
+
+
+FIGURES = {
+    "what": "{what}",
+    "median": "{median:.4g} {unit}",
+    "spread": "{low:.4g} to {high:.4g}",
+    "wanted": "{wanted}",
+}
+
+
+def show_figures(as_json: bool, figures: Iterable[Figure]) -> None:
+    show(as_json, FIGURES, [asdict(figure) for figure in figures])
 
 
 def time_of(what: str, sample: Sample, unit: str, scale: float, wanted: str = "") -> Figure:
@@ -44,7 +78,3 @@ def ratio_of(
     """Median of one over that of the other, times `scale`."""
     ratio, low, high = (scale * x for x in ratio_interval(over, under, seed=0))
     return Figure(what, "x", ratio, low, high, wanted)
-
-
-def table(figures: Iterable[Figure]) -> str:
-    return "\n".join((*HEADER, *(figure.line for figure in figures)))

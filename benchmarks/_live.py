@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
+import placement as pl
 from placement.core.machine import Device
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -13,6 +14,11 @@ from profiling.execution.execute import lanes_of
 
 TIMEOUT_S = 120.0
 Steps = Mapping[str, Callable[[], float]]
+
+
+def samples() -> list[str]:
+    """Names of the bundled samples that run without weights of their own."""
+    return [row["name"] for row in pl.samples() if "onnx" in row["name"]]
 
 
 @contextmanager

@@ -1,29 +1,21 @@
 """The canvas in a real browser: page load to drawn graph, key press to repainted graph.
 
-    python -m benchmarks.canvas [--json] [--loads 5] [--edits 30] [--app app.py] [--query TEXT]
+    python -m benchmarks.canvas [--json] [--loads 5] [--edits 30] [--query TEXT]
 
 The server is warm (one page load before), every measured load has a browser profile of its own
 with an empty cache. `painted` is the first frame with the new colours, drawn in the browser at
 once; `confirmed` is the frame drawn from Python's answer.
 """
 
-import argparse
 import json
-import os
 import shutil
-import socket
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks._figures import parser
+from benchmarks._ui_sides import running_studio
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 LOAD_TARGET_S, EDIT_TARGET_S = 5.0, 0.3
@@ -54,39 +46,6 @@ def chromium() -> str:
     if found is None:
         raise SystemExit("There is no Chromium or Chrome on the path; install one.")
     return found
-
-
-@contextmanager
-def served(app: str) -> Iterator[str]:
-    """The address of a studio of its own, with an empty home folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    url = f"http://127.0.0.1:{port}"
-    with tempfile.TemporaryDirectory() as home:
-        server = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "streamlit", "run", app),
-                *("--server.headless", "true", "--server.port", str(port)),
-            ],
-            cwd=ROOT,
-            env={**os.environ, "PLACEMENT_STUDIO_HOME": home},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            for _ in range(1200):
-                if server.poll() is not None:
-                    raise SystemExit(f"The studio ended with status {server.returncode}.")
-                try:
-                    urllib.request.urlopen(f"{url}/_stcore/health", timeout=5).close()
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(20)
 
 
 def opened(browser: Any, url: str) -> tuple[Any, float]:
@@ -132,11 +91,11 @@ def summary(values: list[float]) -> dict[str, float]:
     }
 
 
-def measure(app: str, query: str, num_loads: int, num_edits: int) -> dict[str, Any]:
+def measure(query: str, num_loads: int, num_edits: int) -> dict[str, Any]:
     from playwright.sync_api import sync_playwright
 
     executable = chromium()
-    with served(app) as base, sync_playwright() as playwright:
+    with running_studio() as (base, _), sync_playwright() as playwright:
         url = f"{base}/{query}"
         loads = []
         for i in range(num_loads + 1):
@@ -162,14 +121,8 @@ def measure(app: str, query: str, num_loads: int, num_edits: int) -> dict[str, A
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure the canvas in Chromium.")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--loads", type=int, default=5)
-    parser.add_argument("--edits", type=int, default=30)
-    parser.add_argument("--app", default="app.py")
-    parser.add_argument("--query", default="", help="for example '?model=chain-1000'")
-    given = parser.parse_args()
-    result = measure(given.app, given.query, given.loads, given.edits)
+    given = parser(__doc__, loads=5, edits=30, query="").parse_args()
+    result = measure(given.query, given.loads, given.edits)
     if given.json:
         print(json.dumps(result))
         return

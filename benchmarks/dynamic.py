@@ -9,13 +9,12 @@ lane is half as fast run turn by turn: the fastest of them is the best static on
 compared with those of the undisturbed run.
 """
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +22,11 @@ import numpy as np
 
 import placement as pl
 from benchmarks import _live
+from benchmarks._figures import parser
 from placement.advice.replacing import alone, unslowed, updated
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.core.verb_options import TrainOptions
 from placement.schedule.segments import make_schedule
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
@@ -36,31 +37,16 @@ SIZES = ("batch=4", "length=64", "depth=4", "width=256")
 PLACERS = ("heft", "ceft_pbqp", "local_search")
 
 
-class Load:
-    """A process that keeps one core busy."""
-
-    def __init__(self, core: int) -> None:
-        self._core = core
-        self._child: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        code = f"import os\nos.sched_setaffinity(0, {{{self._core}}})\nwhile True: pass"
-        self._child = subprocess.Popen([sys.executable, "-c", code])
-
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.kill()
-            self._child.wait()
-            self._child = None
-
-
 @contextmanager
-def loaded(load: Load) -> Iterator[None]:
-    load.start()
+def loaded(core: int) -> Iterator[None]:
+    """With a process that keeps one core busy."""
+    code = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    child = subprocess.Popen([sys.executable, "-c", code])
     try:
         yield
     finally:
-        load.stop()
+        child.kill()
+        child.wait()
 
 
 class Bench:
@@ -76,27 +62,20 @@ class Bench:
         core_ids = self.problem.machine.devices[0].core_ids
         if not core_ids:
             raise SystemExit("This computer does not let a process keep to one core.")
-        self.load = Load(core_ids[0])
+        self.core = core_ids[0]
 
     def train(self, *, disturbed: bool, adjust: bool, steps: int = 0) -> Trained:
-        def hear(event: dict[str, Any]) -> None:
-            if disturbed and event["event"] == "step":
-                if event["index"] == BUSY_FROM - 1:
-                    self.load.start()
-                elif event["index"] == self.busy_until - 1:
-                    self.load.stop()
+        with ExitStack() as load:
 
-        try:
-            return pl.train(
-                self.model,
-                self.problem,
-                self.begun,
-                steps=steps or self.steps,
-                adjust=adjust,
-                emit=hear,
-            )[1]
-        finally:
-            self.load.stop()
+            def hear(event: dict[str, Any]) -> None:
+                if disturbed and event["event"] == "step":
+                    if event["index"] == BUSY_FROM - 1:
+                        load.enter_context(loaded(self.core))
+                    elif event["index"] == self.busy_until - 1:
+                        load.close()
+
+            asked = TrainOptions(steps=steps or self.steps, adjust=adjust)
+            return pl.train(self.model, self.problem, self.begun, asked, emit=hear)[1]
 
     def static_s(self, followed: Trained, rounds: int) -> dict[str, float]:
         """Median seconds beside the load, of placements made for it."""
@@ -109,10 +88,7 @@ class Bench:
             placements["what adjusting chose"] = followed.moves[0].placement
         schedules = {n: make_schedule(slowed, p) for n, p in placements.items()}
         compiled = compiled_for(self.problem, self.model)
-        with (
-            _live.opened(self.problem, compiled, schedules) as steps,
-            loaded(self.load),
-        ):
+        with _live.opened(self.problem, compiled, schedules) as steps, loaded(self.core):
             times_s = _live.turn_by_turn(steps, rounds)
         return {name: statistics.median(seconds) for name, seconds in times_s.items()}
 
@@ -221,16 +197,10 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="bert_base:training")
-    parser.add_argument("--dim", action="append", default=None, metavar="KEY=N")
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--calm-steps", type=int, default=500)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    asked = options.dim if options.dim is not None else SIZES
-    dims = {key: int(number) for key, _, number in (text.partition("=") for text in asked)}
+    made = parser(__doc__, model="bert_base:training", steps=300, calm_steps=500, rounds=20)
+    made.add_argument("--dim", action="append", default=None, metavar="KEY=N")
+    options = made.parse_args()
+    dims = {k: int(n) for k, _, n in (text.partition("=") for text in options.dim or SIZES)}
     with measuring("dynamic"):
         bench = Bench(options.model, dims, options.steps)
         found = measured(bench, options.calm_steps, options.rounds)

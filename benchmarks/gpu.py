@@ -9,13 +9,13 @@ have an accelerator with three fifths of the memory that the whole step needs. W
 accelerator the script says so.
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import placement as pl
+from benchmarks._figures import named
 from placement.api import place
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
@@ -34,17 +34,12 @@ SHARE = 0.6
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("networks", nargs="*", help=f"default: {', '.join(NETWORKS)}")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = named(__doc__, (name for network in NETWORKS for name in _kinds(network)), steps=20)
     if not accelerators():
         print(f"Nothing was measured: no accelerator is at hand ({why_none()}).")
         return
-    wanted = options.networks or [name for network in NETWORKS for name in _kinds(network)]
     with measuring("gpu"):
-        rows = [row for name in wanted for row in rows_of(name, options.steps)]
+        rows = [row for name in options.names for row in rows_of(name, options.steps)]
     print(json.dumps(rows) if options.json else "\n".join(table(rows)))
 
 

@@ -7,7 +7,6 @@ and on a made-up network of fork-join modules with more than 36 000 ideals; `lin
 network of 10 000 ops. Seconds inside `place`, after a warm-up that compiles.
 """
 
-import argparse
 import itertools
 import json
 import random
@@ -18,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks._figures import Figure, table
+from benchmarks._figures import Figure, parser, show_figures
 from placement import place
 from placement.core.problem import Problem
 from placement.loaders import load
@@ -110,11 +109,8 @@ def _node(number: int, rng: random.Random) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--folder", default=str(FOLDER), help="Folder of the throughput files")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    print(table(figures(Path(options.folder), options.rounds)))
+    options = parser(__doc__, folder=str(FOLDER), rounds=5).parse_args()
+    show_figures(options.json, figures(Path(options.folder), options.rounds))
 
 
 if __name__ == "__main__":

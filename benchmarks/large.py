@@ -5,7 +5,6 @@
 Everything is done by the command line in processes of its own, on a problem file written before.
 """
 
-import argparse
 import json
 import resource
 import subprocess
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks._figures import by_name, parser
 from benchmarks._graphs import layered
 from placement.core.problem_json import problem_to_json
 
@@ -67,13 +67,9 @@ MEANING = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ops", type=int, default=100_000)
-    parser.add_argument("--devices", type=int, default=8)
-    parser.add_argument("--time-limit", type=float, default=10.0)
-    parser.add_argument("--execution", choices=("op", "segment"), default="segment")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    made = parser(__doc__, ops=100_000, devices=8, time_limit=10.0)
+    made.add_argument("--execution", choices=("op", "segment"), default="segment")
+    options = made.parse_args()
     problem = layered(options.ops, options.devices, execution=options.execution)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "large.json"
@@ -83,10 +79,12 @@ def main() -> None:
     if options.json:
         print(json.dumps(found))
         return
-    print("| what | found | wanted |\n|---|---|---|")
-    for key, meaning in MEANING.items():
-        value = f"{found[key]:.4g}" if isinstance(found[key], float) else found[key]
-        print(f"| {meaning} | {value} | {WANTED.get(key, '')} |")
+    numbers = {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in found.items()}
+    rows = [
+        {"what": meaning, "found": numbers[key], "wanted": WANTED.get(key, "")}
+        for key, meaning in MEANING.items()
+    ]
+    print(by_name(rows))
 
 
 if __name__ == "__main__":

@@ -7,16 +7,24 @@ ratio below 1 means that HEFT is faster. The whole CPU with all its cores is tim
 same process, since its threads spin and would take a lane's core.
 """
 
-import argparse
-import json
 import statistics
 from typing import Any
 
 import placement as pl
 from benchmarks import _live
+from benchmarks._figures import named, show
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
+
+COLUMNS = {
+    "model": "{model}",
+    "best lane ms": "{best_lane_ms:.2f}",
+    "HEFT ms": "{heft_ms:.2f}",
+    "predicted ms": "{predicted_ms:.2f}",
+    "HEFT / lane (95 %)": "{ratio:.3f} ({low:.3f} to {high:.3f})",
+    "both cores ms": "{all_cores_ms:.2f}",
+}
 
 
 def row(name: str, rounds: int) -> dict[str, Any]:
@@ -51,25 +59,10 @@ def row(name: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="default: every bundled sample")
-    parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    names = options.models or [s["name"] for s in pl.samples() if "onnx" in s["name"]]
+    options = named(__doc__, _live.samples(), rounds=40)
     with measuring("live_lanes"):
-        rows = [row(name, options.rounds) for name in names]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    print("| model | best lane ms | HEFT ms | predicted ms | HEFT / lane (95 %) | both cores ms |")
-    print("|---|---|---|---|---|---|")
-    for r in rows:
-        print(
-            f"| {r['model']} | {r['best_lane_ms']:.2f} | {r['heft_ms']:.2f} |"
-            f" {r['predicted_ms']:.2f} | {r['ratio']:.3f} ({r['low']:.3f} to {r['high']:.3f}) |"
-            f" {r['all_cores_ms']:.2f} |"
-        )
+        rows = [row(name, options.rounds) for name in options.names]
+    show(options.json, COLUMNS, rows)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._figures import parser
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule, Segment
 
@@ -31,7 +32,10 @@ PAUSE_S = 0.04  # until the worker threads of the last run have stopped spinning
 
 
 def main() -> None:
-    options = _options()
+    made = parser(__doc__, rounds=60, models=",".join(MODELS))
+    made.add_argument("--memory", action="store_true", help="memory of 50 segments instead")
+    made.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
+    options = made.parse_args()
     if options.worker:
         kind, model, value = options.worker
         answer = (
@@ -173,16 +177,6 @@ def _step(
     lane = Lane(device, tuple(range(number)), ((),) * number)
     lanes = Lanes([lane], number, program.run)
     return lambda: lanes.step(60.0).seconds
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", action="store_true", help="one JSON array on standard output")
-    parser.add_argument("--memory", action="store_true", help="memory of 50 segments instead")
-    parser.add_argument("--rounds", type=int, default=60, help="times that each is measured")
-    parser.add_argument("--models", default=",".join(MODELS), help="samples, by comma")
-    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

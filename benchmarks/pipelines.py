@@ -9,12 +9,12 @@ time that they took, on both sides.
 """
 
 import argparse
-import json
 import statistics
 from typing import Any
 
 import placement as pl
 from benchmarks import _live
+from benchmarks._figures import named, show
 from placement.api.place import Placed
 from placement.core.problem import Problem
 from placement.core.verb_options import StreamOptions
@@ -23,31 +23,38 @@ from profiling.execution.stream import Stream, stream
 from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
 
+COLUMNS = {
+    "model": "{model}",
+    "one lane /s": "{lane_samples_per_s:.2f}",
+    "pipeline /s": "{samples_per_s:.2f}",
+    "predicted /s": "{predicted_samples_per_s:.2f}",
+    "error": "{error:+.1%}",
+    "pipeline / lane (95 %)": "{ratio:.2f} ({low:.2f} to {high:.2f})",
+    "calls": "{num_segments}",
+    "stages": "{num_stages}",
+    "bottleneck": "{bottleneck}",
+    "samples": "{samples}",
+    "outputs": "{outputs}",
+}
 
-def row(name: str, placer: str, rounds: int, samples: int, time_limit_s: float) -> dict[str, Any]:
+
+def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Samples per second of both sides, and their ratio with its 95 % limits."""
     model = pl.load(name)
     machine = pl.machine("two-lanes")
     profile = pl.profile(model, machine)
     problem = pl.make_problem(model, machine, profile, objective="throughput")
-    placed = pl.place(problem, placer, time_limit_s=time_limit_s)
+    placed = pl.place(problem, options.placer, time_limit_s=options.time_limit)
     lanes = {d.name: d for d in problem.machine.devices}
+    asked, few = StreamOptions(samples=options.samples), max(5, options.samples // 4)
     streams: list[Stream] = []
     lanes_s: dict[str, list[float]] = {name: [] for name in lanes}
     with _live.alone(compiled_for(problem, model), lanes) as steps:
-        for _ in range(rounds):
-            streams.append(
-                stream(
-                    problem,
-                    placed.schedule,
-                    StreamOptions(samples=samples),
-                    model=model,
-                    baselines=False,
-                )
-            )
+        for _ in range(options.rounds):
+            streams.append(stream(problem, placed.schedule, asked, model=model, baselines=False))
             for lane, step in steps.items():
                 step()
-                lanes_s[lane].append(statistics.fmean(step() for _ in range(max(5, samples // 4))))
+                lanes_s[lane].append(statistics.fmean(step() for _ in range(few)))
     return _row(name, problem, placed, streams, lanes_s)
 
 
@@ -79,43 +86,24 @@ def _row(
         "num_stages": first.num_stages,
         "depth": first.depth,
         "samples": sum(one.num_samples for one in streams),
-        "outputs_match": all(one.run.outputs_match for one in streams),
-        "bit_equal": all(one.bit_equal for one in streams),
+        "outputs": _outputs(streams),
         "distinct_outputs": first.distinct_outputs,
     }
 
 
+def _outputs(streams: list[Stream]) -> str:
+    """How the outputs of all streams compare with the plain model's."""
+    if all(one.bit_equal for one in streams):
+        return "bit-equal"
+    return "equal" if all(one.run.outputs_match for one in streams) else "DIFFER"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", help="default: every bundled sample")
-    parser.add_argument("--placer", default="auto")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--time-limit", type=float, default=10.0)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    names = options.models or [s["name"] for s in pl.samples() if "onnx" in s["name"]]
+    defaults = {"placer": "auto", "rounds": 5, "samples": 200, "time_limit": 10.0}
+    options = named(__doc__, _live.samples(), **defaults)
     with measuring("pipelines"):
-        rows = [
-            row(name, options.placer, options.rounds, options.samples, options.time_limit)
-            for name in names
-        ]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    print(
-        "| model | one lane /s | pipeline /s | predicted /s | error | pipeline / lane (95 %) |"
-        " calls | stages | bottleneck | samples | outputs |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for r in rows:
-        print(
-            f"| {r['model']} | {r['lane_samples_per_s']:.2f} | {r['samples_per_s']:.2f} |"
-            f" {r['predicted_samples_per_s']:.2f} | {r['error']:+.1%} |"
-            f" {r['ratio']:.2f} ({r['low']:.2f} to {r['high']:.2f}) | {r['num_segments']} |"
-            f" {r['num_stages']} | {r['bottleneck']} | {r['samples']} |"
-            f" {'bit-equal' if r['bit_equal'] else 'equal' if r['outputs_match'] else 'DIFFER'} |"
-        )
+        rows = [row(name, options) for name in options.names]
+    show(options.json, COLUMNS, rows)
 
 
 if __name__ == "__main__":

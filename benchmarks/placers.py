@@ -19,10 +19,12 @@ from pathlib import Path
 
 import placement as pl
 from benchmarks import _summary
-from benchmarks._summary import AUTO, Row
+from benchmarks._figures import by_name, table
+from benchmarks._summary import AUTO, SAME, Row
 from placement.core.amounts import in_unit
 from placement.core.model import Model
 from placement.core.problem import Problem
+from placement.files.output import write_text
 from placement.placers import names, placer_class
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +39,32 @@ PUBLISHED_MS = {
     "latency/layer_gnmt_inference": {"greedy": 268.5, "max-load split": 244.331},
     "latency/op_bert3_inference": {"greedy": 416.204, "max-load split": 414.441},
     "latency/op_resnet50_inference": {"greedy": 839.536, "max-load split": 1123.653},
+}
+
+# Contiguous optimum (throughput), best known before, human expert, by kind and file.
+REFERENCES = {
+    "throughput/layer_bert24_inference": ("17.7899", "17.7147", "20.084"),
+    "throughput/layer_bert24_training": ("41.7458", "39.7895", "49.405"),
+    "throughput/layer_gnmt_inference": ("32.9107", "31.6873", "46.209"),
+    "throughput/layer_gnmt_training": ("107.0044", "88.4622", "137.154"),
+    "throughput/layer_resnet50_inference": ("33.7747", "33.4757", "43.918"),
+    "throughput/op_bert3_inference": ("27.9186", "21.908", ""),
+    "throughput/op_bert3_training": ("65.3031", "", ""),
+    "throughput/op_bert12_inference": ("147.478", "130.038", ""),
+    "latency/layer_bert24_inference": ("", "100.2185", ""),
+    "latency/layer_gnmt_inference": ("", "225.648", ""),
+    "latency/op_bert3_inference": ("", "408.474", ""),
+    "latency/op_resnet50_inference": ("", "651.121", ""),
+}
+KNOWN = ("contiguous optimum", "found before", "expert")
+COLUMNS = {
+    "placer": "{placer}",
+    "cases": "{num_cases}",
+    "failed": "{num_failed}",
+    "median gap to best": "{median_gap:.1%}",
+    "worst": "{worst_gap:.1%}",
+    "median gap to bound": "{median_bound_gap:.1%}",
+    "seconds": "{median_s:.3f}",
 }
 
 
@@ -129,9 +157,7 @@ def load(out: Path | None) -> list[Row]:
 def save(out: Path, rows: list[Row]) -> None:
     """Replace the file whole, so that a run that is stopped leaves a good one."""
     content = [{**asdict(r), "value": None if math.isinf(r.value) else r.value} for r in rows]
-    fresh = out.with_suffix(".part")
-    fresh.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-    fresh.replace(out)
+    write_text(out, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def _number(value: float | None) -> float:
@@ -140,20 +166,12 @@ def _number(value: float | None) -> float:
 
 def summary(rows: list[Row]) -> str:
     """The table per placer, and the account of the automatic one."""
-    text = [
-        "| placer | cases | failed | median gap to best | worst | median gap to bound | seconds |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    text += [
-        f"| {line.placer} | {line.num_cases} | {line.num_failed} | {line.median_gap:.1%} |"
-        f" {line.worst_gap:.1%} | {line.median_bound_gap:.1%} | {line.median_s:.3f} |"
-        for line in _summary.lines(rows)
-    ]
     worse = _summary.worse_than_constructive(rows)
     apart = _summary.not_close_to_single(rows)
     above = _summary.above_references(rows, PUBLISHED_MS)
     longest_s = max((r.seconds for r in rows if r.kind == AUTO), default=math.nan)
-    text += [
+    text = [
+        table(COLUMNS, map(asdict, _summary.lines(rows))),
         "",
         f"auto worse than the best constructive placer: {_listed(worse)}",
         f"auto within 2 % of the best single placer: {_summary.share_close(rows):.1%} of cases,"
@@ -170,14 +188,39 @@ def _listed(texts: list[str]) -> str:
 
 
 def case_table(rows: list[Row]) -> str:
-    """Best value and bound of each case, who found it first, and what auto found."""
-    text = ["| case | best | by | auto | bound |", "|---|---|---|---|---|"]
-    for case, found in _summary.by_case(rows).items():
-        best = min(found, key=lambda r: r.value)
-        auto = next((f"{r.value:.6g}" for r in found if r.kind == AUTO), "")
-        bound = max(r.bound for r in found)
-        text.append(f"| {case} | {best.value:.6g} | {best.placer} | {auto} | {bound:.6g} |")
-    return "\n".join(text)
+    """Best value and bound of each case, who found them first, what auto found, what was known.
+
+    `replicate` answers another question (copies of stages), so it is left out.
+    """
+    found = []
+    for case, of_case in _summary.by_case(rows).items():
+        plain = [r for r in of_case if r.placer != "replicate"]
+        best = min(plain, key=lambda r: (round(r.value, 4), r.seconds))
+        bound = max(plain, key=lambda r: (round(r.bound, 4), -r.seconds))
+        gap = _summary.gap(best.value, bound.bound)
+        found.append(
+            {
+                "case": case,
+                "best": f"{best.value:.6g}",
+                "by": f"{best.placer}, {best.seconds:.2f} s",
+                "auto": next((f"{r.value:.6g}" for r in plain if r.kind == AUTO), ""),
+                "bound": f"{bound.bound:.6g}",
+                "bound by": f"{bound.placer}, {bound.seconds:.2f} s",
+                "gap": "proven" if gap <= SAME else f"{gap:.2%}",
+                **dict(zip(KNOWN, REFERENCES.get(case, ("", "", "")), strict=True)),
+            }
+        )
+    return by_name(found)
+
+
+def value_table(rows: list[Row]) -> str:
+    """Values by case and placer, with the seconds that each took."""
+    placers = list(dict.fromkeys(r.placer for r in rows))
+    found = []
+    for case, of_case in _summary.by_case(rows).items():
+        told = {r.placer: f"{r.value:.4g} ({r.seconds:.2g} s)" for r in of_case if not r.error}
+        found.append({"case": case, **{name: told.get(name, "") for name in placers}})
+    return by_name(found)
 
 
 def main() -> None:
@@ -186,7 +229,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose names hold one of these texts")
     parser.add_argument("--placers", default="", help="names, by comma; all without it")
     parser.add_argument("--out", type=Path, help="keep the rows here, and go on from them")
-    parser.add_argument("--cases", action="store_true", help="a table of all cases as well")
+    parser.add_argument("--cases", action="store_true", help="tables of all cases as well")
     options = parser.parse_args()
     rows = load(options.out)
     for found in run(options, rows):
@@ -196,7 +239,7 @@ def main() -> None:
             save(options.out, rows)
     print()
     if options.cases:
-        print(case_table(rows), end="\n\n")
+        print(f"{case_table(rows)}\n\n{value_table(rows)}\n")
     print(summary(rows))
 
 

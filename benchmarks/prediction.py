@@ -6,7 +6,6 @@ For each model the placements of `single` and `heft` and five seeded random ones
 turn by turn in one process. The error is predicted / measured median - 1.
 """
 
-import argparse
 import json
 import random
 import statistics
@@ -16,6 +15,7 @@ import numpy as np
 
 import placement as pl
 from benchmarks import _live
+from benchmarks._figures import named, table
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.schedule.segments import make_schedule
@@ -25,6 +25,14 @@ from profiling.measuring.lock import measuring
 
 MODELS = ("onnx-inception-v2", "onnx-inception-v1", "onnx-resnet50", "onnx-squeezenet")
 NUM_RANDOM = 5
+COLUMNS = {
+    "model": "{model}",
+    "placement": "{placement}",
+    "segments": "{num_segments}",
+    "predicted ms": "{predicted_ms:.2f}",
+    "measured ms": "{measured_ms:.2f}",
+    "error": "{error:+.1%}",
+}
 
 
 def random_schedule(problem: Problem, seed: int) -> Schedule:
@@ -60,30 +68,14 @@ def rows(name: str, rounds: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", default=MODELS)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = named(__doc__, MODELS, rounds=30)
     with measuring("prediction"):
-        table = [r for name in options.models for r in rows(name, options.rounds)]
-    errors = [abs(r["error"]) for r in table]
-    summary = {
-        "median_abs_error": float(np.median(errors)),
-        "p90_abs_error": float(np.percentile(errors, 90)),
-    }
+        found = [r for name in options.names for r in rows(name, options.rounds)]
+    median, p90 = np.percentile([abs(r["error"]) for r in found], (50, 90)).tolist()
     if options.json:
-        print(json.dumps({"rows": table, **summary}))
-        return
-    print("| model | placement | segments | predicted ms | measured ms | error |")
-    print("|---|---|---|---|---|---|")
-    for r in table:
-        print(
-            f"| {r['model']} | {r['placement']} | {r['num_segments']} | {r['predicted_ms']:.2f} |"
-            f" {r['measured_ms']:.2f} | {r['error']:+.1%} |"
-        )
-    median, p90 = summary["median_abs_error"], summary["p90_abs_error"]
-    print(f"\nmedian {median:.1%}, 90th percentile {p90:.1%}")
+        print(json.dumps({"rows": found, "median_abs_error": median, "p90_abs_error": p90}))
+    else:
+        print(f"{table(COLUMNS, found)}\n\nmedian {median:.1%}, 90th percentile {p90:.1%}")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,26 @@ whole model in one segment and as a plain session, turn by turn. Ratios are the 
 of the kernels' sum, over each.
 """
 
-import argparse
-import json
 import statistics
 from typing import Any
 
 import placement as pl
 from benchmarks import _live
+from benchmarks._figures import named, show
 from profiling.execution.execute import compiled_for
 from profiling.measuring import kernels
 from profiling.measuring.lock import measuring
 
 MODELS = ("onnx-resnet50", "onnx-inception-v2", "onnx-squeezenet", "onnx-densenet121")
 ROUNDS = 20
+COLUMNS = {
+    "model": "{model}",
+    "sum of kernels ms": "{sum_of_kernels_ms:.2f}",
+    "live step ms": "{live_step_ms:.2f}",
+    "plain step ms": "{plain_step_ms:.2f}",
+    "sum / live": "{sum_over_live:.3f}",
+    "sum / plain": "{sum_over_plain:.3f}",
+}
 
 
 def row(name: str, num_profiles: int) -> dict[str, Any]:
@@ -52,23 +59,10 @@ def row(name: str, num_profiles: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="*", default=MODELS)
-    parser.add_argument("--profiles", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = named(__doc__, MODELS, profiles=5)
     with measuring("profile_accuracy"):
-        rows = [row(name, options.profiles) for name in options.models]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    print("| model | sum of kernels ms | live step ms | plain step ms | sum / live | sum / plain |")
-    print("|---|---|---|---|---|---|")
-    for r in rows:
-        print(
-            f"| {r['model']} | {r['sum_of_kernels_ms']:.2f} | {r['live_step_ms']:.2f} |"
-            f" {r['plain_step_ms']:.2f} | {r['sum_over_live']:.3f} | {r['sum_over_plain']:.3f} |"
-        )
+        rows = [row(name, options.profiles) for name in options.names]
+    show(options.json, COLUMNS, rows)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,13 @@ device instead of a time for each op on each.
 
 import argparse
 import importlib.util
-import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
-from benchmarks._figures import Figure, ratio_of, table, time_of
+from benchmarks._figures import Figure, parser, ratio_of, show_figures, time_of
 from benchmarks._graphs import layered, net
 from placement.core.graph import Ints
 from placement.core.problem import Problem
@@ -192,17 +190,11 @@ PARTS = {"heft": heft, "simulator": simulator, "moves": moves, "pbqp": pbqp}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=20, help="times that each is measured")
-    parser.add_argument("--ops", type=int, default=3_000)
-    parser.add_argument("--large", type=int, default=100_000, help="ops of the large graph")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, by comma")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    defaults = {"rounds": 20, "ops": 3_000, "large": 100_000, "only": ",".join(PARTS)}
+    options = parser(__doc__, **defaults).parse_args()
     with measuring("schedulers"):
         found = [f for name in options.only.split(",") for f in PARTS[name](options)]
-    rows: list[dict[str, Any]] = [figure.to_json() for figure in found]
-    print(json.dumps(rows) if options.json else table(found))
+    show_figures(options.json, found)
 
 
 if __name__ == "__main__":

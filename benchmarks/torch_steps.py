@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from benchmarks import _live
+from benchmarks._figures import parser, table
 from placement.loaders.zoo import TRAINING
 
 # Networks with the sizes at which a step of one core lasts about a second.
@@ -87,39 +88,44 @@ def in_own_process(name: str, options: argparse.Namespace) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        "| network | sizes | ops | plain ms | one lane ms | one lane / plain (95 %) |"
-        " best lane ms | placer | two lanes ms | predicted ms | two lanes / best lane (95 %) |"
-        " plain, both cores ms |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+COLUMNS = {
+    "network": "{network}",
+    "sizes": "{sizes}",
+    "ops": "{num_ops}",
+    "plain ms": "{ms[plain]:.0f}",
+    "one lane ms": "{ms[one lane]:.0f}",
+    "one lane / plain (95 %)": "{to_plain[0]:.3f} ({to_plain[1]:.3f} to {to_plain[2]:.3f})",
+    "best lane ms": "{best_lane_ms:.0f}",
+    "placer": "{placer}",
+    "two lanes ms": "{placed_ms:.0f}",
+    "predicted ms": "{expected_ms:.0f}",
+    "two lanes / best lane (95 %)": "{ratio[0]:.3f} ({ratio[1]:.3f} to {ratio[2]:.3f})",
+    "plain, both cores ms": "{ms[both cores]:.0f}",
+}
+
+
+def text(rows: list[dict[str, Any]]) -> str:
+    found = [
+        {
+            **row,
+            "sizes": ", ".join(f"{key} {value}" for key, value in row["dims"].items()),
+            "placer": placer,
+            "placed_ms": row["ms"][placer],
+            "expected_ms": row["predicted_ms"][placer],
+            "ratio": ratio,
+        }
+        for row in rows
+        for placer, ratio in row["to_best_lane"].items()
     ]
-    for r in rows:
-        sizes = ", ".join(f"{key} {value}" for key, value in r["dims"].items())
-        for placer, ratio in r["to_best_lane"].items():
-            lines.append(
-                f"| {r['network']} | {sizes} | {r['num_ops']} | {r['ms']['plain']:.0f} |"
-                f" {r['ms']['one lane']:.0f} | {_limits(r['to_plain'])} |"
-                f" {r['best_lane_ms']:.0f} | {placer} | {r['ms'][placer]:.0f} |"
-                f" {r['predicted_ms'][placer]:.0f} | {_limits(ratio)} |"
-                f" {r['ms']['both cores']:.0f} |"
-            )
-    median = statistics.median(r["to_plain"][0] for r in rows)
-    return "\n".join((*lines, "", f"Median of one lane / plain PyTorch: {median:.3f}"))
-
-
-def _limits(ratio: list[float]) -> str:
-    return f"{ratio[0]:.3f} ({ratio[1]:.3f} to {ratio[2]:.3f})"
+    median = statistics.median(row["to_plain"][0] for row in rows)
+    return f"{table(COLUMNS, found)}\n\nMedian of one lane / plain PyTorch: {median:.3f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("networks", nargs="*", help=f"default: {', '.join(DIMS)}")
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--placers", default=",".join(PLACERS), help="by comma")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--worker", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    made = parser(__doc__, rounds=12, placers=",".join(PLACERS))
+    made.add_argument("networks", nargs="*", help=f"default: {', '.join(DIMS)}")
+    made.add_argument("--worker", help=argparse.SUPPRESS)
+    options = made.parse_args()
     if options.worker:
         from profiling.measuring.lock import measuring
 
@@ -131,7 +137,7 @@ def main() -> None:
     for name in options.networks or DIMS:
         rows.append(in_own_process(name, options))
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    print(json.dumps(rows) if options.json else table(rows))
+    print(json.dumps(rows) if options.json else text(rows))
 
 
 if __name__ == "__main__":

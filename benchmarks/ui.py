@@ -10,7 +10,6 @@ missing (about 800 MB); without it the studio is measured alone and the table sa
 reaches no address outside this computer.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _ui_files, _ui_sides, canvas
+from benchmarks._figures import parser
 from benchmarks._ui_sides import Side
 from benchmarks._ui_table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
 from benchmarks._ui_watch import PATIENCE_S, NotDrawn, Watched, watched
@@ -138,13 +138,11 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
 
 def main() -> None:
     every = (*SMALL, LARGE, HUGE)
-    parser = argparse.ArgumentParser(description="Measure the page beside its peers.")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--loads", type=int, default=5)
-    parser.add_argument("--files", nargs="+", default=every, choices=every)
-    parser.add_argument("--shots", type=Path, help="keep a picture of each settled page here")
-    parser.add_argument("--alone", action="store_true", help="without the peers")
-    given = parser.parse_args()
+    made = parser(__doc__, loads=5)
+    made.add_argument("--files", nargs="+", default=every, choices=every)
+    made.add_argument("--shots", type=Path, help="keep a picture of each settled page here")
+    made.add_argument("--alone", action="store_true", help="without the peers")
+    given = made.parse_args()
     if given.shots is not None:
         given.shots.mkdir(parents=True, exist_ok=True)
     found = measure(given.files, given.loads, given.shots, given.alone)

@@ -42,7 +42,7 @@ def export(
     placement's name, `measured` the timeline of a run of it, and `view` makes the picture for
     formats that are one, by default as the studio draws a graph at first sight.
     """
-    from placement.exporters import Export, exporter, note, write
+    from placement.exporters import Export, exporter, write
 
     placement.require_graph(model.graph)
     made = Export(
@@ -50,7 +50,7 @@ def export(
     )
     try:
         write(exporter(format), made, Path(path))
-        return note(exporter(format), made)
+        return exporter(format).note(made)
     except ContentElsewhereError:
         about = (problem, placement, format)
         return _exported(model, *about, path=str(path), label=label, measured=measured)
@@ -86,13 +86,13 @@ def export_notes(
     view: Callable[[], View] | None = None,
 ) -> tuple[str, str]:
     """What a format says of a placement: what is missing for it, else what it would leave out."""
-    from placement.exporters import Export, exporter, note
+    from placement.exporters import Export, exporter
 
     found = exporter(format)
     made = Export(model, problem, placement, view=view)
     try:
         reason = found.missing(made)
-        return reason, "" if reason else note(found, made)
+        return reason, "" if reason else found.note(made)
     except ContentElsewhereError:
         return _noted(model, problem, placement, format)
 

@@ -4,35 +4,13 @@ A file of this folder whose name does not begin with an underscore defines `EXPO
 `Exporter`). Heavy libraries are imported inside functions.
 """
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from placement.core.registry import Registry
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import plain_refusals
 
-__all__ = ["Export", "Exporter", "exporter", "exporters", "note", "write"]
-
-
-class Exporter(Protocol):
-    """Writes what an `Export` holds to `path`; ValueError where it cannot.
-
-    `missing` says in one sentence what this export lacks for the format, empty if nothing. A format
-    of several files has the suffix ".zip": it writes an archive where the path ends so, else a
-    folder.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def suffix(self) -> str: ...
-    def missing(self, export: Export) -> str: ...
-    def export(self, export: Export, path: Path) -> None: ...
+__all__ = ["Export", "Exporter", "exporter", "exporters", "write"]
 
 
 _REGISTRY = Registry(__name__, __path__, "EXPORTER", "export format")
@@ -50,15 +28,6 @@ def exporter(name: str) -> Exporter:
             return found
     known = ", ".join(found.name for found in exporters())
     raise ValueError(f"There is no export format {name!r}; use one of {known}.")
-
-
-def note(found: Exporter, export: Export) -> str:
-    """What a file of a format would leave out of this export, in a sentence; mostly nothing.
-
-    Formats that leave something out have a method of this name.
-    """
-    said: Callable[[Export], str] = getattr(found, "note", lambda export: "")
-    return said(export)
 
 
 def write(found: Exporter, export: Export, path: Path) -> None:

@@ -1,8 +1,11 @@
-"""What an exporter is given: a placed model, what is predicted of it, and what was measured."""
+"""What exporters have in common, and what they are given: a placed model, its prediction, a run."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
 
 from placement.constraints.fusion import mended
 from placement.core.model import Model
@@ -56,3 +59,28 @@ class Export:
             "analytic": "estimated by formula, not measured",
             "given": "given in the file",
         }[self.problem.costs.origin]
+
+
+class Exporter(ABC):
+    """A format that an `Export` is written in.
+
+    One of several files has the suffix ".zip": it writes an archive where the path ends so, else a
+    folder.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    suffix: ClassVar[str]
+
+    def missing(self, export: Export) -> str:
+        """What this export lacks for the format, in one sentence; empty if nothing."""
+        return ""
+
+    def note(self, export: Export) -> str:
+        """What a file of the format would leave out of this export, in a sentence."""
+        return ""
+
+    @abstractmethod
+    def export(self, export: Export, path: Path) -> None:
+        """Write the file; ValueError where it cannot be."""

@@ -6,28 +6,23 @@ microseconds, and arrows (flow events "s" and "f") lead from what was waited for
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 MOST_KERNELS = 100
 
 
-@dataclass(frozen=True)
-class ChromeTrace:
+class ChromeTrace(Exporter):
     """Predicted and measured step side by side; `otherData` says what was placed."""
 
-    name: str = "chrome-trace"
-    title: str = "Chrome trace"
-    summary: str = "the step for chrome://tracing and ui.perfetto.dev, as JSON"
-    suffix: str = ".json"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "chrome-trace"
+    title = "Chrome trace"
+    summary = "the step for chrome://tracing and ui.perfetto.dev, as JSON"
+    suffix = ".json"
 
     def export(self, export: Export, path: Path) -> None:
         events = [e for pid, step in enumerate(steps(export), 1) for e in _events(pid, step)]

@@ -6,11 +6,10 @@ to torch's devices, a number for a CUDA device. A longer path goes before a shor
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 if TYPE_CHECKING:
@@ -20,14 +19,13 @@ CPU = "cpu"
 MOST_NAMES = 3
 
 
-@dataclass(frozen=True)
-class DeviceMap:
+class DeviceMap(Exporter):
     """Writes one JSON object; `note` says what modules cannot express of the placement."""
 
-    name: str = "device-map"
-    title: str = "accelerate device map"
-    summary: str = "a device for every module, for Hugging Face accelerate (inference)"
-    suffix: str = ".json"
+    name = "device-map"
+    title = "accelerate device map"
+    summary = "a device for every module, for Hugging Face accelerate (inference)"
+    suffix = ".json"
 
     def missing(self, export: Export) -> str:
         from placement.exporters._torch.model import not_torch, program_of, refused_device

@@ -1,7 +1,6 @@
 """The graph as a picture in SVG: nodes in the colours of their devices, blocks, edges, legend."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core import formatting
@@ -10,7 +9,7 @@ from placement.drawing.edge_paths import QUEUE_WIDTH
 from placement.drawing.paint import Mix, no_view
 from placement.drawing.views import ViewBox, ViewNode
 from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 HEAD = 76.0
@@ -20,14 +19,13 @@ TINT = 0.26
 QUEUE_WORDS = "on that path, waits its turn"
 
 
-@dataclass(frozen=True)
-class GraphSvg:
+class GraphSvg(Exporter):
     """Draws what the studio shows, with the same blocks open; text stays text."""
 
-    name: str = "graph-svg"
-    title: str = "Graph as SVG"
-    summary: str = "the picture with its open blocks, sharp at any size"
-    suffix: str = ".svg"
+    name = "graph-svg"
+    title = "Graph as SVG"
+    summary = "the picture with its open blocks, sharp at any size"
+    suffix = ".svg"
 
     def missing(self, export: Export) -> str:
         return no_view(export.view)

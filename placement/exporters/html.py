@@ -6,7 +6,6 @@ paths, drawn beneath the nodes.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from placement.core import formatting
 from placement.drawing import svg
 from placement.drawing.paint import no_view
 from placement.exporters._picture import Picture, picture
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
 from placement.files.output import write_text
 
@@ -32,14 +31,13 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Html:
+class Html(Exporter):
     """Writes one file with the drawing library inside; a policy in it forbids any request."""
 
-    name: str = "html"
-    title: str = "Graph as a web page"
-    summary: str = "one file to look around in, without internet"
-    suffix: str = ".html"
+    name = "html"
+    title = "Graph as a web page"
+    summary = "one file to look around in, without internet"
+    suffix = ".html"
 
     def missing(self, export: Export) -> str:
         return no_view(export.view)

@@ -9,13 +9,12 @@ however many ops read it, and because model inputs and outputs have no edge.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.core.graph import Graph
 from placement.core.placement import Placement
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 if TYPE_CHECKING:
@@ -63,17 +62,13 @@ def to_networkx(graph: Graph, placement: Placement | None = None) -> "nx.DiGraph
     return result
 
 
-@dataclass(frozen=True)
-class NetworkxExporter:
+class NetworkxExporter(Exporter):
     """Writes node-link JSON; the loader of the same name reads it back."""
 
-    name: str = "networkx"
-    title: str = "networkx graph"
-    summary: str = "node-link JSON: ops as nodes, traffic as edges"
-    suffix: str = ".json"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "networkx"
+    title = "networkx graph"
+    summary = "node-link JSON: ops as nodes, traffic as edges"
+    suffix = ".json"
 
     def export(self, export: Export, path: Path) -> None:
         import networkx as nx

@@ -8,28 +8,26 @@ the names used here.
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
 from placement.exporters._files import bundle
 from placement.exporters._together import said_together
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run_openvino.py"
 MODEL, AFFINITIES = "model.onnx", "affinities.json"
 _NAMES = {"cpu": "CPU", "gpu": "GPU", "npu": "NPU"}
 
 
-@dataclass(frozen=True)
-class OpenVinoHetero:
+class OpenVinoHetero(Exporter):
     """Writes the model, `affinities.json` and a script that compiles the one with the other."""
 
-    name: str = "openvino-hetero"
-    title: str = "OpenVINO HETERO affinities"
-    summary: str = "a device for every operation, with a script that compiles the model so"
-    suffix: str = ".zip"
+    name = "openvino-hetero"
+    title = "OpenVINO HETERO affinities"
+    summary = "a device for every operation, with a script that compiles the model so"
+    suffix = ".zip"
 
     def missing(self, export: Export) -> str:
         from placement.exporters._onnx.save import not_onnx

@@ -1,13 +1,12 @@
 """A table of all ops as comma-separated values: where each is, what it costs, when it runs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.costs.op_times import op_seconds
 from placement.exporters._rows import Cell, csv_text
 from placement.exporters._sources import kernel_of_op, output_bytes
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 HEADER = (
@@ -26,17 +25,13 @@ HEADER = (
 )
 
 
-@dataclass(frozen=True)
-class OpsCsv:
+class OpsCsv(Exporter):
     """One row per op in running order; times in seconds, predicted, of the call the op is in."""
 
-    name: str = "csv"
-    title: str = "Ops as a table"
-    summary: str = "every op with its device, sizes and predicted times"
-    suffix: str = ".csv"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "csv"
+    title = "Ops as a table"
+    summary = "every op with its device, sizes and predicted times"
+    suffix = ".csv"
 
     def export(self, export: Export, path: Path) -> None:
         devices = [f"seconds on {d.name}" for d in export.problem.machine.devices]

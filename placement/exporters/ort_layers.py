@@ -8,14 +8,13 @@ has one device of each provider, so lanes of the CPU come together.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device, Machine
 from placement.exporters._files import bundle
 from placement.exporters._together import said_together
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 
 OPTION, KEY = "session.layer_assignment_settings", "layer_ann"
 MODEL, SETTINGS = "model.onnx", "layers.json"
@@ -27,14 +26,13 @@ _WORDS = {CPU: "cpu", "CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "
 _BY_KIND = {"cpu": CPU, "gpu": "CUDAExecutionProvider", "npu": "QNNExecutionProvider"}
 
 
-@dataclass(frozen=True)
-class OrtLayers:
+class OrtLayers(Exporter):
     """Writes the annotated model, the options to open it with, and a script that does."""
 
-    name: str = "ort-layers"
-    title: str = "ONNX Runtime layer assignment"
-    summary: str = "the model with its devices noted, and the options to open it with"
-    suffix: str = ".zip"
+    name = "ort-layers"
+    title = "ONNX Runtime layer assignment"
+    summary = "the model with its devices noted, and the options to open it with"
+    suffix = ".zip"
 
     def missing(self, export: Export) -> str:
         from placement.exporters._onnx.save import not_onnx

@@ -6,12 +6,11 @@ a flow. Field numbers are those of perfetto/trace/{trace_packet,track_event}.pro
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.exporters._trace.protobuf import Fixed64, Value, message
 from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_bytes
 
 PACKET = 1
@@ -25,17 +24,13 @@ STATE_CLEARED, EXPLICIT = 1, 3
 SEQUENCE_ID = 1
 
 
-@dataclass(frozen=True)
-class PerfettoTrace:
+class PerfettoTrace(Exporter):
     """The same as the Chrome trace, smaller, in nanoseconds and without a detour through JSON."""
 
-    name: str = "perfetto-trace"
-    title: str = "Perfetto trace"
-    summary: str = "the step for ui.perfetto.dev, in its own format"
-    suffix: str = ".pftrace"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "perfetto-trace"
+    title = "Perfetto trace"
+    summary = "the step for ui.perfetto.dev, in its own format"
+    suffix = ".pftrace"
 
     def export(self, export: Export, path: Path) -> None:
         write_bytes(path, message((PACKET, packet) for packet in _packets(steps(export))))

@@ -5,14 +5,13 @@ crossings between devices, merged while the step gets no longer.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
 from placement.exporters._files import bundle
 from placement.exporters._sources import source_schedule
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 
 MANIFEST = "parts.json"
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run.py"
@@ -22,14 +21,13 @@ _NUMBERED = ("CUDAExecutionProvider", "DmlExecutionProvider", "ROCMExecutionProv
              "TensorrtExecutionProvider")  # fmt: skip
 
 
-@dataclass(frozen=True)
-class SplitOnnx:
+class SplitOnnx(Exporter):
     """Writes `part000.onnx` and so on, `parts.json` that joins them, and `run.py`."""
 
-    name: str = "split-onnx"
-    title: str = "Split ONNX models"
-    summary: str = "one model file per call, with a script that runs them on their devices"
-    suffix: str = ".zip"
+    name = "split-onnx"
+    title = "Split ONNX models"
+    summary = "one model file per call, with a script that runs them on their devices"
+    suffix = ".zip"
 
     def missing(self, export: Export) -> str:
         from placement.exporters._onnx.save import not_onnx

@@ -1,26 +1,21 @@
 """The timelines as comma-separated values: one row per stretch of computing or sending."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.exporters._rows import csv_text
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
 HEADER = ("timeline", "kind", "where", "name", "start_s", "end_s", "bytes", "segment")
 
 
-@dataclass(frozen=True)
-class TimelineCsv:
+class TimelineCsv(Exporter):
     """The predicted step and, where a run is given, the measured one below it."""
 
-    name: str = "timeline-csv"
-    title: str = "Timeline as a table"
-    summary: str = "what computes or is sent, where and when"
-    suffix: str = ".csv"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "timeline-csv"
+    title = "Timeline as a table"
+    summary = "what computes or is sent, where and when"
+    suffix = ".csv"
 
     def export(self, export: Export, path: Path) -> None:
         rows = (

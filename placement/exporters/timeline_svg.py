@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core import formatting
@@ -11,7 +10,7 @@ from placement.drawing import svg
 from placement.drawing.paint import colours
 from placement.exporters._picture import account, headline
 from placement.exporters._trace.tracks import KIND_WORDS
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 from placement.simulator.critical_path import critical_path
 
@@ -19,17 +18,13 @@ WIDTH, LABELS, RIGHT = 1280.0, 190.0, 24.0
 ROW, BAR, HEAD, PANEL_HEAD, AXIS = 28.0, 18.0, 62.0, 30.0, 34.0
 
 
-@dataclass(frozen=True)
-class TimelineSvg:
+class TimelineSvg(Exporter):
     """All timelines on one axis of time, so that their lengths compare; critical path in red."""
 
-    name: str = "timeline-svg"
-    title: str = "Timeline as SVG"
-    summary: str = "who computes and sends when, sharp at any size"
-    suffix: str = ".svg"
-
-    def missing(self, export: Export) -> str:
-        return ""
+    name = "timeline-svg"
+    title = "Timeline as SVG"
+    summary = "who computes and sends when, sharp at any size"
+    suffix = ".svg"
 
     def export(self, export: Export, path: Path) -> None:
         write_text(path, _drawing(export))

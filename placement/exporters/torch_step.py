@@ -5,12 +5,11 @@ optimiser state, from which the following step starts.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.exporters._files import bundle
-from placement.exporters.base import Export
+from placement.exporters.base import Export, Exporter
 
 if TYPE_CHECKING:
     from placement.exporters._torch.layout import Layout
@@ -19,14 +18,13 @@ SEGMENTS, ABOUT, WEIGHTS = "segments.py", "step.json", "weights.npz"
 SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "step.py"
 
 
-@dataclass(frozen=True)
-class TorchStep:
+class TorchStep(Exporter):
     """Writes `segments.py`, `step.json` that describes its values, `weights.npz` and `step.py`."""
 
-    name: str = "torch-step"
-    title: str = "PyTorch module"
-    summary: str = "the placed model or training step as Python code that needs torch and numpy"
-    suffix: str = ".zip"
+    name = "torch-step"
+    title = "PyTorch module"
+    summary = "the placed model or training step as Python code that needs torch and numpy"
+    suffix = ".zip"
 
     def missing(self, export: Export) -> str:
         from placement.exporters._torch.model import not_torch, program_of, refused_device

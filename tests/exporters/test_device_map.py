@@ -14,7 +14,7 @@ import placement as pl
 from placement import loaders
 from placement.core.machine import Device, Machine
 from placement.core.placement import Placement
-from placement.exporters import Export, exporter, note
+from placement.exporters import Export, exporter
 from placement.exporters._torch.model import torch_device
 from placement.formats.torch import zoo
 from tests.exporters.exports import written
@@ -110,7 +110,7 @@ def test_every_network_of_the_zoo(name, tmp_path):
             devices_of_owner = wanted[label.rpartition(".")[0]]
             assert device_in(found, label) in devices_of_owner, label
             if len(devices_of_owner) > 1:
-                assert "cannot divide" in note(exporter("device-map"), export)
+                assert "cannot divide" in exporter("device-map").note(export)
 
 
 def test_modules_are_named_at_the_highest_level(tmp_path):
@@ -123,10 +123,10 @@ def test_modules_are_named_at_the_highest_level(tmp_path):
     parts = map_of(export, tmp_path)
     assert parts == {"": 0, "twice": 0, "last": 1}
     accepted(module, parts)
-    assert note(exporter("device-map"), export) == ""
+    assert exporter("device-map").note(export) == ""
     cpu = by_scope(model, {"last": "cuda:1"})
     assert map_of(cpu, tmp_path) == {"": "cpu", "twice": "cpu", "last": 1}
-    assert "computes these modules on an accelerator" in note(exporter("device-map"), cpu)
+    assert "computes these modules on an accelerator" in exporter("device-map").note(cpu)
 
 
 def test_what_modules_cannot_say_is_said(tmp_path):
@@ -134,7 +134,7 @@ def test_what_modules_cannot_say_is_said(tmp_path):
     model = pl.from_torch(module, torch.randn(2, 5, 8))
     export = by_scope(model, {"key": "cuda:1", "feed": "cuda:1"}, "cuda:0")
     accepted(module, map_of(export, tmp_path))
-    said = note(exporter("device-map"), export)
+    said = exporter("device-map").note(export)
     assert "'the model itself' would get tensors from two devices at once" in said
     assert "divide" not in said
 
@@ -148,7 +148,7 @@ def test_a_module_whose_ops_are_on_two_devices_goes_with_its_parameters(tmp_path
     found = map_of(export, tmp_path)
     accepted(module, found)
     assert found == {"": 0}
-    said = note(exporter("device-map"), export)
+    said = exporter("device-map").note(export)
     assert said.startswith("A device map cannot divide the work of one module: '0', '1' go where")
 
 
@@ -160,7 +160,7 @@ def test_the_library_places_the_parameters_so(tmp_path):
     export = placed(pl.from_torch(module, x), 1)
     found = map_of(export, tmp_path)
     assert set(found.values()) == {"cpu"}
-    assert note(exporter("device-map"), export).startswith("The library accelerate knows one CPU")
+    assert exporter("device-map").note(export).startswith("The library accelerate knows one CPU")
     dispatched = accelerate.dispatch_model(module, found, force_hooks=True)
     assert torch.equal(dispatched(x), expected)
 

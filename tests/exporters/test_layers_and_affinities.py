@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 
 from placement.core.machine import Device, Machine
-from placement.exporters import exporter, note
+from placement.exporters import exporter
 from placement.exporters.openvino_hetero import device_names
 from placement.exporters.ort_layers import KEY, OPTION
 from placement.loaders import load
@@ -50,11 +50,11 @@ def test_every_op_carries_the_word_of_its_device(squeezenet, tmp_path):
     ("name", "word"), [("ort-layers", "CPUExecutionProvider"), ("openvino-hetero", "CPU")]
 )
 def test_what_the_runtime_does_not_tell_apart_is_said(squeezenet, name, word):
-    assert f"cpu:0 and cpu:1 are one device, {word}" in note(exporter(name), squeezenet)
+    assert f"cpu:0 and cpu:1 are one device, {word}" in exporter(name).note(squeezenet)
     one = dataclasses.replace(squeezenet, placement=dealt(squeezenet.model.graph, 0))
-    assert note(exporter(name), one) == ""
+    assert exporter(name).note(one) == ""
     both = on_machine(squeezenet, load_machine("laptop-gpu"), ("cpu:0", "cuda:0"))
-    assert note(exporter(name), both) == ""
+    assert exporter(name).note(both) == ""
 
 
 def test_the_installed_onnxruntime_takes_the_options_and_computes_the_same(squeezenet, tmp_path):

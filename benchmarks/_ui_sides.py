@@ -51,26 +51,17 @@ class Side:
     cookies: Callable[[str], Sequence[dict[str, Any]]] = lambda url: ()
 
 
-@contextmanager
-def running_studio() -> Iterator[tuple[str, Path]]:
-    """The address of a studio of its own, and its home folder, which is empty."""
+def studio(stack: ExitStack) -> Side:
+    """The studio with an empty home folder; a file becomes the model of a new project."""
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     port = _free_port()
     command = (
         *(sys.executable, "-m", "streamlit", "run", "app.py"),
         *("--server.headless", "true", "--server.port", str(port)),
     )
     url = f"http://127.0.0.1:{port}"
-    health = f"{url}/_stcore/health"
-    with (
-        tempfile.TemporaryDirectory() as home,
-        served(command, health, {"PLACEMENT_STUDIO_HOME": home}),
-    ):
-        yield url, Path(home)
-
-
-def studio(stack: ExitStack) -> Side:
-    """The studio; a file becomes the model of a new project."""
-    url, home = stack.enter_context(running_studio())
+    server = served(command, f"{url}/_stcore/health", {"PLACEMENT_STUDIO_HOME": str(home)})
+    stack.enter_context(server)
 
     def opened(file: Path) -> AbstractContextManager[str]:
         folder = home / "projects" / secrets.token_hex(5)

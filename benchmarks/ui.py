@@ -20,13 +20,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _ui_files, _ui_sides, canvas
+from benchmarks import _ui_edits, _ui_files, _ui_sides
 from benchmarks._figures import parser
 from benchmarks._ui_sides import Side
 from benchmarks._ui_table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
 from benchmarks._ui_watch import PATIENCE_S, NotDrawn, Watched, watched
 
-FLAGS = (*canvas.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+FLAGS = (*_ui_edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 EDITED = "3,000 ops"
 AGAIN, HUGE_LOADS = 3, 3
 PAN_S, NUM_EDITS = 3.0, 20
@@ -98,7 +98,7 @@ class Bench:
         self.found.pans[side.name] = page.frames_per_s(side.grip, PAN_S)
         if side.name == STUDIO:
             totals: list[int] = []
-            painted, confirmed = canvas.edits(
+            painted, confirmed = _ui_edits.edits(
                 page.page, NUM_EDITS, lambda: totals.append(sum(page.received))
             )
             self.found.painted, self.found.confirmed = painted, confirmed
@@ -117,7 +117,7 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(executable_path=canvas.chromium(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=_ui_edits.chromium(), args=list(FLAGS))
         bench = Bench(browser, folder, shots)
         bench.start(stack, alone)
         own = [side for side in bench.sides if side.name == STUDIO]

@@ -14,41 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from placement.core.model import Model, Sample, SymbolicDim
 from placement.core.registry import Registry
 from placement.files.input import regular_file
-
-
-class Loader(Protocol):
-    """Reads one file format.
-
-    `accepts` may peek into a file whose suffix fits, because formats share suffixes; it answers
-    and never raises. `load` raises ValueError with one sentence for whatever is wrong. A loader of
-    a format with symbolic dimensions has a method `symbolic_dims(path)` as well, and one that only
-    explains why it refuses some of its `suffixes` lists those as `refused`.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def summary(self) -> str: ...
-    @property
-    def suffixes(self) -> tuple[str, ...]: ...
-    def accepts(self, path: Path) -> bool: ...
-    def load(self, path: Path, dims: Mapping[str, int]) -> Model: ...
-
-
-class SampleSource(Protocol):
-    """Bundled models: `samples` is quick, `load_sample` takes one of the names it lists.
-
-    One whose models have sizes that may be set has a method `symbolic_dims(name)` as well.
-    """
-
-    def samples(self) -> tuple[Sample, ...]: ...
-    def load_sample(self, name: str, dims: Mapping[str, int]) -> Model: ...
-
+from placement.loaders.base import Loader
 
 _LOADERS = Registry(__name__, __path__, "LOADER", "loader")
 _SAMPLES = Registry(__name__, __path__, "SAMPLES", "source of samples")
@@ -71,7 +42,7 @@ def loaders() -> tuple[Loader, ...]:
 
 def readable_suffixes() -> list[str]:
     """Endings of the files that loaders read, without those that they only know to refuse."""
-    refused = {suffix for loader in loaders() for suffix in getattr(loader, "refused", ())}
+    refused = {suffix for loader in loaders() for suffix in loader.refused}
     return sorted(suffixes() - refused)
 
 
@@ -135,12 +106,10 @@ def symbolic_dims(input: str) -> tuple[SymbolicDim, ...]:
     """
     for source in _SAMPLES.all():
         if any(sample.name == input for sample in source.samples()):
-            asked = getattr(source, "symbolic_dims", None)
-            sizes: tuple[SymbolicDim, ...] = () if asked is None else asked(input)
+            sizes: tuple[SymbolicDim, ...] = source.symbolic_dims(input)
             return sizes
     path = _existing(input)
-    read = getattr(loader_for(path), "symbolic_dims", None)
-    found: tuple[SymbolicDim, ...] = () if read is None else _guarded(path, read, path)
+    found: tuple[SymbolicDim, ...] = _guarded(path, loader_for(path).symbolic_dims, path)
     return found
 
 

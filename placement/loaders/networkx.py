@@ -17,6 +17,7 @@ from placement.core.decoding import shown, typed
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.model import Model
 from placement.files.input import read_json, read_value, refuse_dims
+from placement.loaders.base import Loader
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -55,13 +56,12 @@ def from_networkx(source: "nx.DiGraph[Any]", name: str = "graph") -> Graph:
     return Graph(_text(source.graph.get("name") or name, "name of the graph"), ops, tensors)
 
 
-@dataclass(frozen=True)
-class NetworkxLoader:
+class NetworkxLoader(Loader):
     """Reads node-link JSON; such a model has no executable side."""
 
-    name: str = "networkx"
-    summary: str = "networkx node-link JSON"
-    suffixes: tuple[str, ...] = (".json",)
+    name = "networkx"
+    summary = "networkx node-link JSON"
+    suffixes = (".json",)
 
     def accepts(self, path: Path) -> bool:
         try:

@@ -1,22 +1,18 @@
 """ONNX models: the graph a person sees and the side a runtime executes, from one file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core.model import Model, SymbolicDim
+from placement.loaders.base import Loader
 
 
-@dataclass(frozen=True)
-class OnnxLoader:
+class OnnxLoader(Loader):
     """Reads `.onnx` files; weights stay in the file until something is executed."""
 
-    name: str = "onnx"
-    summary: str = "an ONNX model"
-    suffixes: tuple[str, ...] = (".onnx",)
-
-    def accepts(self, path: Path) -> bool:
-        return True
+    name = "onnx"
+    summary = "an ONNX model"
+    suffixes = (".onnx",)
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
         from placement.formats.onnx.executable import open_onnx

@@ -1,9 +1,9 @@
 """Nine well-known networks, from the light models inside the installed onnx package."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from placement.core.model import Model, Sample
+from placement.loaders.base import SampleSource
 
 # Sample name, file, number of ops; written down so that the list needs no model to be read.
 _LIGHT = (
@@ -19,8 +19,7 @@ _LIGHT = (
 )
 
 
-@dataclass(frozen=True)
-class LightModels:
+class LightModels(SampleSource):
     """Opens the light models; `load_sample` takes a seed for their weights."""
 
     def samples(self) -> tuple[Sample, ...]:

@@ -1,21 +1,20 @@
 """Problem files: any scheduling instance written down as JSON (format in core/problem_json.py)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core.model import Model
 from placement.core.problem_json import FORMAT, problem_from_json
 from placement.files.input import read_value, refuse_dims
+from placement.loaders.base import Loader
 
 
-@dataclass(frozen=True)
-class ProblemLoader:
+class ProblemLoader(Loader):
     """Reads a problem file; the model it gives has given costs and nothing to execute."""
 
-    name: str = "problem"
-    summary: str = "a placement problem (JSON)"
-    suffixes: tuple[str, ...] = (".json",)
+    name = "problem"
+    summary = "a placement problem (JSON)"
+    suffixes = (".json",)
 
     def accepts(self, path: Path) -> bool:
         return f'"{FORMAT}"' in path.read_text(encoding="utf-8", errors="replace")

@@ -2,28 +2,24 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from placement.core.model import Model
 from placement.files.input import refuse_dims
 from placement.formats.torch.pt2.archive import Archive, Refused, bad, opened
+from placement.loaders.base import Loader
 
 PICKLES = (".pt", ".pth", ".pkl", ".ckpt")
 MAX_BYTES = 16 * 2**30
 
 
-@dataclass(frozen=True)
-class TorchLoader:
+class TorchLoader(Loader):
     """Reads what torch.export.save wrote, value by value."""
 
-    name: str = "torch"
-    summary: str = "a PyTorch program (.pt2, from torch.export.save)"
-    suffixes: tuple[str, ...] = (".pt2", *PICKLES)
-    refused: tuple[str, ...] = PICKLES
-
-    def accepts(self, path: Path) -> bool:
-        return True
+    name = "torch"
+    summary = "a PyTorch program (.pt2, from torch.export.save)"
+    suffixes = (".pt2", *PICKLES)
+    refused = PICKLES
 
     def load(self, path: Path, dims: Mapping[str, int]) -> Model:
         refuse_dims(dims, path)

@@ -12,7 +12,6 @@ An edge's cost is a time, not a size: a tensor is given the bytes that take this
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from placement.core.machine import Device, Link, Machine
 from placement.core.model import Model
 from placement.core.problem import Execution, Problem, own_kernels
 from placement.files.input import read_json, read_value, refuse_dims
+from placement.loaders.base import Loader
 
 UNIT = "ms"
 BYTES_PER_S = 1e9
@@ -35,13 +35,12 @@ MAX_DEVICES = 256
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class WorkloadLoader:
+class WorkloadLoader(Loader):
     """Reads a workload file; the model it gives has given costs and nothing to execute."""
 
-    name: str = "workload"
-    summary: str = "a profiled workload (JSON with maxFPGAs, nodes and edges)"
-    suffixes: tuple[str, ...] = (".json",)
+    name = "workload"
+    summary = "a profiled workload (JSON with maxFPGAs, nodes and edges)"
+    suffixes = (".json",)
 
     def accepts(self, path: Path) -> bool:
         try:

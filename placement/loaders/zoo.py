@@ -6,7 +6,6 @@ set like symbolic dimensions (`--dim batch=4`).
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ from typing import Any
 from placement import zoo
 from placement.core.model import Model, Sample, SymbolicDim
 from placement.core.registry import Registry
+from placement.loaders.base import SampleSource
 
 _NETWORKS = Registry(zoo.__name__, zoo.__path__, "build", "network")
 TRAINING = ":training"
 
 
-@dataclass(frozen=True)
-class Zoo:
+class Zoo(SampleSource):
     """Opens the networks of `placement.zoo`; `load_sample` takes a seed for their weights."""
 
     def samples(self) -> tuple[Sample, ...]:

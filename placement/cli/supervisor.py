@@ -12,7 +12,7 @@ from pathlib import Path
 
 from placement.cli.options import fail
 from placement.files.home import home
-from placement.remote.outputs import drafts
+from placement.files.output import drafts
 from profiling.sandbox import confinement
 
 # Options that name a file to read, and those that name one to write.

@@ -1,13 +1,12 @@
 """Exports of several files, which appear whole or not at all: a folder or an archive."""
 
-import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from placement.files.output import beside, drafted
+from placement.files.output import beside, drafted, put_in_place
 
 # The same content gives the same archive, whenever it is made.
 _MADE = (1980, 1, 1, 0, 0, 0)
@@ -32,9 +31,7 @@ def bundle(path: Path) -> Iterator[Path]:
             with beside(path) as made:
                 _pack(folder, made)
             return
-        path.mkdir(exist_ok=True)
-        for file in sorted(folder.iterdir()):
-            os.replace(file, path / file.name)
+        put_in_place(folder, path)
 
 
 def _pack(folder: Path, archive: Path) -> None:

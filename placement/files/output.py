@@ -6,12 +6,14 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 PRIVATE, COMMON = 0o600, 0o666
-# In a confined process: where it writes each of its outputs, by their real paths (`outputs`).
+# In a confined process: where it writes each of its outputs, by their real paths (`drafts`).
 DRAFTS = "PLACEMENT_DRAFTS"
 # Folders of file systems take 255 bytes for a name; a draft's has a few letters more.
 _MOST_LETTERS = 60
@@ -171,3 +173,54 @@ def require_room(*paths: str | None) -> None:
 
 class _Given(Exception):
     """Leaves a draft without putting it in its place."""
+
+
+@dataclass(frozen=True)
+class Drafts:
+    """Folders that a process may write in, and the environment that tells it what they are for."""
+
+    folders: tuple[str, ...]
+    variables: Mapping[str, str]
+
+
+@contextmanager
+def drafts(paths: Iterable[Path]) -> Iterator[Drafts]:
+    """Drafts of some outputs, which take their places at the end if they were written.
+
+    A right to write in the folder of an output would be one to all that lies below it, this program
+    perhaps. So a confined process gets an empty folder beside the output, writes there what is
+    named like the output, and whoever started it moves that, once it has ended, and nothing else.
+    A ValueError says in one sentence which output could not be written, and why.
+    """
+    written = [path for path in paths if path.is_dir() or not is_no_file(path)]
+    real = [Path(os.path.realpath(path)) for path in written]
+    folders: list[str] = []
+    draft_of: dict[Path, Path] = {}
+    try:
+        for path in real:
+            # Who writes says that there is no such folder.
+            if path.parent.is_dir():
+                with plain_refusals(path):
+                    folders.append(tempfile.mkdtemp(prefix=".placement-", dir=path.parent))
+                draft_of[path] = Path(folders[-1]) / path.name
+        named = {str(path): str(draft) for path, draft in draft_of.items()}
+        yield Drafts(tuple(folders), {DRAFTS: json.dumps(named)})
+        for path, draft in draft_of.items():
+            with plain_refusals(path):
+                put_in_place(draft, path)
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def put_in_place(draft: Path, path: Path) -> None:
+    """Replace a file, or those of a folder, by what was written; links and the like stay away."""
+    if draft.is_symlink():
+        return
+    if draft.is_file():
+        os.replace(draft, path)
+    elif draft.is_dir():
+        path.mkdir(exist_ok=True)
+        for file in sorted(draft.iterdir()):
+            if file.is_file() and not file.is_symlink():
+                os.replace(file, path / file.name)

@@ -19,11 +19,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from placement.core.events import Emit, never, silent
 from placement.core.model import Model, RemoteExecutable
-from placement.remote.outputs import drafts
+from placement.files.output import drafts
 from placement.remote.wire import (
     CANCELLED,
     EVENT,
@@ -56,13 +57,13 @@ def open_model(path: str, dims: Mapping[str, int]) -> Model:
 
 
 def in_confinement(
-    result: Callable[[], Any], writes: str = ""
+    result: Callable[[], Any] | str, writes: str = ""
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Carry a function out elsewhere where its model, the first argument, is a file's.
 
-    `result` returns the type of what the function returns. Its keyword argument `emit` hears the
-    events and `stop` is asked, as if it were carried out here. `writes` names the keyword argument
-    that is the path of a file to write.
+    `result` returns or names ("module:name") the type of what the function returns. Its keyword
+    argument `emit` hears the events and `stop` is asked, as if it were carried out here. `writes`
+    names the keyword argument that is the path of a file to write.
     """
 
     def decorate(verb: Callable[P, R]) -> Callable[P, R]:
@@ -85,7 +86,8 @@ def in_confinement(
                 hears=emit is not None,
                 stops=stop is not None,
             )
-            return cast(R, _answer(request, result(), emit or silent, stop or never))
+            kind = resolve_name(result) if isinstance(result, str) else result()
+            return cast(R, _answer(request, kind, emit or silent, stop or never))
 
         return carried_out
 

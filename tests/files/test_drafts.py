@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from placement.files.output import drafted, write_text
-from placement.remote.outputs import drafts
+from placement.files.output import drafted, drafts, write_text
 from profiling.sandbox import landlock
 from tests.command import answer, refused
 from tests.instances import canonical_file

@@ -6,10 +6,14 @@ graph with too many ideals is linearised.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
+
+if TYPE_CHECKING:
+    from placement.splits.exact.ideals import Chain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,28 +31,48 @@ class IdealsDp(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds.loads import throughput_bound_s
-        from placement.splits.exact.ideals import TooManyIdeals, best_chain
-        from placement.splits.exact.linear import best_intervals
-        from placement.splits.model.contract import class_units, contiguous_units
-        from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.instance import from_problem
-        from placement.splits.model.placements import placement_of
+        return pipeline(
+            problem,
+            report,
+            max_ideals=self.max_ideals,
+            orders=self.orders,
+            seed=self.seed,
+            note="the best contiguous split",
+        )[1]
 
-        instance = from_problem(problem)
-        free, units = class_units(instance), contiguous_units(instance)
-        require_room(free)
-        require_room(units)
-        note = "the best contiguous split"
-        try:
-            found = best_chain(units, max_ideals=self.max_ideals)
-        except TooManyIdeals as error:
-            note = f"{error} This split is the best into intervals of {self.orders} linear orders"
-            found = best_intervals(units, num_orders=self.orders, seed=self.seed)
-        if found is None:
-            raise no_split(units, "contiguous split")
-        report(Progress(found.load_s, throughput_bound_s(free), 1, 1, note))
-        return placement_of(problem, units.device_of_class(found.device_of_unit))
+
+def pipeline(
+    problem: Problem,
+    report: Report,
+    *,
+    max_ideals: int,
+    orders: int,
+    seed: int,
+    note: str,
+    most_replicas: int = 1,
+) -> tuple["Chain", Placement]:
+    """The best contiguous split, as it was found and as a placement; ValueError without any."""
+    from placement.splits.bounds.loads import throughput_bound_s
+    from placement.splits.exact.ideals import TooManyIdeals, best_chain
+    from placement.splits.exact.linear import best_intervals
+    from placement.splits.model.contract import class_units, contiguous_units
+    from placement.splits.model.feasible import no_split, require_room
+    from placement.splits.model.instance import from_problem
+    from placement.splits.model.placements import placement_of
+
+    instance = from_problem(problem)
+    free, units = class_units(instance), contiguous_units(instance)
+    require_room(free)
+    require_room(units)
+    try:
+        found = best_chain(units, max_ideals=max_ideals, most_replicas=most_replicas)
+    except TooManyIdeals as error:
+        note = f"{error} This split is the best into intervals of {orders} linear orders"
+        found = best_intervals(units, num_orders=orders, seed=seed, most_replicas=most_replicas)
+    if found is None:
+        raise no_split(units, "contiguous split")
+    report(Progress(found.load_s, throughput_bound_s(free, most_replicas), 1, 1, note))
+    return found, placement_of(problem, units.device_of_class(found.device_of_unit))
 
 
 PLACER = IdealsDp

@@ -14,7 +14,8 @@ import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers.ideals_dp import pipeline
 from placement.splits.exact.ideals import Chain
 
 
@@ -33,32 +34,18 @@ class Replicate(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds.loads import throughput_bound_s
-        from placement.splits.exact.ideals import TooManyIdeals, best_chain
-        from placement.splits.exact.linear import best_intervals
-        from placement.splits.model.contract import class_units, contiguous_units
-        from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.instance import from_problem
-        from placement.splits.model.placements import placement_of
+        from placement.splits.model.instance import device_columns
 
-        instance = from_problem(problem)
-        most = min(self.replicas or instance.num_accelerators, instance.num_accelerators)
-        most = max(1, most)
-        free, units = class_units(instance), contiguous_units(instance)
-        require_room(free)
-        require_room(units)
-        note = "the best contiguous split with replicas"
-        try:
-            found = best_chain(units, max_ideals=self.max_ideals, most_replicas=most)
-        except TooManyIdeals as error:
-            note = f"{error} This split is the best into intervals of {self.orders} linear orders"
-            found = best_intervals(
-                units, num_orders=self.orders, seed=self.seed, most_replicas=most
-            )
-        if found is None:
-            raise no_split(units, "contiguous split")
-        report(Progress(found.load_s, throughput_bound_s(free, most), 1, 1, note))
-        placement = placement_of(problem, units.device_of_class(found.device_of_unit))
+        accelerators = len(device_columns(problem).accelerators)
+        found, placement = pipeline(
+            problem,
+            report,
+            max_ideals=self.max_ideals,
+            orders=self.orders,
+            seed=self.seed,
+            note="the best contiguous split with replicas",
+            most_replicas=max(1, min(self.replicas or accelerators, accelerators)),
+        )
         return replace(placement, replicas=_named(problem, found))
 
 

@@ -6,7 +6,7 @@ repaired (`repair.py`); then a `ValueError` says by figures what is missing. Pac
 general, so the error says "found", not "exists", unless the weights alone settle it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -31,19 +31,13 @@ def within_memory(
     """
     require_room_for_weights(problem)
     tried: list[tuple[float, int, Placement]] = []
-    for scale in scales:
-        placement = attempt(scale)
-        missing = missing_bytes(problem, placement)
-        if not missing.any():
-            return placement
-        tried.append((float(missing.sum()), len(tried), placement))
-    for placement in repacked(problem, min(tried)[2]):
-        missing = missing_bytes(problem, placement)
-        if not missing.any():
-            return placement
-        tried.append((float(missing.sum()), len(tried), placement))
-    for _, _, placement in sorted(tried)[:STARTS]:
-        placement = relieved(problem, placement)
+
+    def attempts() -> Iterator[Placement]:
+        yield from map(attempt, scales)
+        yield from repacked(problem, min(tried)[2])
+        yield from (relieved(problem, placement) for _, _, placement in sorted(tried)[:STARTS])
+
+    for placement in attempts():
         missing = missing_bytes(problem, placement)
         if not missing.any():
             return placement

@@ -13,6 +13,7 @@ from placement.constraints.fusion import mended
 from placement.constraints.pins import whole
 from placement.core import formatting as units
 from placement.core.amounts import in_unit
+from placement.core.costs import ORIGINS
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -173,11 +174,7 @@ class Studio:
     @property
     def costs(self) -> str:
         """Where the times come from, in plain words."""
-        return {
-            "measured": "measured on this machine",
-            "analytic": "estimated by formula, not measured",
-            "given": "given in the file",
-        }[self.problem.costs.origin]
+        return ORIGINS[self.problem.costs.origin]
 
     @property
     def is_estimate(self) -> bool:

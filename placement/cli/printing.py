@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from placement.api.results import CompareRow, to_json
+from placement.core.costs import ORIGINS
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
 from placement.files.output import NotWritten
@@ -114,7 +115,7 @@ def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
         yield from (f"{row.placer}: {text}" for text in said if text)
     costs = sorted({row.costs for row in rows if row.costs})
     if costs:
-        yield f"times: {', '.join(TIMES.get(c, c) for c in costs)}"
+        yield f"times: {', '.join(ORIGINS.get(c, c) for c in costs)}"
 
 
 def _aligned(column: Sequence[str]) -> list[str]:
@@ -143,11 +144,6 @@ def _gap(row: CompareRow) -> str:
 
 
 MATCHES = {True: "match", False: "differ", None: ""}
-TIMES = {
-    "measured": "measured on this machine",
-    "analytic": "estimated by formula, not measured",
-    "given": "given in the file",
-}
 COLUMNS = (
     ("Placer", _cell("placer")),
     ("Predicted", _cell("value")),

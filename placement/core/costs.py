@@ -6,7 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-ORIGINS = ("measured", "analytic", "given")
+# Where costs come from, and in words for people.
+ORIGINS = {
+    "measured": "measured on this machine",
+    "analytic": "estimated by formula, not measured",
+    "given": "given in the file",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +36,7 @@ class Costs:
     def __post_init__(self) -> None:
         num_kernels, num_devices = self.compute_s.shape
         if self.origin not in ORIGINS:
-            raise ValueError(f"Costs have origin {self.origin!r}; use one of {ORIGINS}.")
+            raise ValueError(f"Costs have origin {self.origin!r}; use one of {tuple(ORIGINS)}.")
         if self.workspace_bytes.size == 0:
             object.__setattr__(self, "workspace_bytes", np.zeros(num_kernels, dtype=np.int64))
         shapes = (

@@ -56,7 +56,9 @@ class Profile:
         if not is_amount(self.contention):
             raise ValueError(f"The profile has contention {self.contention}; measure it again.")
         if self.origin not in ORIGINS:
-            raise ValueError(f"The profile has origin {shown(self.origin)}; use one of {ORIGINS}.")
+            raise ValueError(
+                f"The profile has origin {shown(self.origin)}; use one of {tuple(ORIGINS)}."
+            )
         if len(self.sources) != num_kernels or len(self.call_s) != num_devices:
             raise ValueError(
                 "The profile's lists do not match its kernels and devices; measure again."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from placement.constraints.fusion import mended
+from placement.core.costs import ORIGINS
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -54,11 +55,7 @@ class Export:
     @property
     def costs(self) -> str:
         """Where predicted times come from, in plain words."""
-        return {
-            "measured": "measured on this machine",
-            "analytic": "estimated by formula, not measured",
-            "given": "given in the file",
-        }[self.problem.costs.origin]
+        return ORIGINS[self.problem.costs.origin]
 
 
 class Exporter(ABC):

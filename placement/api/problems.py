@@ -60,13 +60,7 @@ def profile(
     return measured
 
 
-def _profile_type() -> Any:
-    from placement.core.profile import Profile
-
-    return Profile
-
-
-@in_confinement(_profile_type)
+@in_confinement("placement.core.profile:Profile")
 def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
     from profiling.measuring import kernels
     from profiling.measuring.lock import measuring

@@ -69,13 +69,7 @@ def run(
     return predicted, measured
 
 
-def _run_type() -> Any:
-    from profiling.execution.execute import Run
-
-    return Run
-
-
-@in_confinement(_run_type)
+@in_confinement("profiling.execution.execute:Run")
 def _executed(
     model: Model,
     problem: Problem,
@@ -122,13 +116,7 @@ def stream(
     return predicted, measured
 
 
-def _stream_type() -> Any:
-    from profiling.execution.stream import Stream
-
-    return Stream
-
-
-@in_confinement(_stream_type)
+@in_confinement("profiling.execution.stream:Stream")
 def _streamed(
     model: Model,
     problem: Problem,

@@ -78,13 +78,7 @@ def train(
     return predicted, trained
 
 
-def _trained_type() -> Any:
-    from profiling.training.loop import Trained
-
-    return Trained
-
-
-@in_confinement(_trained_type)
+@in_confinement("profiling.training.loop:Trained")
 def _trained(
     model: Model,
     problem: Problem,

@@ -1,5 +1,6 @@
 """The ways of edges and of queues as SVG paths: straight where level or upright, else curved."""
 
+import math
 from collections.abc import Sequence
 
 from placement.drawing.svg import number
@@ -36,6 +37,11 @@ def path_of(points: Sequence[Point]) -> str:
         else:
             commands.append(f"L{_at(here)}")
     return "".join(commands)
+
+
+def edge_width(num_bytes: int) -> float:
+    """Line width by the logarithm of the bytes: 1 up to a kilobyte, 4 from a gigabyte on."""
+    return 1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6)
 
 
 def arrow_of(points: Sequence[Point], width: float) -> str:

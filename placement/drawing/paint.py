@@ -1,14 +1,11 @@
 """What the formats with a picture paint on a view of the graph: devices and their colours."""
 
-import json
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
 
 from placement.core.machine import Machine
+from placement.drawing.colours.palette import device_colour
 from placement.drawing.views import View
 
-PALETTE = Path(__file__).resolve().parents[2] / "assets" / "canvas" / "palette.json"
 Mix = tuple[tuple[int, int], ...]
 
 
@@ -22,13 +19,7 @@ def mixes(view: View, device_of_op: Sequence[int]) -> list[Mix]:
 
 def colours(machine: Machine) -> list[str]:
     """The colour (#rrggbb) of each device, the same as everywhere in the studio."""
-    known = _palette()
-    return [known[i % len(known)] for i in range(len(machine.devices))]
-
-
-@cache
-def _palette() -> tuple[str, ...]:
-    return tuple(json.loads(PALETTE.read_text(encoding="utf-8"))["devices"])
+    return [device_colour(i) for i in range(len(machine.devices))]
 
 
 def no_view(view: Callable[[], View] | None) -> str:

@@ -1,11 +1,12 @@
 """What is painted on a view: a colour or a mix per node, the style of every edge, the legend."""
 
-import math
 from dataclasses import dataclass
 
 from placement.constraints.fusion import mended
 from placement.core import formatting
-from placement.drawing.edge_paths import Point, arrow_of, path_of, points_of, queue_way
+from placement.drawing.crossing import QueueLine, path_lines
+from placement.drawing.edge_paths import Point, arrow_of, edge_width, path_of, points_of
+from placement.drawing.op_reasons import critical_ops
 from placement.drawing.paint import Mix, colours, mixes
 from placement.drawing.views import View
 from placement.exporters.base import Export
@@ -26,17 +27,6 @@ class Line:
     width: float
     crosses: bool
     critical: bool
-    title: str
-
-
-@dataclass(frozen=True)
-class QueueLine:
-    """A wait of the critical path from one node to another, where no data goes."""
-
-    start: int
-    end: int
-    path: str
-    arrow: str
     title: str
 
 
@@ -75,14 +65,8 @@ def picture(export: Export) -> Picture:
     placed = mended(problem, export.placement).device_of
     device_of_op = [problem.machine.index[placed[op.name]] for op in problem.graph.ops]
     shares = mixes(view, device_of_op)
-    segments = {s.segment for s in simulated.critical_path if s.kind == "compute"}
-    on_path = {k for i in segments for k in simulated.schedule.segments[i].kernels}
-    critical = {
-        view.node_of_op[i]
-        for kernel, ops in zip(problem.kernels.ops, problem.sources, strict=True)
-        if kernel.name in on_path
-        for i in ops
-    }
+    index = problem.graph.index
+    critical = {view.node_of_op[index[name]] for name in critical_ops(problem, simulated)}
     steps = path_steps(problem, simulated.schedule, simulated.critical_path)
     shown = steps.between(view.node_of_op)
     palette = colours(problem.machine)
@@ -98,7 +82,7 @@ def picture(export: Export) -> Picture:
         tuple(shares),
         frozenset(critical),
         _lines(view, shares, shown),
-        _queues(view, shown),
+        path_lines(view, steps).queues,
         tuple(legend),
         corner,
         size,
@@ -129,11 +113,6 @@ def account(export: Export) -> str:
     return f"{said}."
 
 
-def edge_width(num_bytes: int) -> float:
-    """Line width by the logarithm of the bytes: 1 up to a kilobyte, 4 from a gigabyte on."""
-    return 1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6)
-
-
 def _lines(view: View, shares: list[Mix], path: PathSteps) -> tuple[Line, ...]:
     """The edges of a view; those drawn on demand alone only where the critical path runs."""
     found = []
@@ -148,18 +127,6 @@ def _lines(view: View, shares: list[Mix], path: PathSteps) -> tuple[Line, ...]:
         found.append(Line(edge.start, edge.end, *drawn, crosses, critical, edge.title))
     # What is drawn last lies on top.
     return tuple(sorted(found, key=lambda line: line.critical))
-
-
-def _queues(view: View, path: PathSteps) -> tuple[QueueLine, ...]:
-    return tuple(
-        QueueLine(
-            queue.before,
-            queue.after,
-            *queue_way(view.nodes[queue.before], view.nodes[queue.after]),
-            queue.title,
-        )
-        for queue in path.queues
-    )
 
 
 def _bounds(view: View, margin: float = 24.0) -> tuple[Point, Point]:

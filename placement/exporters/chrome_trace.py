@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
+from placement.drawing.gantt import KIND_WORDS
+from placement.exporters._trace.tracks import Slice, Step, steps
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from placement.core import formatting
 from placement.drawing import svg
+from placement.drawing.crossing import QueueLine
 from placement.drawing.edge_paths import QUEUE_WIDTH
 from placement.drawing.paint import Mix, no_view
 from placement.drawing.views import ViewBox, ViewNode
-from placement.exporters._picture import Key, Line, Picture, QueueLine, picture
+from placement.exporters._picture import Key, Line, Picture, picture
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
@@ -123,7 +124,7 @@ def _edge(line: Line) -> str:
 
 def _queue(queue: QueueLine) -> str:
     head = svg.element("path", d=queue.arrow, fill=svg.CRITICAL)
-    return svg.element("g", (svg.title(queue.title), _dots(queue.path), head))
+    return svg.element("g", (svg.title(queue.title), _dots(queue.way), head))
 
 
 def _dots(d: str) -> str:

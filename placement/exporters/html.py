@@ -119,7 +119,7 @@ def _drawing(shown: Picture) -> dict[str, Any]:
             }
             for line in shown.lines
         ],
-        "queues": [{"path": queue.path, "arrow": queue.arrow} for queue in shown.queues],
+        "queues": [{"path": queue.way, "arrow": queue.arrow} for queue in shown.queues],
         "corner": shown.corner,
         "size": shown.size,
         "colours": shown.colours,

@@ -8,8 +8,9 @@ a flow. Field numbers are those of perfetto/trace/{trace_packet,track_event}.pro
 from collections.abc import Iterator
 from pathlib import Path
 
+from placement.drawing.gantt import KIND_WORDS
 from placement.exporters._trace.protobuf import Fixed64, Value, message
-from placement.exporters._trace.tracks import KIND_WORDS, Slice, Step, steps
+from placement.exporters._trace.tracks import Slice, Step, steps
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_bytes
 

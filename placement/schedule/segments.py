@@ -58,17 +58,6 @@ def cut_value_s(problem: Problem, cut: Cut) -> float:
     return value_of_run_s(problem, condensed.flat, state, step_s)
 
 
-def cut_at_crossings(
-    problem: Problem, device_of_kernel: Sequence[int], order: Sequence[int]
-) -> Schedule:
-    """One segment for every stretch of a device's kernels that no other device interrupts.
-
-    Under execution "op" every kernel is a segment of its own. `order` must be topological.
-    """
-    devices, in_order = np.array(device_of_kernel, np.int64), np.array(order, np.int64)
-    return _schedule(problem, _cut(flatten(problem), devices, in_order))
-
-
 def _cut(flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
     from placement.simulator.compiled.cut import cut
 

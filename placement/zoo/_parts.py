@@ -26,3 +26,14 @@ def classifier(module: nn.Module, batch: int, size: int) -> Built:
 def next_words(logits: Tensor, words: Tensor) -> Tensor:
     """Cross entropy of the words (batch, length) under logits (batch, length, words)."""
     return nn.functional.cross_entropy(logits.flatten(0, 1), words.flatten())
+
+
+def head(num_features: int) -> nn.Module:
+    """Three full layers from features to classes, as AlexNet and VGG end."""
+    return nn.Sequential(
+        nn.Linear(num_features, 4096),
+        nn.ReLU(),
+        nn.Linear(4096, 4096),
+        nn.ReLU(),
+        nn.Linear(4096, NUM_CLASSES),
+    )

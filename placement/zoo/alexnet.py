@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from placement.zoo._parts import NUM_CLASSES, Built, classifier
+from placement.zoo._parts import Built, classifier, head
 
 SOURCE = "Krizhevsky 2014"
 NUM_OPS = (20, 85)
@@ -28,15 +28,8 @@ def build(sizes: Mapping[str, int]) -> Built:
         nn.MaxPool2d(3, 2),
         nn.AdaptiveAvgPool2d(6),
     )
-    head = nn.Sequential(
-        nn.Linear(256 * 36, 4096),
-        nn.ReLU(),
-        nn.Linear(4096, 4096),
-        nn.ReLU(),
-        nn.Linear(4096, NUM_CLASSES),
-    )
     module = nn.Sequential()
     module.add_module("features", features)
     module.add_module("flatten", nn.Flatten())
-    module.add_module("head", head)
+    module.add_module("head", head(256 * 36))
     return classifier(module, sizes["batch"], sizes["size"])

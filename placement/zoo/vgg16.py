@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from placement.zoo._parts import NUM_CLASSES, Built, classifier
+from placement.zoo._parts import Built, classifier, head
 
 SOURCE = "Simonyan and Zisserman 2015"
 NUM_OPS = (38, 137)
@@ -23,12 +23,5 @@ def build(sizes: Mapping[str, int]) -> Built:
         module.add_module(f"stage{number}", stage.append(nn.MaxPool2d(2)))
     module.add_module("pool", nn.AdaptiveAvgPool2d(7))
     module.add_module("flatten", nn.Flatten())
-    head = nn.Sequential(
-        nn.Linear(512 * 49, 4096),
-        nn.ReLU(),
-        nn.Linear(4096, 4096),
-        nn.ReLU(),
-        nn.Linear(4096, NUM_CLASSES),
-    )
-    module.add_module("head", head)
+    module.add_module("head", head(512 * 49))
     return classifier(module, sizes["batch"], sizes["size"])

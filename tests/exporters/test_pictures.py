@@ -90,7 +90,7 @@ def test_the_canonical_example_shows_its_path_and_the_wait_for_a_device(format, 
     assert [(named[q.start], named[q.end]) for q in shown.queues] == [("n4", "n6")]
     path = written(format, export, tmp_path)
     text = path.read_text(encoding="utf-8")
-    assert shown.queues[0].path in text and QUEUE_WORDS in text
+    assert shown.queues[0].way in text and QUEUE_WORDS in text
     if format == "graph-svg":
         red = [
             e

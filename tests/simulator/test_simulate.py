@@ -15,8 +15,7 @@ from placement.core.problem import Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
 from placement.core.timeline import Span
 from placement.core.violations import violations
-from placement.schedule.order import kernel_order
-from placement.schedule.segments import cut_at_crossings, make_schedule
+from placement.schedule.segments import make_schedule
 from placement.simulator.critical_path import critical_path, shares, slack_s
 from placement.simulator.simulate import simulate, step_time_s
 from tests.checker import timeline_faults
@@ -77,8 +76,7 @@ def test_a_crossing_cuts_before_the_reader_and_after_the_sender(seed, choice):
     problem = random_problem(seed, num_ops=12, num_devices=3)
     devices = random_devices(problem, choice)
     placement = problem.placement_of(devices)
-    order = kernel_order(problem, placement, problem.kernel_devices(placement))
-    schedule = cut_at_crossings(problem, devices, order)
+    schedule = make_schedule(problem, placement, merge=False)
     device_of = {op.name: devices[i] for i, op in enumerate(problem.kernels.ops)}
     position = {k: (i, j) for i, s in enumerate(schedule.segments) for j, k in enumerate(s.kernels)}
     for tensor in problem.kernels.tensors:

@@ -5,9 +5,9 @@ network through its own template. Ids are ours, titles are plain text without an
 """
 
 import json
-import math
 from typing import TYPE_CHECKING
 
+from placement.drawing.edge_paths import edge_width
 from placement.drawing.memo import remembered
 from placement.drawing.views import View, ViewEdge, ViewNode
 
@@ -46,15 +46,10 @@ def network(view: View) -> "Network":
             view.nodes[edge.start].id,
             view.nodes[edge.end].id,
             title=edge.title,
-            width=edge_width(edge.num_bytes),
+            width=round(edge_width(edge.num_bytes), 2),
             **_way(edge),
         )
     return net
-
-
-def edge_width(num_bytes: int) -> float:
-    """Line width by the logarithm of the bytes: 1 up to a kilobyte, 4 from a gigabyte on."""
-    return round(1 + 3 * min(1.0, max(0.0, math.log10(max(num_bytes, 1)) - 3) / 6), 2)
 
 
 def _extras(node: ViewNode) -> dict[str, object]:

@@ -11,8 +11,6 @@ from placement.core.timeline import Span, Timeline
 from placement.exporters.base import Export
 from placement.simulator.critical_path import critical_path
 
-KIND_WORDS = {"compute": "computing", "transfer": "sending", "wait": "waiting"}
-
 
 @dataclass(frozen=True)
 class Slice:

@@ -39,11 +39,6 @@ class OnnxExecutable:
     def content_hash(self) -> str:
         return fingerprint_of([self.file_hash, self.external, self.dims])
 
-    @property
-    def base_dir(self) -> Path:
-        """The folder that external data is relative to."""
-        return self.path.resolve().parent
-
     def model_proto(self) -> onnx.ModelProto:
         """The whole model: nodes named like the graph's ops, sizes in place, weights inside.
 

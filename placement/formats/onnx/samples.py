@@ -38,10 +38,6 @@ class SampleExecutable:
     def content_hash(self) -> str:
         return fingerprint_of(["sample", self.name, self.dims, self.seed, WEIGHTS_VERSION])
 
-    @property
-    def base_dir(self) -> Path:
-        return light_folder()
-
     def model_proto(self) -> onnx.ModelProto:
         """The whole model: nodes named like the graph's ops, random weights inside."""
         path = light_folder() / self.file

@@ -10,7 +10,7 @@ import pytest
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
-from placement.schedule.segments import cut_at_crossings, make_schedule
+from placement.schedule.segments import make_schedule
 from placement.schedule.stages import in_stages, stages_of
 from placement.simulator.compiled.loads import find_loads
 from placement.simulator.compiled.moves import begin
@@ -90,7 +90,7 @@ def test_no_round_waits_within_itself(seed, most):
     """What is read was made in an earlier stage, or before it by the same device."""
     problem = problem_of(seed, num_ops=20, num_devices=3, num_cpus=3)
     devices = random_devices(problem, seed)
-    plain = cut_at_crossings(problem, devices, range(20))
+    plain = make_schedule(problem, problem.placement_of(devices, range(20)), merge=False)
     schedule, stage_of = in_stages(problem, plain, most)
     assert sorted(map(str, schedule.segments)) == sorted(map(str, plain.segments))
     assert list(stage_of) == sorted(stage_of) and stage_of[0] == 0
@@ -136,7 +136,8 @@ def test_compiled_loads_are_those_of_the_definition(seed):
     state = run_state(flatten(problem), order)
     begin(flatten(problem), state, devices)
     found, links = find_loads(flatten(problem), state)
-    schedule = cut_at_crossings(problem, devices.tolist(), order.tolist())
+    placement = problem.placement_of(devices.tolist(), order.tolist())
+    schedule = make_schedule(problem, placement, merge=False)
     expected = loads_s(problem, schedule)
     names = [d.name for d in problem.machine.devices]
     assert found.tolist() == pytest.approx([expected[name] for name in names])

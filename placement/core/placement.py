@@ -1,6 +1,7 @@
 """A placement: which device every source op runs on, and nothing about time."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -58,10 +59,7 @@ class Placement:
 
     def ops_per_device(self) -> dict[str, int]:
         """Number of source ops by device, in order of first use."""
-        counts: dict[str, int] = {}
-        for device in self.device_of.values():
-            counts[device] = counts.get(device, 0) + 1
-        return counts
+        return dict(Counter(self.device_of.values()))
 
     def to_json(self) -> dict[str, Any]:
         content: dict[str, Any] = {

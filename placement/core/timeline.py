@@ -8,6 +8,7 @@ from typing import Any
 
 from placement.core.amounts import MOST, is_amount
 from placement.core.decoding import shown, typed
+from placement.core.graph import topological_order
 
 KINDS = ("compute", "transfer", "wait")
 ORIGINS = ("predicted", "measured", "emulated")
@@ -129,7 +130,6 @@ def require_order(after: Sequence[Sequence[int]]) -> None:
 
     `after` lists for each span the indices of those that had to end before.
     """
-    waiting = [len(befores) for befores in after]
     readers: list[list[int]] = [[] for _ in after]
     for i, befores in enumerate(after):
         for before in befores:
@@ -138,11 +138,5 @@ def require_order(after: Sequence[Sequence[int]]) -> None:
                     f"spans[{i}] waits for span {before!s:.20}, which is not there; run it again."
                 )
             readers[before].append(i)
-    ready = [i for i, number in enumerate(waiting) if not number]
-    for i in ready:
-        for reader in readers[i]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                ready.append(reader)
-    if len(ready) < len(after):
+    if topological_order(len(after), readers) is None:
         raise ValueError("Spans of the timeline wait for each other; run it again.")

@@ -7,7 +7,8 @@ import onnx
 
 from placement.formats.onnx.values import UNKNOWN, Value
 from placement.formats.scopes.labels import Path, module_path, node_path, weight_path
-from placement.formats.scopes.paths import ScopeNode, scopes
+from placement.formats.scopes.paths import scopes
+from placement.formats.scopes.structure import ScopeNode
 
 _MODULES = "pkg.torch.onnx.name_scopes"
 _PRODUCTS = {

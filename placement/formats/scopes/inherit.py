@@ -6,25 +6,15 @@ shapes the data for a classifier belongs to the classifier.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
 
-Path = tuple[str, ...]
+from placement.formats.scopes.structure import Path, ScopeNode
 
 # Ops that open a head: they shape the data for the product that follows.
 _HEADS = {"Reshape", "Flatten", "Squeeze", "GlobalAveragePool", "ReduceMean", "AveragePool"}
 _PASSING = _HEADS | {"Dropout", "Identity", "Cast", "Transpose"}
 
 
-class _Node(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def is_product(self) -> bool: ...
-    @property
-    def before(self) -> tuple[int, ...]: ...
-
-
-def inherit(nodes: Sequence[_Node], labels: Sequence[Path | None]) -> list[Path]:
+def inherit(nodes: Sequence[ScopeNode], labels: Sequence[Path | None]) -> list[Path]:
     """A path for every op; nodes are in topological order."""
     after: list[list[int]] = [[] for _ in nodes]
     for i, node in enumerate(nodes):
@@ -44,7 +34,7 @@ def inherit(nodes: Sequence[_Node], labels: Sequence[Path | None]) -> list[Path]
     return [path or () for path in found]
 
 
-def _believed(nodes: Sequence[_Node], labels: Sequence[Path | None]) -> list[Path | None]:
+def _believed(nodes: Sequence[ScopeNode], labels: Sequence[Path | None]) -> list[Path | None]:
     """Labels of products, and of other ops where a product has the same label or one below.
 
     A normalisation whose weights are called otherwise than all products follows its producer.
@@ -60,7 +50,7 @@ def _believed(nodes: Sequence[_Node], labels: Sequence[Path | None]) -> list[Pat
 
 def _from_before(
     i: int,
-    nodes: Sequence[_Node],
+    nodes: Sequence[ScopeNode],
     found: Sequence[Path | None],
     given: Sequence[Path | None],
     after: Sequence[Sequence[int]],
@@ -90,7 +80,7 @@ def _branch(
     path: Path,
     given: Sequence[Path | None],
     after: Sequence[Sequence[int]],
-    nodes: Sequence[_Node],
+    nodes: Sequence[ScopeNode],
 ) -> Path | None:
     """Where the op opens a branch behind a fork: the block that the branch leads into."""
     if len(after[producer]) < 2:
@@ -109,7 +99,7 @@ def _branch(
     return None
 
 
-def _label_behind(i: int, given: Sequence[Path | None], nodes: Sequence[_Node]) -> Path | None:
+def _label_behind(i: int, given: Sequence[Path | None], nodes: Sequence[ScopeNode]) -> Path | None:
     """The label at or before an op along a chain."""
     while given[i] is None and len(nodes[i].before) == 1:
         i = nodes[i].before[0]
@@ -117,7 +107,7 @@ def _label_behind(i: int, given: Sequence[Path | None], nodes: Sequence[_Node]) 
 
 
 def _heads(
-    nodes: Sequence[_Node],
+    nodes: Sequence[ScopeNode],
     found: list[Path | None],
     given: Sequence[Path | None],
     after: Sequence[Sequence[int]],
@@ -148,7 +138,7 @@ def _common(paths: Sequence[Path]) -> Path:
     return first[:depth]
 
 
-def _gates(nodes: Sequence[_Node]) -> list[int]:
+def _gates(nodes: Sequence[ScopeNode]) -> list[int]:
     """Immediate dominator of each op, -1 for none (Cooper, Harvey and Kennedy, 2001)."""
     gate, depth = [-1] * len(nodes), [0] * len(nodes)
     for i, node in enumerate(nodes):

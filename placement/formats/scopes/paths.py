@@ -8,31 +8,14 @@ blocks, and neither are hundreds of them.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from placement.formats.scopes.inherit import inherit
 from placement.formats.scopes.labels import tidy
-from placement.formats.scopes.structure import structural_scopes
+from placement.formats.scopes.structure import ScopeNode, structural_scopes
 
 MAX_TOP_GROUPS = 40
 MAX_IN_CIRCLES = 0.2  # of all ops
-
-
-@dataclass(frozen=True)
-class ScopeNode:
-    """What scopes are made of: `label` is the path that names suggest, None where they say nothing.
-
-    `is_product` marks ops with a weight matrix or filter, around which people draw blocks.
-    `spatial` is the shape of the first output without batch and channels, `before` the indices of
-    the ops that it reads from.
-    """
-
-    kind: str
-    label: tuple[str, ...] | None
-    is_product: bool
-    spatial: tuple[int, ...]
-    before: tuple[int, ...]
 
 
 def scopes(nodes: Sequence[ScopeNode]) -> list[str]:
@@ -106,41 +89,16 @@ def _circles(nodes: Sequence[ScopeNode], tops: Sequence[str]) -> int:
         for j in node.before:
             if tops[i] != tops[j] and tops[i] and tops[j]:
                 after[tops[j]].add(tops[i])
-    circular = {top for component in _components(after) if len(component) > 1 for top in component}
+    circular = {top for top in after if _is_in_circle(top, after)}
     return sum(top in circular for top in tops)
 
 
-def _components(after: dict[str, set[str]]) -> list[list[str]]:
-    """Strongly connected components (Tarjan, 1972), without recursion."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    on_stack: set[str] = set()
-    components = []
-    for start in sorted(after):
-        if start in index:
-            continue
-        work = [(start, iter(sorted(after[start])))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        on_stack.add(start)
-        while work:
-            group, rest = work[-1]
-            following = next(rest, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[group])
-                if low[group] == index[group]:
-                    at = stack.index(group)
-                    components.append(stack[at:])
-                    on_stack.difference_update(stack[at:])
-                    del stack[at:]
-            elif following not in index:
-                index[following] = low[following] = len(index)
-                stack.append(following)
-                on_stack.add(following)
-                work.append((following, iter(sorted(after[following]))))
-            elif following in on_stack:
-                low[group] = min(low[group], index[following])
-    return components
+def _is_in_circle(start: str, after: dict[str, set[str]]) -> bool:
+    """Whether one gets back to a group by way of those that read from it."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        fresh = after[waiting.pop()] - found
+        found |= fresh
+        waiting += fresh
+    return start in found

@@ -7,8 +7,8 @@ resolution changes. Many blocks in a row are gathered in stages of the same reso
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 Path = tuple[str, ...]
 
@@ -16,18 +16,23 @@ MAX_BLOCKS = 20
 MAX_RUN = 60  # ops in a region without any waist, before it is cut into runs
 
 
-class _Node(Protocol):
-    @property
-    def kind(self) -> str: ...
-    @property
-    def is_product(self) -> bool: ...
-    @property
-    def spatial(self) -> tuple[int, ...]: ...
-    @property
-    def before(self) -> tuple[int, ...]: ...
+@dataclass(frozen=True)
+class ScopeNode:
+    """What scopes are made of: `label` is the path that names suggest, None where they say nothing.
+
+    `is_product` marks ops with a weight matrix or filter, around which people draw blocks.
+    `spatial` is the shape of the first output without batch and channels, `before` the indices of
+    the ops that it reads from.
+    """
+
+    kind: str
+    label: Path | None
+    is_product: bool
+    spatial: tuple[int, ...]
+    before: tuple[int, ...]
 
 
-def structural_scopes(nodes: Sequence[_Node]) -> list[Path]:
+def structural_scopes(nodes: Sequence[ScopeNode]) -> list[Path]:
     """A path for every op; nodes are in topological order. Small graphs stay flat."""
     if len(nodes) <= 8:
         return [() for _ in nodes]
@@ -42,7 +47,7 @@ def structural_scopes(nodes: Sequence[_Node]) -> list[Path]:
     return paths
 
 
-def _blocks(nodes: Sequence[_Node]) -> list[range]:
+def _blocks(nodes: Sequence[ScopeNode]) -> list[range]:
     """Consecutive ranges of ops that cover the graph."""
     waists = _waists(nodes)
     starts = [0]
@@ -67,7 +72,7 @@ def _blocks(nodes: Sequence[_Node]) -> list[range]:
     return [part for block in ranges for part in _cut(block, nodes)]
 
 
-def _start_of(i: int, low: int, nodes: Sequence[_Node], waists: Sequence[bool]) -> int:
+def _start_of(i: int, low: int, nodes: Sequence[ScopeNode], waists: Sequence[bool]) -> int:
     """Where the block of a region that opens at op i begins: behind the last block's tail.
 
     Activations and pools behind a join still belong to that join.
@@ -79,7 +84,7 @@ def _start_of(i: int, low: int, nodes: Sequence[_Node], waists: Sequence[bool]) 
     return products[0] if products else i
 
 
-def _waists(nodes: Sequence[_Node]) -> list[bool]:
+def _waists(nodes: Sequence[ScopeNode]) -> list[bool]:
     """Whether every path passes the op: no edge jumps over it in topological order.
 
     Edges from ops that no product feeds (masks, positions) reach everywhere and do not count.
@@ -98,7 +103,7 @@ def _waists(nodes: Sequence[_Node]) -> list[bool]:
     return waists
 
 
-def _cut(block: range, nodes: Sequence[_Node]) -> list[range]:
+def _cut(block: range, nodes: Sequence[ScopeNode]) -> list[range]:
     """The block, or where it is long and has no waist inside, runs of it."""
     if len(block) <= MAX_RUN or len(block) * 4 < len(nodes):
         return [block]
@@ -111,7 +116,7 @@ def _runs(block: range) -> list[range]:
     return [range(a, b) for a, b in pairwise(marks) if a < b]
 
 
-def _named(nodes: Sequence[_Node], blocks: Sequence[range]) -> list[Path]:
+def _named(nodes: Sequence[ScopeNode], blocks: Sequence[range]) -> list[Path]:
     if len(blocks) <= MAX_BLOCKS:
         return [(f"block{k + 1}",) for k in range(len(blocks))]
     stages: list[list[int]] = []

@@ -7,7 +7,6 @@ each turn a process of either checkout runs it, the other one first in every sec
 that both print is compared: the median of the new ones over that of the old ones.
 """
 
-import argparse
 import json
 import re
 import subprocess
@@ -16,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks._figures import HEADER, ratio_of
+from benchmarks._figures import parser, ratio_of, show_figures
 
 # Numbers that are times, by their name or by the unit beside them.
 TIMES = r"_ns$|_us$|_ms$|_s$|median_(ns|us|ms|s)$"
@@ -52,23 +51,23 @@ def answer(folder: str, command: list[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("old", help="folder of the one checkout")
-    parser.add_argument("new", help="folder of the other")
-    parser.add_argument("--turns", type=int, default=8)
-    parser.add_argument("--keep", default="", help="only figures whose words this is found in")
-    parser.add_argument("command", nargs="+", metavar="-- MODULE", help="module and its options")
-    given = parser.parse_args()
+    made = parser(__doc__, turns=8, keep="")
+    made.add_argument("old", help="folder of the one checkout")
+    made.add_argument("new", help="folder of the other")
+    made.add_argument("command", nargs="+", metavar="-- MODULE", help="module and its options")
+    given = made.parse_args()
     sides = {"old": given.old, "new": given.new}
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: {side: [] for side in sides})
     for turn in range(given.turns):
         for side in sorted(sides, reverse=bool(turn % 2)):
             for what, seconds in answer(sides[side], given.command).items():
                 found[what][side].append(seconds)
-    print("\n".join(HEADER))
-    for what, by_side in found.items():
-        if re.search(given.keep, what) and all(by_side.values()):
-            print(ratio_of(what, by_side["new"], by_side["old"], "1.05 reached").line)
+    ratios = (
+        ratio_of(what, by_side["new"], by_side["old"], "1.05 reached")
+        for what, by_side in found.items()
+        if re.search(given.keep, what) and all(by_side.values())
+    )
+    show_figures(given.json, ratios)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Timelines of one step: predicted and measured on one axis, their bars tied to the picture."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -96,9 +96,7 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
     now, run = _now, _run
-    # An imported file's figures may contradict each other; nothing emulated is called measured.
-    timeline = replace(run.result.timeline, origin=run.verb.lower())
-    what = "the step of median length"
+    timeline, what = run.result.timeline, "the step of median length"
     if run.streams:
         emulated = run.result.emulated
         what = "one sample alone" if emulated else "the first samples of the full pipeline"

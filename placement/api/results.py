@@ -6,6 +6,7 @@ defaults. `to_json` is the way back; its keys are those of the command line.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -198,6 +199,11 @@ class RunResult(Value, frozen=True, kw_only=True):
     predicted_timeline: Timeline
     placement: Placement | None = None
     schedule: Schedule | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.emulated:
+            force_setattr(self, "timeline", replace(self.timeline, origin="emulated"))
 
     @property
     def verb(self) -> str:

@@ -24,7 +24,7 @@ from placement.core.problem import Problem
 from placement.core.profile import Profile
 from placement.core.verb_options import RunOptions
 from placement.schedule.simulated import simulate
-from profiling.devices.accelerators import accelerators, why_none
+from profiling import backends
 from profiling.execution.execute import execute
 from profiling.measuring.lock import measuring
 
@@ -35,8 +35,10 @@ SHARE = 0.6
 
 def main() -> None:
     options = named(__doc__, (name for network in NETWORKS for name in _kinds(network)), steps=20)
-    if not accelerators():
-        print(f"Nothing was measured: no accelerator is at hand ({why_none()}).")
+    torch, any_gpu = backends.get("torch"), Device("cuda:0", "gpu", "torch", "cuda")
+    if all(map(torch.is_cpu, torch.devices())):
+        why = torch.why_missing(any_gpu, {})
+        print(f"Nothing was measured: no accelerator is at hand ({why}).")
         return
     with measuring("gpu"):
         rows = [row for name in options.names for row in rows_of(name, options.steps)]

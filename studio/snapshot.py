@@ -24,6 +24,7 @@ from placement.placers import placer_class
 from placement.placers.base import Placer
 from placement.schedule.relocation import moved
 from placement.schedule.simulated import Simulated
+from profiling import backends
 from studio.project import edits
 from studio.project.facts import HAND, Facts, Named
 from studio.project.file_cache import by_identity
@@ -90,6 +91,11 @@ class Studio:
             return self.model.problem.machine
         named = self.cache.machine(self.project.machine_spec, self.settings.lanes)
         return self.cache.machine_for(self.model, named)
+
+    @cached_property
+    def emulated(self) -> bool:
+        """Whether runs on this machine follow a virtual clock."""
+        return backends.emulated(self.machine.devices)
 
     @cached_property
     def profile(self) -> Profile | None:

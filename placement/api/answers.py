@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 
 def of_machine(machine: Machine) -> MachineResult:
+    from profiling import backends
+
     return MachineResult(
         name=machine.name,
         devices=tuple(
@@ -63,7 +65,7 @@ def of_machine(machine: Machine) -> MachineResult:
             for i in machine.links
         ),
         fingerprint=machine.fingerprint,
-        emulated=machine.emulated,
+        emulated=backends.emulated(machine.devices),
         note=machine.note,
     )
 
@@ -192,6 +194,7 @@ def of_stream(
 def of_training(
     problem: Problem, predicted: Simulated, trained: Trained, adjusted: bool
 ) -> TrainResult:
+    from profiling import backends
     from profiling.training.loop import move_to_json
 
     losses = trained.losses
@@ -210,7 +213,7 @@ def of_training(
             probes=trained.probe_s, searching=trained.solve_s, switching=trained.switch_s
         ),
         costs=problem.costs.origin,
-        emulated=problem.machine.emulated,
+        emulated=backends.emulated(problem.machine.devices),
         ops_per_device=trained.placement.ops_per_device(),
         num_segments=len(trained.schedule.segments),
         steps_s=trained.step_s,

@@ -24,15 +24,18 @@ def machine(spec: str = "local", lanes: int | None = None) -> Machine:
 
 def machine_for(model: Model, machine: Machine) -> Machine:
     """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
-    if model.executable is None or model.executable.format != "torch":
+    if model.executable is None:
         return machine
-    from profiling.devices.runtimes import for_runtime
+    from profiling.devices.local import for_format
 
-    return for_runtime(machine, "torch")
+    return for_format(machine, model.executable.format)
 
 
 def can_measure(model: Model, machine: Machine) -> bool:
     """Whether the model can be executed and every device of the machine is on this computer."""
+    from profiling import backends
     from profiling.devices.local import missing_devices
 
-    return model.executable is not None and not machine.emulated and not missing_devices(machine)
+    if model.executable is None or backends.emulated(machine.devices):
+        return False
+    return not missing_devices(machine)

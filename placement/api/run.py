@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 def require_present(model: Model, machine: Machine) -> None:
     """ValueError unless this model can run live on this machine, now and here."""
-    from profiling.devices.local import missing_devices, require_one_runtime
+    from profiling import backends
+    from profiling.devices.local import missing_devices
 
     if model.executable is None:
         raise ValueError(
             f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
             " simulate it, or open a model file."
         )
-    require_one_runtime(machine)
+    backends.require_format(model, machine)
     missing = missing_devices(machine)
     if missing:
         listed = "; ".join(f"{name} ({why})" for name, why in missing)
@@ -141,17 +142,20 @@ def _streamed(
 
 def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None:
     """Compile the model within the time that is given for it."""
+    from profiling import backends
     from profiling.execution.execute import compiled_for
     from profiling.sandbox.confinement import deadline
 
-    if timeout_s is not None and not problem.machine.emulated:
+    if timeout_s is not None and not backends.emulated(problem.machine.devices):
         with deadline(timeout_s):
             compiled_for(problem, model)
 
 
 def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
     """ValueError unless this can run here, or on the virtual clock of its machine."""
-    if not problem.machine.emulated:
+    from profiling import backends
+
+    if not backends.emulated(problem.machine.devices):
         require_present(model, problem.machine)
     elif inputs:
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")

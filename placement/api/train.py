@@ -61,8 +61,9 @@ def train(
     if problem.objective is not Objective.LATENCY:
         raise ValueError("Training runs step after step; use --objective latency.")
     from placement.advice.replacing import Policy
+    from profiling import backends
 
-    if not problem.machine.emulated:
+    if not backends.emulated(problem.machine.devices):
         require_present(model, problem.machine)
     predicted = simulate(problem, placement)
     trained = _trained(
@@ -115,9 +116,10 @@ def _site(
     options: TrainOptions,
     inputs: Mapping[str, Any] | None,
 ) -> Site:
+    from profiling import backends
     from profiling.training.sites import LiveSite, VirtualSite
 
-    if not problem.machine.emulated:
+    if not backends.emulated(problem.machine.devices):
         return LiveSite(problem, model, options, inputs)
     if inputs:
         raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")

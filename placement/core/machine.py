@@ -154,11 +154,6 @@ class Machine:
             ]
         )
 
-    @property
-    def emulated(self) -> bool:
-        """True where a live run would follow a virtual clock instead of hardware."""
-        return any(d.runtime == "null" for d in self.devices)
-
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -10,13 +10,16 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from placement.core.graph import Graph
+from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
+# Peak arithmetic and memory speed for estimates where the driver does not tell: an integrated
+# graphics unit, a small accelerator, one core of a CPU. Measured profiles do not use them.
+NOMINAL = {"cpu": (80e9, 10e9), "gpu": (2e12, 60e9), "npu": (4e12, 60e9)}
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Program(ABC):
     `actual_devices` names, per device of the schedule, the provider that really computes there;
     `fallbacks` says in sentences what runs elsewhere than requested, `fallen` in which segments.
     `tolerance` is what float32 outputs may differ by: see `profiling.measuring.outputs.compare`.
+    Segments of devices that another runtime drives are not this program's to run: what they make
+    and its own segments read comes by `take`, what they read of its own they get by `value`.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -58,6 +63,14 @@ class Program(ABC):
     def output(self, name: str) -> Any:
         """One of the outputs, without making all of them."""
         return self.outputs()[name]
+
+    def value(self, name: str) -> Any:
+        """What a segment that has run made of a tensor of the kernels, as `outputs` has it."""
+        raise NotImplementedError(f"this program gives no values away, {name!r} was asked for")
+
+    def take(self, name: str, value: Any) -> None:
+        """Use the `value` of another program for a tensor that no segment here makes."""
+        raise NotImplementedError(f"this program takes no values, {name!r} came")
 
     def device_times(self) -> DeviceTimes | None:
         """Times of the last step, asked after it; None where the caller's clock knows them."""
@@ -121,14 +134,38 @@ class Compiled(ABC):
         On one device, or with None on the whole CPU with all its cores.
         """
 
+    def exchanges(self, tensor: Tensor) -> bool:
+        """Whether programs of these kernels give and take this tensor (`value` and `take`)."""
+        return False
+
     def close(self) -> None:  # noqa: B027
         """Free what compiling has kept."""
 
 
 class Backend(ABC):
-    """A device runtime."""
+    """A device runtime.
+
+    `format` is the one format of models that it runs, empty for any. `cpu_provider` is what it
+    calls the CPU of this computer, which then may be split into lanes; empty where it offers none.
+    Of the runtimes of a format the one that `leads` drives the lanes of the machine `local`. With
+    `emulated` nothing is computed: a live run follows a virtual clock. `tells_latency` says that
+    the constant part of `copy_seconds` is the link's own and no cost of calling the runtime.
+    """
 
     name: ClassVar[str]
+    format: ClassVar[str] = ""
+    cpu_provider: ClassVar[str] = ""
+    leads: ClassVar[bool] = False
+    emulated: ClassVar[bool] = False
+    tells_latency: ClassVar[bool] = True
+
+    def runs(self, format: str) -> bool:
+        """Whether models of this format are computed here."""
+        return not self.emulated and self.format in ("", format)
+
+    def is_cpu(self, device: Device) -> bool:
+        """Whether a device is the CPU itself, or a lane of it."""
+        return bool(self.cpu_provider) and device.provider == self.cpu_provider
 
     @abstractmethod
     def missing(self) -> str:
@@ -142,10 +179,22 @@ class Backend(ABC):
     def libraries(self) -> tuple[tuple[str, str], ...]:
         """(library, version) pairs whose change makes measured numbers stale."""
 
+    def why_missing(self, device: Device, here: Mapping[str, Device]) -> str:
+        """Why a device is none of those `here` (by name), as the rest of a sentence, or nothing."""
+        found = here.get(device.name)
+        if found is None or found.provider != device.provider:
+            return f"this computer has no {device.provider or device.name} that works"
+        if device.label and device.label != found.label:
+            return f"this computer has {found.label}, not {device.label}"
+        return ""
+
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]
     ) -> Sequence[float] | None:
-        """Seconds by size of a copy from one device to another; None where nobody can tell."""
+        """Seconds by size of a copy from one device to another; None where nobody can tell.
+
+        One of the two is this runtime's; the other is, too, or it is on the host.
+        """
         return None
 
     def dedicate(self, machine: Machine) -> None:  # noqa: B027

@@ -73,6 +73,7 @@ class Null(Backend):
     """See `profiling.execution.execute`, which takes the times of a step from the simulation."""
 
     name: ClassVar[str] = "null"
+    emulated: ClassVar[bool] = True
 
     def missing(self) -> str:
         return ""
@@ -82,6 +83,9 @@ class Null(Backend):
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
         return ()
+
+    def why_missing(self, device: Device, here: Mapping[str, Device]) -> str:
+        return ""
 
     def compile(self, model: Model, machine: Machine) -> Compiled:
         return NullCompiled(model.graph, tuple((op.name,) for op in model.graph.ops))

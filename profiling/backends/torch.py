@@ -1,24 +1,24 @@
 """PyTorch: CPU lanes and every accelerator that the installed build can use here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
+from profiling.backends._torch.accelerators import accelerators, why_none
 from profiling.backends.base import Backend, Compiled
-from profiling.devices.accelerators import accelerators
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
-
-CPU = "cpu"
 
 
 class Torch(Backend):
     """See `profiling.backends.base.Backend`; what was compiled last is kept."""
 
     name: ClassVar[str] = "torch"
-    cpu_provider: ClassVar[str] = CPU
+    format: ClassVar[str] = "torch"
+    cpu_provider: ClassVar[str] = "cpu"
+    leads: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._kept: dict[str, Compiled] = {}
@@ -27,11 +27,12 @@ class Torch(Backend):
         return "" if find_spec("torch") else "needs: pip install torch"
 
     def devices(self) -> tuple[Device, ...]:
-        cores = usable_cores()
-        memory_bytes = host_memory_bytes()
-        label = cpu_model()
-        cpu = Device("cpu:0", "cpu", self.name, CPU, memory_bytes, len(cores), label=label)
+        cores, memory_bytes = usable_cores(), host_memory_bytes()
+        cpu = Device("cpu:0", "cpu", self.name, "cpu", memory_bytes, len(cores), label=cpu_model())
         return (cpu, *accelerators())
+
+    def why_missing(self, device: Device, here: Mapping[str, Device]) -> str:
+        return super().why_missing(device, here) if device.name in here else why_none()
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
         try:
@@ -50,12 +51,12 @@ class Torch(Backend):
         from profiling.backends._torch.compile import TorchCompiled
 
         executable = model.executable
-        if executable is None or executable.format != "torch":
+        if executable is None or not self.runs(executable.format):
             raise ValueError(f"{model.graph.name!r} cannot be run by torch; open a PyTorch model.")
         key = f"{executable.content_hash} {model.graph.fingerprint} {machine.fingerprint}"
         if key not in self._kept:
             self._kept.clear()
-            self._kept[key] = TorchCompiled.of(model, machine)
+            self._kept[key] = TorchCompiled.of(model, machine, self.name)
         return self._kept[key]
 
 

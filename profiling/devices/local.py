@@ -1,9 +1,9 @@
 """What this computer computes with, as a `Machine`; machine presets and files; who is not here.
 
-The CPU is one device or is split into lanes with cores of their own. Every other execution provider
-of the installed onnxruntime is a device too, or for PyTorch models every accelerator that PyTorch
-can use (`profiling.devices.runtimes`). Arithmetic and memory speeds are nominal (they serve
-estimates only), and so are the links until `profiling.measuring.links` has measured them.
+The CPU is one device or is split into lanes with cores of their own. Beside it stands whatever the
+runtimes of the model's format offer here (`profiling.backends`): of ONNX while no model is known.
+Arithmetic and memory speeds are nominal (they serve estimates only), and so are the links until
+`profiling.measuring.links` has measured them.
 """
 
 from dataclasses import replace
@@ -11,13 +11,12 @@ from pathlib import Path
 
 from placement.core.machine import Device, Link, Machine, machine_from_json
 from placement.files.input import read_value
-from profiling.devices.accelerators import why_none
+from profiling import backends
+from profiling.backends.base import NOMINAL, Backend
 from profiling.devices.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
-from profiling.devices.providers import NOMINAL, providers
 
-# What each runtime calls the CPU.
-CPU_PROVIDERS = {"onnxruntime": "CPUExecutionProvider", "torch": "cpu"}
-CPU_PROVIDER = CPU_PROVIDERS["onnxruntime"]
+# What a machine is for where no model says so.
+FORMAT = "onnx"
 NOMINAL_NOTE = "Link figures are nominal until this machine is profiled."
 _PRESETS = Path(__file__).parents[2] / "assets" / "machines"
 # A hand-over between threads that share memory, and a copy to a device with its own.
@@ -26,13 +25,12 @@ _COPIED = (20e-6, 10e9)
 
 
 def local_machine(lanes: int | None = None) -> Machine:
-    """This computer: its CPU as that many lanes, then every other provider's devices.
+    """This computer: its CPU as that many lanes, then all other devices of ONNX's runtimes.
 
     Without a number a computer with only a CPU of two or more cores has two lanes, so that there is
     something to place on; any other has its CPU whole.
     """
-    others = providers()
-    cores = usable_cores()
+    others, cores = _others(FORMAT), usable_cores()
     if lanes is None:
         lanes = 2 if len(cores) >= 2 and not others else 1
     if lanes < 1:
@@ -42,15 +40,63 @@ def local_machine(lanes: int | None = None) -> Machine:
             f"Cannot split the CPU into {lanes} lanes: {_cores(len(cores))} can be used here; use"
             f" {len(cores)} or fewer."
         )
-    devices = (*_lanes(cores, lanes), *others)
-    return Machine("local", devices, nominal_links(devices), libraries(), NOMINAL_NOTE)
+    devices = _distinct((*_lanes(cores, lanes), *others))
+    links = nominal_links(devices)
+    return Machine("local", devices, links, _libraries(devices), NOMINAL_NOTE)
+
+
+def for_format(machine: Machine, format: str) -> Machine:
+    """The machine as the runtimes of a model format drive it: the same CPU lanes, and their others.
+
+    One that fits (`backends.fit`), or has no CPU lanes, stays as it is.
+    """
+    if backends.fit(machine.devices, format):
+        return machine
+    first = backends.usable(backends.running(format)[0].name)
+    lanes = tuple(
+        replace(d, runtime=first.name, provider=first.cpu_provider)
+        for d in machine.devices
+        if backends.is_cpu(d)
+    )
+    if not lanes:
+        return machine
+    if machine.name == "local":
+        devices = _distinct((*(lanes if first.cpu_provider else ()), *_others(format)))
+        links = nominal_links(devices)
+    else:
+        known = {d.name: d for d in first.devices()}
+        kept = (_same(d, known) for d in machine.devices if not backends.is_cpu(d))
+        devices, links = (*lanes, *kept), machine.links
+    return replace(machine, devices=devices, links=links, libraries=_libraries(devices))
+
+
+def _others(format: str) -> tuple[Device, ...]:
+    """What the runtimes of a format offer here besides the CPU."""
+    able = (backend for backend in backends.running(format) if not backend.missing())
+    return tuple(d for backend in able for d in backend.devices() if not backend.is_cpu(d))
+
+
+def _distinct(devices: tuple[Device, ...]) -> tuple[Device, ...]:
+    """The first device of each name: what two runtimes offer is the first one's."""
+    found: dict[str, Device] = {}
+    for device in devices:
+        found.setdefault(device.name, device)
+    return tuple(found.values())
+
+
+def _same(device: Device, known: dict[str, Device]) -> Device:
+    """A device as another runtime has it, with the memory that was stated, if it has it."""
+    if device.name not in known:
+        return device
+    other = known[device.name]
+    return replace(other, memory_bytes=device.memory_bytes or other.memory_bytes)
 
 
 def load_machine(spec: str) -> Machine:
     """The machine that a person names: "local", "local:LANES", a preset, or a JSON file.
 
-    A CPU device of onnxruntime that states neither cores to pin nor a label stands for this
-    computer's CPU, and gets its cores.
+    A CPU device that states neither cores to pin nor a label stands for this computer's CPU, and
+    gets its cores.
     """
     if spec == "local":
         return local_machine()
@@ -77,21 +123,18 @@ def presets() -> dict[str, str]:
 
 def missing_devices(machine: Machine) -> tuple[tuple[str, str], ...]:
     """Devices of a machine that this computer does not have, each with the reason."""
-    here = {d.name: d for d in providers()} if _wants_providers(machine) else {}
-    cores = usable_cores()
-    reasons = ((d.name, _why_missing(d, here, cores)) for d in machine.devices)
+    used, cores = backends.of(machine.devices), usable_cores()
+    asked = {d.runtime for d in machine.devices if not backends.is_cpu(d)}
+    here = {
+        name: {d.name: d for d in backend.devices()}
+        for name, backend in used.items()
+        if name in asked and not backend.missing()
+    }
+    reasons = (
+        (d.name, _why_missing(d, used.get(d.runtime), here.get(d.runtime, {}), cores))
+        for d in machine.devices
+    )
     return tuple((name, reason) for name, reason in reasons if reason)
-
-
-def require_one_runtime(machine: Machine) -> str:
-    """The runtime of all devices; a ValueError where there are several, for a run uses one."""
-    runtimes = dict.fromkeys(d.runtime for d in machine.devices)
-    if len(runtimes) != 1:
-        raise ValueError(
-            f"One live run uses one runtime, this machine has {', '.join(runtimes)}; choose devices"
-            " of one."
-        )
-    return next(iter(runtimes))
 
 
 def nominal_links(devices: tuple[Device, ...]) -> tuple[Link, ...]:
@@ -104,13 +147,10 @@ def nominal_links(devices: tuple[Device, ...]) -> tuple[Link, ...]:
     )
 
 
-def libraries() -> tuple[tuple[str, str], ...]:
-    """The runtimes whose version decides what is measured here, with their versions."""
-    try:
-        import onnxruntime
-    except ImportError:
-        return ()
-    return (("onnxruntime", str(onnxruntime.__version__)),)
+def _libraries(devices: tuple[Device, ...]) -> tuple[tuple[str, str], ...]:
+    """The libraries whose version decides what is measured on devices, with their versions."""
+    rows = (row for backend in backends.of(devices).values() for row in backend.libraries())
+    return tuple(dict.fromkeys(rows))
 
 
 def _lanes(cores: tuple[int, ...], lanes: int) -> tuple[Device, ...]:
@@ -123,11 +163,12 @@ def _lanes(cores: tuple[int, ...], lanes: int) -> tuple[Device, ...]:
 
 def _lane(name: str, cores: tuple[int, ...], memory_bytes: int, *, pinned: bool) -> Device:
     flops_per_s, memory_bytes_per_s = NOMINAL["cpu"]
+    first, *_ = backends.running(FORMAT)
     return Device(
         name=name,
         kind="cpu",
-        runtime="onnxruntime",
-        provider=CPU_PROVIDER,
+        runtime=first.name,
+        provider=first.cpu_provider,
         memory_bytes=memory_bytes,
         cores=len(cores),
         core_ids=cores if pinned and can_pin() else (),
@@ -143,7 +184,9 @@ def _preset_files() -> dict[str, Path]:
 
 def _resolved(machine: Machine) -> Machine:
     """The machine with this computer's cores for the CPU devices that name none."""
-    open_ones = [d for d in machine.devices if is_cpu(d) and not d.core_ids and not d.label]
+    open_ones = [
+        d for d in machine.devices if backends.is_cpu(d) and not d.core_ids and not d.label
+    ]
     if not open_ones:
         return machine
     taken = {core for d in machine.devices for core in d.core_ids}
@@ -160,38 +203,31 @@ def _resolved(machine: Machine) -> Machine:
     for device in open_ones:
         own, cores = cores[: device.cores], cores[device.cores :]
         lane = _lane(device.name, own, share_bytes, pinned=pinned)
-        filled[device.name] = replace(lane, memory_bytes=device.memory_bytes or share_bytes)
+        filled[device.name] = replace(
+            lane,
+            runtime=device.runtime,
+            provider=device.provider,
+            memory_bytes=device.memory_bytes or share_bytes,
+        )
     devices = tuple(filled.get(d.name, d) for d in machine.devices)
     return replace(
         machine,
         devices=devices,
         links=machine.links or nominal_links(devices),
-        libraries=machine.libraries or libraries(),
+        libraries=machine.libraries or _libraries(devices),
     )
 
 
-def _why_missing(device: Device, here: dict[str, Device], cores: tuple[int, ...]) -> str:
-    from profiling import backends
-
-    if device.runtime == "null":
-        return ""
-    if device.runtime not in backends.names():
+def _why_missing(
+    device: Device, backend: Backend | None, here: dict[str, Device], cores: tuple[int, ...]
+) -> str:
+    if backend is None:
         return f"its runtime {device.runtime!r} is not known here"
-    missing = backends.get(device.runtime).missing()
-    if missing:
-        return missing
-    if is_cpu(device):
+    if backend.missing():
+        return backend.missing()
+    if backend.is_cpu(device):
         return _why_other_cpu(device, cores)
-    if device.runtime != "onnxruntime":
-        here = {d.name: d for d in backends.get(device.runtime).devices()}
-    found = here.get(device.name)
-    if device.runtime == "torch" and found is None:
-        return why_none()
-    if found is None or found.provider != device.provider:
-        return f"this computer has no {device.provider or device.name} that works"
-    if device.label and device.label != found.label:
-        return f"this computer has {found.label}, not {device.label}"
-    return ""
+    return backend.why_missing(device, here)
 
 
 def _why_other_cpu(device: Device, cores: tuple[int, ...]) -> str:
@@ -201,15 +237,6 @@ def _why_other_cpu(device: Device, cores: tuple[int, ...]) -> str:
         return f"it has {_cores(device.cores)}, but {len(cores)} can be used here"
     foreign = [core for core in device.core_ids if core not in cores]
     return f"core {foreign[0]} cannot be used here" if foreign else ""
-
-
-def _wants_providers(machine: Machine) -> bool:
-    return any(d.runtime == "onnxruntime" and not is_cpu(d) for d in machine.devices)
-
-
-def is_cpu(device: Device) -> bool:
-    """Whether a device is the CPU itself, or a lane of it, in its runtime's own words."""
-    return device.provider == CPU_PROVIDERS.get(device.runtime, "no CPU")
 
 
 def _cores(number: int) -> str:

@@ -22,7 +22,6 @@ from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
-from profiling.devices.local import require_one_runtime
 from profiling.devices.memory import check_memory
 from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.outputs import Comparison, compare
@@ -79,7 +78,7 @@ def execute(
     Raises ValueError for inputs, memory or a profile that do not fit, RuntimeError for a step that
     hangs or a runtime that fails; an exception from `emit` ends the run.
     """
-    if problem.machine.emulated:
+    if backends.emulated(problem.machine.devices):
         return emulated(problem, schedule, options.steps, emit)
     compiled, timeout_s = compiled_for(problem, model), options.step_timeout_s
     feeds = compiled.feeds(options.seed, inputs or {})
@@ -120,8 +119,7 @@ def _compared(expected: Mapping[str, Any], program: Program) -> Comparison:
 
 def compiled_for(problem: Problem, model: Model) -> Compiled:
     """The model compiled for the problem's machine; a ValueError if its kernels are others."""
-    runtime = require_one_runtime(problem.machine)
-    compiled = backends.usable(runtime).compile(model, problem.machine)
+    compiled = backends.compiled(model, problem.machine)
     known = {op.name for op in compiled.kernels.ops}
     other = next((op.name for op in problem.kernels.ops if op.name not in known), None)
     if other is not None or len(known) != len(problem.kernels.ops):

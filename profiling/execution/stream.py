@@ -19,6 +19,7 @@ from placement.core.verb_options import StreamOptions
 from placement.schedule.stages import in_stages
 from placement.simulator.executions import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
+from profiling import backends
 from profiling.execution.execute import (
     Emit,
     Run,
@@ -85,7 +86,7 @@ def stream(
     not fit and for a stop before the pipeline was full, RuntimeError for a sample that hangs
     or a runtime that fails; an exception from `emit` ends the stream.
     """
-    if problem.machine.emulated:
+    if backends.emulated(problem.machine.devices):
         return _emulated(problem, schedule, options.samples, emit)
     compiled, timeout_s = compiled_for(problem, model), options.step_timeout_s
     require_memory(problem, schedule)

@@ -32,6 +32,8 @@ from profiling.measuring.reference import baseline_s, release, safe_step
 
 Report = Callable[[dict[str, Any]], object]
 Floats = NDArray[np.float64]
+# Runtime, provider or own name, and number of cores.
+Kind = tuple[str, str, int]
 
 BUDGET_S = 3.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 60
@@ -85,11 +87,11 @@ def profile(
             raise Cancelled("The profile was cancelled; nothing was kept.")
 
     tell("optimising the model")
-    compiled = backends.usable(machine.devices[0].runtime).compile(model, machine)
+    compiled = backends.compiled(model, machine)
     feeds = compiled.feeds(0, {})
     tell("links")
     linked = measure_links(machine)
-    found: dict[tuple[str, int], Measured | None] = {}
+    found: dict[Kind, Measured | None] = {}
     for kind, devices in kinds.items():
         tell(f"kernels on {devices[0].name}")
         found[kind] = _measure(compiled, devices[0], feeds)
@@ -101,16 +103,17 @@ def profile(
     return _profile(model, linked, compiled, found, contention, all_cores_s)
 
 
-def _kinds(machine: Machine) -> dict[tuple[str, int], list[Device]]:
+def _kinds(machine: Machine) -> dict[Kind, list[Device]]:
     """Devices that share a measurement, in declared order."""
-    kinds: dict[tuple[str, int], list[Device]] = {}
+    kinds: dict[Kind, list[Device]] = {}
     for device in machine.devices:
         kinds.setdefault(_kind(device), []).append(device)
     return kinds
 
 
-def _kind(device: Device) -> tuple[str, int]:
-    return (device.provider, device.cores) if device.on_host else (device.name, device.cores)
+def _kind(device: Device) -> Kind:
+    same = device.provider if device.on_host else device.name
+    return device.runtime, same, device.cores
 
 
 def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Measured | None:
@@ -216,7 +219,7 @@ def _profile(
     model: Model,
     machine: Machine,
     compiled: Compiled,
-    found: Mapping[tuple[str, int], Measured | None],
+    found: Mapping[Kind, Measured | None],
     contention: float,
     all_cores_s: float | None,
 ) -> Profile:

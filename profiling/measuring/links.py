@@ -2,18 +2,16 @@
 
 Lanes of one CPU share memory, so nothing is copied: what a transfer costs there is the hand-over
 from one pinned thread to another (through a lock, as in a live run) plus what reading another
-core's data takes beyond reading one's own. Devices with memory of their own are timed by copies
-where their runtime makes them one by one (PyTorch), latency and bandwidth both. ONNX Runtime's are
-timed by calls of one trivial op on values in host memory: the slope over the size is a copy there
-and a copy back, the constant part is the call's own cost and belongs to the profile.
+core's data takes beyond reading one's own. Devices with memory of their own are timed by the copies
+of their runtime: latency and bandwidth where it makes them one by one, else the bandwidth alone,
+for the constant part is then a call's own cost and belongs to the profile.
 """
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +19,6 @@ from placement.core.machine import Device, Link, Machine
 from profiling import backends
 from profiling.devices.lanes import pin
 from profiling.devices.local import missing_devices
-from profiling.measuring.timing import measure
 
 SIZES = tuple(1024 * 4**i for i in range(8))  # 1 KiB to 16 MiB
 MOST_BYTES_PER_S = 1e12
@@ -41,7 +38,7 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     `report` is told which pair comes next; an exception from it ends the measuring.
     """
     absent = {name for name, _ in missing_devices(machine)}
-    present = [d for d in machine.devices if d.name not in absent and d.runtime != "null"]
+    present = [d for d in machine.devices if d.name not in absent and not backends.emulated((d,))]
     lanes = [d for d in present if d.on_host]
     measured: dict[tuple[str, str], tuple[float, float]] = {}
     pairs = list(combinations(lanes, 2))
@@ -54,17 +51,7 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     stated = {(link.src, link.dst): link for link in machine.links}
     for device in (d for d in present if not d.on_host):
         report(f"measuring copies to and from {device.name}")
-        told = _told(device, present)
-        measured |= told
-        if told:
-            continue
-        s_per_byte = _copy_s_per_byte(device)
-        if s_per_byte is None:
-            continue
-        for host in lanes:
-            for ends in ((host.name, device.name), (device.name, host.name)):
-                if ends in stated:
-                    measured[ends] = (stated[ends].latency_s, 1.0 / s_per_byte)
+        measured |= _told(device, present, stated)
     _through_host(measured, [d for d in present if not d.on_host], lanes)
     if not measured:
         return machine
@@ -75,22 +62,27 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     return replace(machine, links=links, note=MEASURED_NOTE)
 
 
-def _told(device: Device, present: Sequence[Device]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Links to and from a device whose runtime times single copies: one host lane for all."""
-    backend, found = backends.get(device.runtime), {}
-    host = next((d for d in present if d.on_host), None)
+def _told(
+    device: Device, present: Sequence[Device], stated: Mapping[tuple[str, str], Link]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Links to and from a device, as far as its runtime times copies: one host lane for all."""
+    backend, found = backends.get(device.runtime), dict[tuple[str, str], tuple[float, float]]()
+    lanes = [d for d in present if d.on_host]
     away = [d for d in present if not d.on_host and d.runtime == device.runtime and d != device]
-    for other in (*away, *([host] if host is not None else [])):
+    for other in (*away, *lanes[:1]):
         for src, dst in ((device, other), (other, device)):
             seconds = backend.copy_seconds(src, dst, SIZES)
-            if seconds is None:
-                return {}
-            found[src.name, dst.name] = fit(SIZES, seconds)
-    if host is not None:
-        for lane in (d for d in present if d.on_host):
-            found[device.name, lane.name] = found[device.name, host.name]
-            found[lane.name, device.name] = found[host.name, device.name]
-    return found
+            if seconds is not None:
+                names = [d.name for d in lanes] if other.on_host else [other.name]
+                ends = [(device.name, n) if src is device else (n, device.name) for n in names]
+                found.update(dict.fromkeys(ends, fit(SIZES, seconds)))
+    if backend.tells_latency:
+        return found
+    return {
+        ends: (stated[ends].latency_s, bytes_per_s)
+        for ends, (_, bytes_per_s) in found.items()
+        if ends in stated
+    }
 
 
 def fit(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
@@ -182,52 +174,6 @@ def lane_seconds(
     # The first round of each size touches new memory and does not count.
     there, back = ([float(np.median(times[1:])) for times in taken[me]] for me in (1, 0))
     return there, back
-
-
-def _copy_s_per_byte(device: Device) -> float | None:
-    """Seconds per byte of a copy to or from a device, None where its runtime offers no way."""
-    try:
-        import onnxruntime
-        from onnx import TensorProto, helper
-    except ImportError:
-        return None
-    graph = helper.make_graph(
-        [helper.make_node("Relu", ["x"], ["y"])],
-        "copy",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    number = device.name.rpartition(":")[2]
-    settings = {"device_id": number} if device.provider.startswith("CUDA") else {}
-    try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(),
-            options,
-            providers=[(device.provider, settings)],
-            enable_fallback=0,
-        )
-        seconds = [_round_trip_s(onnxruntime, session, size) for size in SIZES]
-    except Exception:  # whatever the driver raises: the nominal figure stays
-        return None
-    _, bytes_per_s = fit(SIZES, seconds)
-    return 0.5 / bytes_per_s
-
-
-def _round_trip_s(onnxruntime: Any, session: Any, size: int) -> float:
-    values = np.ones(size // 4, dtype=np.float32)
-    sent = onnxruntime.OrtValue.ortvalue_from_numpy(values)
-    received = onnxruntime.OrtValue.ortvalue_from_shape_and_type(values.shape, np.float32)
-    binding = session.io_binding()
-    binding.bind_ortvalue_output("y", received)
-
-    def there_and_back() -> None:
-        binding.bind_ortvalue_input("x", sent)  # this copies, not the run
-        session.run_with_iobinding(binding)
-
-    return measure(there_and_back, warmup=2, repeats=9).median_s
 
 
 def _through_host(

@@ -12,7 +12,7 @@ from tests.profiling.backends.pretend import Pretend, put_in_place, with_pretend
 
 
 def test_nothing_is_measured_without_an_accelerator(monkeypatch, capsys):
-    monkeypatch.setattr(gpu, "accelerators", lambda: ())
+    monkeypatch.setattr(backend, "accelerators", lambda: ())
     monkeypatch.setattr("sys.argv", ["gpu"])
     gpu.main()
     said = capsys.readouterr().out

@@ -14,6 +14,7 @@ from placement.core.schedule import Schedule
 from placement.loaders import load
 from placement.schedule.segments import make_schedule
 from profiling import backends
+from profiling.backends.base import Backend
 from profiling.devices.cores import usable_cores
 
 CPU = "CPUExecutionProvider"
@@ -33,7 +34,7 @@ def two_lanes() -> Machine:
 
 def problem_of(model: Model, machine: Machine) -> Problem:
     """The model's kernels at 0.1 ms each."""
-    compiled = backends.usable(machine.devices[0].runtime).compile(model, machine)
+    compiled = backends.compiled(model, machine)
     kernels = compiled.kernels
     latency_s, s_per_byte = link_arrays(machine)
     num = len(machine.devices)
@@ -64,9 +65,9 @@ def saved(folder: Path, nodes, inputs, outputs, weights=(), opset: int = 17) -> 
     return load(str(path))
 
 
-def diamond_for(runtime: str, folder: Path) -> Model:
+def diamond_for(backend: Backend, folder: Path) -> Model:
     """The diamond in a format that a runtime runs."""
-    return torch_diamond() if runtime == "torch" else diamond(folder)
+    return torch_diamond() if backend.format == "torch" else diamond(folder)
 
 
 def torch_diamond() -> Model:

@@ -10,6 +10,7 @@ from pages.ui.shell import glossary
 from placement.core import formatting as units
 from placement.core.machine import Machine, machine_from_json
 from placement.files.input import json_value
+from profiling import backends
 from profiling.devices.local import presets
 from studio.project.files import write_bytes
 from studio.snapshot import Studio
@@ -66,7 +67,7 @@ def chooser(now: Studio) -> None:
 
 def tables(now: Studio) -> None:
     machine = now.machine
-    if machine.emulated:
+    if now.emulated:
         st.info(glossary.EMULATED, icon=":material/theater_comedy:")
     st.subheader("Devices")
     st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
@@ -111,12 +112,12 @@ def _device_row(now: Studio, number: int) -> dict[str, object]:
     if now.profile is not None:
         step_s = now.profile.step_s[number]
         row["Whole model"] = "does not fit" if step_s is None else units.seconds(step_s)
-    row["Runs by"] = "virtual clock" if device.runtime == "null" else runner
+    row["Runs by"] = "virtual clock" if backends.emulated((device,)) else runner
     return row
 
 
 def _num_lanes(machine: Machine) -> int:
-    return max(1, sum(d.kind == "cpu" for d in machine.devices))
+    return max(1, sum(map(backends.is_cpu, machine.devices)))
 
 
 def _choose(key: str, drawn: str) -> None:

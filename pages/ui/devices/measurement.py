@@ -65,7 +65,7 @@ def _state(now: Studio) -> None:
     elif now.can_measure:
         st.info("Not measured yet: all times are estimates by formula.")
     else:
-        reason = glossary.EMULATED if now.machine.emulated else glossary.ABSENT
+        reason = glossary.EMULATED if now.emulated else glossary.ABSENT
         st.info(f"{reason} All times are estimates by formula.")
 
 

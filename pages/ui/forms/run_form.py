@@ -41,7 +41,7 @@ def controls(now: Studio) -> None:
     busy = jobs.is_live(now.project.folder, "run")
     options, go = _fields(now, locked)
     go.button(
-        "Run" if not now.machine.emulated else "Run (emulated)",
+        "Run" if not now.emulated else "Run (emulated)",
         type="primary",
         icon=":material/play_arrow:",
         disabled=locked or busy or bool(reason),
@@ -80,7 +80,7 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
 
 def why_not(now: Studio) -> str:
     """Why the current placement cannot be run here; empty where it can."""
-    if now.machine.emulated:
+    if now.emulated:
         return ""
     if now.model.executable is None:
         return "This file has a graph and costs but nothing to execute; open a model file to run."

@@ -87,7 +87,7 @@ def _controls(now: Studio) -> TrainOptions:
     options = TrainOptions(steps=int(steps), seed=int(seed), adjust=bool(adjust))
     reason = why_not(now)
     cells[3].button(
-        "Train" if not now.machine.emulated else "Train (emulated)",
+        "Train" if not now.emulated else "Train (emulated)",
         type="primary",
         icon=":material/model_training:",
         disabled=locked or jobs.is_live(now.project.folder, "train") or bool(reason),

@@ -32,6 +32,7 @@ from placement.schedule.simulated import Simulated
 from placement.simulator.memory_curves import MemoryCurve, memory_over_time
 from placement.simulator.path_steps import PathSteps
 from placement.simulator.path_steps import path_steps as path_steps_of
+from profiling import backends
 from profiling.devices.local import missing_devices
 from profiling.measuring.store import ProfileStore
 from studio import model_reader
@@ -123,7 +124,7 @@ def _machine(spec: str, lanes: int | None, when: str) -> Machine:
 
 def machine_for(opened: Model, on: Machine) -> Machine:
     """The machine as the runtime of this model sees it."""
-    if opened.executable is None or opened.executable.format == "onnx":
+    if opened.executable is None or backends.fit(on.devices, opened.executable.format):
         return on
     return _machine_for(opened, on)
 
@@ -154,7 +155,7 @@ def can_measure(opened: Model, on: Machine) -> bool:
 
 @st.cache_resource(max_entries=16, ttl=60, show_spinner=False, hash_funcs=KEYS)
 def _is_here(on: Machine) -> bool:
-    return not on.emulated and not missing_devices(on)
+    return not backends.emulated(on.devices) and not missing_devices(on)
 
 
 def other_profiles(opened: Model, on: Machine) -> tuple[Profile, ...]:

@@ -98,7 +98,7 @@ def _account(now: Studio) -> None:
             # What the page says below is still of the times before.
             st.rerun()
         st.markdown(f"Times: {now.costs}", help=glossary.ESTIMATE if now.is_estimate else None)
-        if machine.emulated:
+        if now.emulated:
             st.markdown("**Emulated machine**", help=glossary.EMULATED)
         elif now.model.executable is not None and not now.can_measure:
             st.markdown("**Not on this computer**", help=glossary.ABSENT)

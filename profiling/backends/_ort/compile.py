@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from placement.core.graph import Graph
+from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
@@ -22,11 +22,11 @@ from profiling.backends._ort.optimise import (
     reads,
     write_source,
 )
-from profiling.backends._ort.parts import cut
+from profiling.backends._ort.parts import cut, only_borders
 from profiling.backends._ort.program import OrtProgram
 from profiling.backends._ort.random import random_ops
 from profiling.backends._ort.sources import equal_values, map_sources
-from profiling.backends._ort.types import type_text
+from profiling.backends._ort.types import numpy_dtype, type_text
 from profiling.backends._ort.unplaced import Unplaced
 from profiling.backends._ort.values import Value, probe
 from profiling.backends.base import Compiled, Feeds, Program
@@ -40,6 +40,7 @@ class OrtCompiled(Compiled):
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]
+    runtime: str
     machine: Machine
     optimised: Optimised
     values: Mapping[str, Value]
@@ -66,7 +67,9 @@ class OrtCompiled(Compiled):
             [node for kernel in segment.kernels for node in self.members[index[kernel]]]
             for segment in schedule.segments
         ]
-        parts = cut(self.optimised, groups)
+        devices = [self.machine.device(segment.device) for segment in schedule.segments]
+        own = [device.runtime == self.runtime for device in devices]
+        parts = only_borders(self.optimised, cut(self.optimised, groups), own)
         with told("open the parts of this placement"):
             return OrtProgram(
                 self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
@@ -76,14 +79,26 @@ class OrtCompiled(Compiled):
         with told("open the model"):
             return Unplaced(self.optimised.source, device, feeds)
 
+    def exchanges(self, tensor: Tensor) -> bool:
+        value = self.values.get(tensor.name)
+        return value is not None and (
+            value.dtype is not None or value.type == "tensor(string)" or _is_list(value.type)
+        )
 
-def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
+
+def _is_list(text: str) -> bool:
+    """Whether values of this type are lists of arrays that numpy knows."""
+    return text.startswith("seq(") and numpy_dtype(text[4:-1]) is not None
+
+
+def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
     """Kernels of a model: optimised as far as onnxruntime manages and all devices accept.
 
-    Where devices have different providers the graph is optimised as far as any of them accepts,
-    and each side optimises its parts. Where the values between the kernels cannot be had the whole
-    model is one kernel. Raises RuntimeError where onnxruntime cannot run the model, ValueError
-    where no memory could hold it or no step could end.
+    Where devices have different providers the graph is optimised as far as any of them accepts, and
+    where some are another runtime's not at all, for both must make the same kernels; each side
+    optimises its parts. Where the values between the kernels cannot be had the whole model is one
+    kernel. `runtime` is what the machine calls onnxruntime. Raises RuntimeError where it cannot run
+    the model, ValueError where no memory could hold it or no step could end.
     """
     check_whole(model.graph)
     executable: Any = model.executable
@@ -93,9 +108,11 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
     same = equal_values(proto.graph.node)
     folder = write_source(proto)
     del proto
-    alike = all(d.provider == sessions.CPU for d in machine.devices if d.runtime == "onnxruntime")
+    shared = any(d.runtime != runtime for d in machine.devices)
+    alike = not shared and all(d.provider == sessions.CPU for d in machine.devices)
     first_error = None
-    attempts = [(level, True) for level in (LEVELS if alike else LEVELS[1:])]
+    levels = LEVELS if alike else LEVELS[2:] if shared else LEVELS[1:]
+    attempts = [(level, True) for level in levels]
     attempts.append((AS_IT_IS, False))
     for level, inner in attempts:
         try:
@@ -108,7 +125,17 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
         num_nodes = len(optimised.model.graph.node)
         members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
         return _compiled(
-            model, machine, optimised, values, members, inputs, limits, randoms, alike, same
+            model,
+            machine,
+            runtime,
+            optimised,
+            values,
+            members,
+            inputs,
+            limits,
+            randoms,
+            alike,
+            same,
         )
     assert first_error is not None
     text = sentence(first_error)
@@ -118,6 +145,7 @@ def compile_onnx(model: Model, machine: Machine) -> OrtCompiled:
 def _compiled(
     model: Model,
     machine: Machine,
+    runtime: str,
     optimised: Optimised,
     values: Mapping[str, Value],
     members: tuple[tuple[int, ...], ...],
@@ -132,7 +160,17 @@ def _compiled(
     kernels = kernel_graph(model.graph, optimised, values, members, sources)
     level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
     return OrtCompiled(
-        kernels, sources, randoms, machine, optimised, values, inputs, limits, members, level
+        kernels,
+        sources,
+        randoms,
+        runtime,
+        machine,
+        optimised,
+        values,
+        inputs,
+        limits,
+        members,
+        level,
     )
 
 

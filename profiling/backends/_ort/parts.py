@@ -11,7 +11,10 @@ from profiling.backends._ort.values import Value
 
 @dataclass(frozen=True)
 class Part:
-    """Nodes that run in one call, the values it takes and gives, and the weights it reads."""
+    """Nodes that run in one call, the values it takes and gives, and the weights it reads.
+
+    A part without nodes is another runtime's; its values are what the other parts share with it.
+    """
 
     nodes: tuple[int, ...]
     inputs: tuple[str, ...]
@@ -44,6 +47,27 @@ def cut(optimised: Optimised, groups: Sequence[Iterable[int]]) -> tuple[Part, ..
             )
         )
     return tuple(parts)
+
+
+def only_borders(
+    optimised: Optimised, parts: Sequence[Part], own: Sequence[bool]
+) -> tuple[Part, ...]:
+    """The parts; those that are not our own have only what ours share with them, or outputs."""
+    ours = [part for part, is_own in zip(parts, own, strict=True) if is_own]
+    read = {name for part in ours for name in part.inputs}
+    made = {name for part in ours for name in part.outputs}
+    read.update(value.name for value in optimised.model.graph.output)
+    return tuple(
+        part
+        if is_own
+        else Part(
+            (),
+            tuple(name for name in part.inputs if name in made),
+            tuple(name for name in part.outputs if name in read),
+            (),
+        )
+        for part, is_own in zip(parts, own, strict=True)
+    )
 
 
 def part_proto(

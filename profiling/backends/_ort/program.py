@@ -20,7 +20,7 @@ from placement.core.schedule import Schedule
 from profiling.backends._ort import sessions
 from profiling.backends._ort.buffers import share_buffers
 from profiling.backends._ort.errors import told
-from profiling.backends._ort.items import ort_value, python_outputs
+from profiling.backends._ort.items import ort_value, python_outputs, python_value
 from profiling.backends._ort.memory import peak_bytes
 from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_weights
@@ -56,6 +56,7 @@ class OrtProgram(Program):
         self._options = ort.RunOptions()
         self._constants = [_constant_outputs(optimised, parts, one) for one in feeds]
         fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
+        self._types = {n: values[n].type for part in parts for n in part.outputs}
         sizes = {name: value.num_bytes for name, value in fixed.items()}
         buffer_of, capacity = share_buffers(schedule, parts, sizes, self._kept(values))
         devices = [machine.device(segment.device) for segment in schedule.segments]
@@ -70,7 +71,7 @@ class OrtProgram(Program):
         shared = shared_weights(optimised, parts)
         spin = len(devices) == 1
         self._sessions = [
-            _session(optimised, part, values, shared, device, level, spin)
+            _session(optimised, part, values, shared, device, level, spin) if part.nodes else None
             for part, device in zip(parts, devices, strict=True)
         ]
         self.actual_devices, self.fallbacks, self.fallen = _assignment(
@@ -97,7 +98,7 @@ class OrtProgram(Program):
         ready = set(self._fixed) | set(self._inputs[0] if len(self._inputs) == 1 else ())
         self._bindings: list[Any] = []
         self._calls = [
-            self._bound(session, part, ready, device)
+            self._bound(session, part, ready, device) if part.nodes else None
             for session, part, device in zip(
                 self._sessions, self._parts, self._devices, strict=True
             )
@@ -154,13 +155,27 @@ class OrtProgram(Program):
                 self._values[name] = made[i]
 
     def run(self, segment: int) -> None:
-        self._calls[segment]()
+        call = self._calls[segment]
+        assert call is not None, f"segment {segment} is another runtime's"
+        call()
+
+    def value(self, name: str) -> Any:
+        with told(f"hand out {name!r}"):
+            return python_value(self._values[name])
+
+    def take(self, name: str, value: Any) -> None:
+        if name in self._fixed:
+            self._values[name].update_inplace(np.ascontiguousarray(value))
+        else:
+            self._values[name] = ort_value(value, self._types[name])
 
     def outputs(self) -> dict[str, Any]:
         found = dict(self._constants[self._number])
         for part, session in zip(self._parts, self._sessions, strict=True):
             wanted = [name for name in part.outputs if name in self._names]
-            if wanted:
+            if session is None:
+                found.update({name: self.value(name) for name in wanted})
+            elif wanted:
                 feeds = {name: self._values[name] for name in part.inputs}
                 values = [self._values[name] for name in wanted]
                 with told("hand out the outputs"):
@@ -236,6 +251,8 @@ def _assignment(
     sentences: list[str] = []
     fallen: dict[int, None] = {}
     for i, (session, part, device) in enumerate(zip(made, parts, devices, strict=True)):
+        if session is None:
+            continue
         elsewhere = 0
         for subgraph in session.get_provider_graph_assignment_info():
             if subgraph.ep_name == device.provider:

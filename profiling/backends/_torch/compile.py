@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from placement.core.graph import Graph
+from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule, Segment
@@ -26,13 +26,14 @@ class TorchCompiled(Compiled):
     random_ops: tuple[str, ...]
     program: TorchProgram
     machine: Machine
+    runtime: str
 
     @classmethod
-    def of(cls, model: Model, machine: Machine) -> "TorchCompiled":
+    def of(cls, model: Model, machine: Machine, runtime: str) -> "TorchCompiled":
         program: Any = model.executable
         random = tuple(n.name for n in program.kernels if _is_random(n))
         sources = tuple((op.name,) for op in model.graph.ops)
-        return cls(model.graph, sources, random, program, machine)
+        return cls(model.graph, sources, random, program, machine, runtime)
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
         return all_feeds(self.program, seed, given)
@@ -55,10 +56,23 @@ class TorchCompiled(Compiled):
     def _opened(
         self, schedule: Schedule, feeds: Sequence[Feeds], *, prompt: bool = False
     ) -> PlacedTorch | SpreadTorch:
-        """Lanes of the CPU share one memory; everything else has one each."""
-        if all(self.machine.device(s.device).on_host for s in schedule.segments):
+        """Lanes of the CPU share one memory; everything else has one each.
+
+        What another runtime makes comes to the host, and what it reads goes there.
+        """
+        devices = [self.machine.device(s.device) for s in schedule.segments]
+        away = {d.name: d for d in devices if d.runtime == self.runtime and not d.on_host}
+        if not away:
             return PlacedTorch(self.program, schedule, self.machine, feeds)
-        return SpreadTorch(self.program, schedule, self.machine, feeds, prompt=prompt)
+        return SpreadTorch(
+            self.program, schedule, self.machine, feeds, tuple(away.values()), prompt=prompt
+        )
+
+    def exchanges(self, tensor: Tensor) -> bool:
+        """Tensors, where no state passes on: each runtime would have one of its own."""
+        node = self.program.nodes.get(tensor.name)
+        is_tensor = node is not None and isinstance(node.meta.get("val"), torch.Tensor)
+        return is_tensor and not self.program.updates
 
 
 def _is_random(node: Node) -> bool:

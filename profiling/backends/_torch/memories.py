@@ -20,7 +20,13 @@ from placement.formats.torch.source import Where, functions
 from profiling.backends._torch.instead import ELSEWHERE, ON_HOST
 from profiling.backends._torch.moves import HOST, Move, moves_of
 from profiling.backends._torch.queues import Mark, Place
-from profiling.backends._torch.run import as_array, named_outputs, planned_peak_bytes, use_threads
+from profiling.backends._torch.run import (
+    as_array,
+    as_tensor,
+    named_outputs,
+    planned_peak_bytes,
+    use_threads,
+)
 from profiling.backends._torch.streams import HOST as HOST_PLACE
 from profiling.backends._torch.streams import copied, place_of, queue_between, settled
 from profiling.backends.base import DeviceTimes, Program
@@ -32,7 +38,8 @@ Copy = Callable[[Any, Place, Place], Any]
 class SpreadTorch(Program):
     """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed.
 
-    With `prompt` every segment is over when `run` returns, for callers that take its time.
+    `accelerators` have memories of their own, every other segment works in the host's. With
+    `prompt` every segment is over when `run` returns, for callers that take its time.
     """
 
     # Other devices sum in another order, and training steps carry that on.
@@ -44,13 +51,14 @@ class SpreadTorch(Program):
         schedule: Schedule,
         machine: Machine,
         feeds: Sequence[Mapping[str, Any]],
+        accelerators: Sequence[Device],
         *,
         prompt: bool = False,
     ) -> None:
         self._program, self._schedule, self._prompt = program, schedule, prompt
         self._devices = [machine.device(segment.device) for segment in schedule.segments]
         self._hosts = [d.name for d in machine.devices if d.on_host]
-        away = {d.name: place_of(d.provider, d.name) for d in self._devices if not d.on_host}
+        away = {d.name: place_of(d.provider, d.name) for d in accelerators}
         self._places: list[Place] = [HOST_PLACE, *away.values()]
         number = {name: i for i, name in enumerate(away, 1)}
         self._memory_of = [number.get(d.name, HOST) for d in self._devices]
@@ -190,6 +198,19 @@ class SpreadTorch(Program):
             return self._tables[HOST][self._shared[name]]
         return self._on_host(*self._value(name))
 
+    def value(self, name: str) -> Any:
+        move = Move(name, self._moves.home[name], HOST)
+        if move.src != HOST:
+            self._marks[move][1].wait()
+        return as_array(self._tables[HOST][self._shared[name]])
+
+    def take(self, name: str, value: Any) -> None:
+        self._tables[HOST][self._shared[name]] = as_tensor(self._program, name, value)
+        maker = self._schedule.segment_of[self._program.maker[name].name]
+        for move in self._moves.sends[maker]:
+            if move.value == name:
+                self._send(move)
+
     def _value(self, name: str) -> tuple[int, Any]:
         """A shared value as it is between steps, and its memory."""
         memory = self._moves.home.get(name, self._at.get(name, HOST))
@@ -203,6 +224,10 @@ class SpreadTorch(Program):
         """Starts are never before the end of what was awaited, though clocks differ a little."""
         copies: dict[Move, tuple[float, float]] = {}
         segments: dict[int, tuple[float, float]] = {}
+        # What another runtime has made was sent on when it was taken.
+        others = set(range(len(self._devices))) - self._spans.keys()
+        for move in (m for i in others for m in self._moves.sends[i] if m in self._marks):
+            copies[move] = _times(self._marks[move], 0.0)
         for i in sorted(self._spans):
             for move in self._moves.inputs[i]:
                 copies[move] = _times(self._marks[move], 0.0)

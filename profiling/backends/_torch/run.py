@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
 
@@ -83,6 +84,12 @@ class PlacedTorch(Program):
 
     def output(self, name: str) -> Any:
         return as_array(self._values[self._shared[dict(self._program.outputs)[name]]])
+
+    def value(self, name: str) -> Any:
+        return as_array(self._values[self._shared[name]])
+
+    def take(self, name: str, value: Any) -> None:
+        self._values[self._shared[name]] = as_tensor(self._program, name, value)
 
     def close(self) -> None:
         self._values = []
@@ -178,6 +185,11 @@ def as_array(value: Any) -> Any:
         return value
     value = value.detach().cpu()
     return (value.float() if value.dtype == torch.bfloat16 else value).numpy().copy()
+
+
+def as_tensor(program: TorchProgram, name: str, value: Any) -> torch.Tensor:
+    """What `as_array` has made of a value, as the program's kernels read it."""
+    return torch.from_numpy(np.array(value)).to(program.nodes[name].meta["val"].dtype)
 
 
 def planned_peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:

@@ -22,7 +22,7 @@ def backend(request):
 @pytest.fixture
 def compiled(backend, tmp_path):
     machine = Machine("one", backend.devices()[:1])
-    model = diamond_for(backend.name, tmp_path)
+    model = diamond_for(backend, tmp_path)
     return backend.compile(model, machine), machine.devices[0].name
 
 
@@ -39,7 +39,7 @@ def test_its_devices_are_its_own(backend):
 
 
 def test_kernels_do_the_work_of_known_ops(compiled, backend, tmp_path):
-    graph = diamond_for(backend.name, tmp_path).graph
+    graph = diamond_for(backend, tmp_path).graph
     found, _ = compiled
     assert len(found.sources) == len(found.kernels.ops) > 0
     named = [name for names in found.sources for name in names]

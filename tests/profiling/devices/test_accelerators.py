@@ -7,9 +7,8 @@ import pytest
 from placement.__main__ import main
 from placement.core.machine import Device, Machine, machine_to_text
 from profiling.backends import torch as backend
-from profiling.devices import accelerators
-from profiling.devices.local import local_machine, missing_devices, nominal_links
-from profiling.devices.runtimes import for_runtime
+from profiling.backends._torch import accelerators
+from profiling.devices.local import for_format, local_machine, missing_devices, nominal_links
 from profiling.measuring import links
 from tests.profiling.backends.pretend import Pretend, put_in_place
 
@@ -91,7 +90,7 @@ def test_the_library_is_asked_only_where_it_may_have_any(
 
 def test_this_computer_for_pytorch_has_lanes_and_accelerators(monkeypatch):
     monkeypatch.setattr(backend, "accelerators", lambda: (GPU,))
-    machine = for_runtime(local_machine(1), "torch")
+    machine = for_format(local_machine(1), "torch")
     assert [d.name for d in machine.devices if d.runtime == "torch"] == ["cpu:0", "cuda:0"]
     assert {(k.src, k.dst) for k in machine.links} == {("cpu:0", "cuda:0"), ("cuda:0", "cpu:0")}
     assert missing_devices(machine) == ()
@@ -102,7 +101,7 @@ def test_a_device_of_a_file_keeps_the_memory_that_the_file_states(monkeypatch):
     lane = local_machine(1).devices[0]
     capped = Device("cuda:0", "gpu", "onnxruntime", "CUDAExecutionProvider", 1 << 30)
     machine = Machine("mine", (lane, capped), nominal_links((lane, capped)))
-    (found,) = [d for d in for_runtime(machine, "torch").devices if not d.on_host]
+    (found,) = [d for d in for_format(machine, "torch").devices if not d.on_host]
     assert (found.runtime, found.provider, found.memory_bytes) == ("torch", "cuda", 1 << 30)
 
 
@@ -119,7 +118,7 @@ def test_why_an_accelerator_is_missing(cpu_build, reason, monkeypatch):
 
 def test_the_command_line_says_that_a_gpu_is_absent(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(backend, "accelerators", lambda: ())
-    lane = for_runtime(local_machine(1), "torch").devices[0]
+    lane = for_format(local_machine(1), "torch").devices[0]
     machine = Machine("mine", (lane, GPU), nominal_links((lane, GPU)))
     path = tmp_path / "mine.json"
     path.write_text(machine_to_text(machine))
@@ -135,7 +134,7 @@ def test_links_are_timed_by_single_copies(monkeypatch):
     put_in_place(monkeypatch, lambda name: place)
     monkeypatch.setattr(links, "missing_devices", lambda machine: ())
     monkeypatch.setattr(links, "SIZES", (1024, 65536, 1 << 20))
-    lane = for_runtime(local_machine(1), "torch").devices[0]
+    lane = for_format(local_machine(1), "torch").devices[0]
     away = Device("pretend:0", "gpu", "torch", "pretend")
     both = (lane, away)
     measured = links.measure_links(Machine("m", both, nominal_links(both)))

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.core.machine import Device, Machine, link_arrays, machine_to_text
+from profiling.backends import onnxruntime
+from profiling.backends._ort.providers import providers, short_name
 from profiling.devices import local
 from profiling.devices.cores import cpu_quota, host_memory_bytes, split, usable_cores
 from profiling.devices.local import load_machine, local_machine, missing_devices, presets
-from profiling.devices.providers import providers, short_name
 
 NAMES = tuple(presets())
 
@@ -49,13 +50,13 @@ def test_every_pair_is_linked():
 
 
 def test_the_default_shows_two_lanes_where_there_is_only_a_cpu(monkeypatch):
-    monkeypatch.setattr(local, "providers", lambda: ())
+    monkeypatch.setattr(onnxruntime, "providers", lambda: ())
     monkeypatch.setattr(local, "usable_cores", lambda: tuple(range(8)))
     assert [d.core_ids for d in local_machine().devices] == [(0, 1, 2, 3), (4, 5, 6, 7)]
     monkeypatch.setattr(local, "usable_cores", lambda: (3,))
     assert [d.name for d in local_machine().devices] == ["cpu:0"]
     gpu = Device("cuda:0", "gpu", "onnxruntime", "CUDAExecutionProvider")
-    monkeypatch.setattr(local, "providers", lambda: (gpu,))
+    monkeypatch.setattr(onnxruntime, "providers", lambda: (gpu,))
     monkeypatch.setattr(local, "usable_cores", lambda: tuple(range(8)))
     assert [(d.name, d.cores) for d in local_machine().devices] == [("cpu:0", 8), ("cuda:0", 1)]
 

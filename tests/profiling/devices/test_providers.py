@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from profiling.devices import providers
-from profiling.devices.providers import NOMINAL, works
+from profiling.backends._ort import providers
+from profiling.backends._ort.providers import NOMINAL, works
 
 
 def build(listed, available):

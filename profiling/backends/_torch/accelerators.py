@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
-from profiling.devices.providers import NOMINAL
+from profiling.backends.base import NOMINAL
 
 # A device counts when it adds two numbers.
 _PROBE = """

@@ -12,10 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from placement.core.machine import Device
+from profiling.backends._ort.sessions import CPU
+from profiling.backends.base import NOMINAL
 from profiling.devices.cores import host_memory_bytes
 
 # Providers that compute elsewhere than on this computer, or are the CPU that the lanes stand for.
-_NOT_DEVICES = ("AzureExecutionProvider", "CPUExecutionProvider")
+_NOT_DEVICES = ("AzureExecutionProvider", CPU)
 _SHORT = {"DmlExecutionProvider": "directml"}
 _KIND = {
     "ACL": "cpu",
@@ -29,9 +31,6 @@ _KIND = {
     "VSINPU": "npu",
     "Xnnpack": "cpu",
 }
-# Peak arithmetic and memory speed for estimates where the driver does not tell: an integrated
-# graphics unit, a small accelerator, one core of a CPU. Measured profiles do not use them.
-NOMINAL = {"cpu": (80e9, 10e9), "gpu": (2e12, 60e9), "npu": (4e12, 60e9)}
 _PROBE = """
 import json, sys
 import onnxruntime as ort

@@ -74,8 +74,8 @@ class Joined(Compiled):
     ) -> tuple[Program, ...]:
         """Programs of the runtimes that a schedule uses; of one alone where it uses no other."""
         runtimes = tuple(self._machine.device(s.device).runtime for s in schedule.segments)
-        used = dict.fromkeys(runtimes or self._parts)
-        if len(used) == 1 or not runtimes:
+        used = dict.fromkeys(runtimes or list(self._parts)[:1])
+        if len(used) == 1:
             return ring(self._parts[next(iter(used))])
         crossing = _crossing(self.kernels, schedule, runtimes)
         for tensor, readers in crossing:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.profiling.live import diamond
+
 ROOT = Path(__file__).parents[1]
 STUDIO = ("app.py", "pages", "placement", "profiling", "studio", "assets", "tests")
 PAGE = """
@@ -51,6 +53,7 @@ def copy(tmp_path_factory):
         else:
             shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(ROOT / "tests/profiling/added/reference.py", folder / "profiling/backends")
     for name, code in FILES.items():
         assert not (folder / name).exists(), f"{name} is there already"
         (folder / name).write_text(code)
@@ -107,9 +110,37 @@ def test_the_command_line_lists_and_uses_them(copy, tmp_path):
     assert out.read_text() == "".join(f"{op} {device}\n" for op, device in device_of.items())
 
 
-def test_a_machine_may_name_the_backend_s_device(copy):
+def shown_machine() -> str:
+    """The machine file that the section shows."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    return re.search(r"```json\n(.*?)```", text.partition("**A backend**")[2], re.DOTALL)[1]
+
+
+def test_what_runs_on_the_toy_is_called_emulated(copy, tmp_path):
     code = "from profiling import backends; print(backends.names(), backends.get('toy').devices())"
     assert "toy:0" in answered(copy, "-c", code)
+    model, machine = tmp_path / "pair.edges", tmp_path / "toys.json"
+    model.write_text("a -> b\nb ->\n")
+    machine.write_text(shown_machine())
+    run = ("-m", "placement", "run", str(model), "--machine", str(machine), "--placer", "single")
+    result = json.loads(answered(copy, *run, "--json"))
+    assert result["emulated"] is True and result["outputs_match"] is None
+
+
+def test_a_backend_that_computes_is_part_of_this_computer(copy, tmp_path):
+    """Where it makes the same kernels as onnxruntime both run one model together."""
+    pl = ("-m", "placement")
+    machine = json.loads(answered(copy, *pl, "machine", "--json"))
+    runtimes = {d["name"]: d["runtime"] for d in machine["devices"]}
+    assert runtimes["cpu:0"] == "onnxruntime" and runtimes["reference:0"] == "reference"
+    assert not {"null", "toy"} & set(runtimes.values()) and not machine["emulated"]
+    alone = json.loads(answered(copy, *pl, "machine", "--machine", "local:reference", "--json"))
+    assert [d["name"] for d in alone["devices"]] == ["reference:0"]
+    diamond(tmp_path)
+    on = (str(tmp_path / "small.onnx"), "--machine", "local", "--analytic")
+    result = json.loads(answered(copy, *pl, "run", *on, "--placer", "round_robin", "--json"))
+    assert result["outputs_match"] is True and result["emulated"] is False
+    assert result["actual_devices"]["reference:0"] == "numpy" and len(result["actual_devices"]) == 2
 
 
 def test_the_network_is_listed_with_the_ops_that_it_has(copy):
@@ -150,5 +181,5 @@ def test_the_conformance_tests_try_them(copy):
         "-k", "dice or device-list or test_registry or test_backends"
     )  # fmt: skip
     passed = [line for line in told.splitlines() if " PASSED" in line]
-    for new in ("dice", "device-list", "test_registry", "toy"):
+    for new in ("dice", "device-list", "test_registry", "toy", "reference"):
         assert any(new in line for line in passed), told

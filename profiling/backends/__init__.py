@@ -32,8 +32,8 @@ def usable(name: str) -> Backend:
 
 def of(devices: Iterable[Device]) -> dict[str, Backend]:
     """The backends of devices by name, in the order of the devices; without those unknown here."""
-    known = names()
-    return {d.runtime: get(d.runtime) for d in devices if d.runtime in known}
+    known, used = names(), dict.fromkeys(d.runtime for d in devices)
+    return {name: get(name) for name in used if name in known}
 
 
 def emulated(devices: Iterable[Device]) -> bool:
@@ -41,9 +41,11 @@ def emulated(devices: Iterable[Device]) -> bool:
     return any(backend.emulated for backend in of(devices).values())
 
 
-def is_cpu(device: Device) -> bool:
-    """Whether a device is the CPU of a computer, or a lane of it, in its runtime's own words."""
-    return any(backend.is_cpu(device) for backend in of((device,)).values())
+def cpu_lanes(devices: Iterable[Device]) -> dict[str, Device]:
+    """The devices by name that are the CPU of a computer, or lanes of it."""
+    listed = tuple(devices)
+    used = of(listed)
+    return {d.name: d for d in listed if d.runtime in used and used[d.runtime].is_cpu(d)}
 
 
 def running(format: str) -> tuple[Backend, ...]:

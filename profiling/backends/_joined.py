@@ -38,15 +38,15 @@ class Joined(Compiled):
             if differs:
                 raise ValueError(
                     f"{first} and {name} make different kernels of {one.kernels.name!r}"
-                    f" ({differs}); choose devices of one of them."
+                    f" ({differs}); {_remedy(parts)}."
                 )
         for name, part in parts.items():
             inner = [t for t in part.kernels.tensors if t.producer is not None and t.consumers]
             if inner and not any(map(part.exchanges, inner)):
                 raise ValueError(
                     f"{name} exchanges no values of {one.kernels.name!r} with other runtimes, and"
-                    f" machine {machine.name!r} has devices of {' and '.join(parts)}; choose"
-                    " devices of one of them."
+                    f" machine {machine.name!r} has devices of {' and '.join(parts)};"
+                    f" {_remedy(parts)}."
                 )
         return cls(parts, machine)
 
@@ -182,6 +182,11 @@ class JoinedProgram(Program):
     def close(self) -> None:
         for program in self._programs:
             program.close()
+
+
+def _remedy(parts: Mapping[str, Compiled]) -> str:
+    whole = " or ".join(f"local:{name}" for name in parts)
+    return f"choose devices of one runtime, as machine {whole} has them"
 
 
 def _difference(first: str, a: Graph, second: str, b: Graph) -> str:

@@ -6,6 +6,7 @@ Arithmetic and memory speeds are nominal (they serve estimates only), and so are
 `profiling.measuring.links` has measured them.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,13 +25,16 @@ _SHARED = (30e-6, 20e9)
 _COPIED = (20e-6, 10e9)
 
 
-def local_machine(lanes: int | None = None) -> Machine:
+def local_machine(lanes: int | None = None, runtime: str = "") -> Machine:
     """This computer: its CPU as that many lanes, then all other devices of ONNX's runtimes.
+
+    With a runtime they are its devices alone.
 
     Without a number a computer with only a CPU of two or more cores has two lanes, so that there is
     something to place on; any other has its CPU whole.
     """
-    others, cores = _others(FORMAT), usable_cores()
+    able = (backends.usable(runtime),) if runtime else backends.running(FORMAT)
+    others, cores = _others(able), usable_cores()
     if lanes is None:
         lanes = 2 if len(cores) >= 2 and not others else 1
     if lanes < 1:
@@ -40,7 +44,7 @@ def local_machine(lanes: int | None = None) -> Machine:
             f"Cannot split the CPU into {lanes} lanes: {_cores(len(cores))} can be used here; use"
             f" {len(cores)} or fewer."
         )
-    devices = _distinct((*_lanes(cores, lanes), *others))
+    devices = _distinct((*_lanes(cores, lanes, able[0]), *others))
     links = nominal_links(devices)
     return Machine("local", devices, links, _libraries(devices), NOMINAL_NOTE)
 
@@ -52,28 +56,29 @@ def for_format(machine: Machine, format: str) -> Machine:
     """
     if backends.fit(machine.devices, format):
         return machine
-    first = backends.usable(backends.running(format)[0].name)
+    able, cpus = backends.running(format), backends.cpu_lanes(machine.devices)
+    first = backends.usable(able[0].name)
+    if not cpus:
+        return machine
     lanes = tuple(
         replace(d, runtime=first.name, provider=first.cpu_provider)
-        for d in machine.devices
-        if backends.is_cpu(d)
+        for d in cpus.values()
+        if first.cpu_provider
     )
-    if not lanes:
-        return machine
     if machine.name == "local":
-        devices = _distinct((*(lanes if first.cpu_provider else ()), *_others(format)))
+        devices = _distinct((*lanes, *_others(able)))
         links = nominal_links(devices)
     else:
         known = {d.name: d for d in first.devices()}
-        kept = (_same(d, known) for d in machine.devices if not backends.is_cpu(d))
+        kept = (_same(d, known) for d in machine.devices if d.name not in cpus)
         devices, links = (*lanes, *kept), machine.links
     return replace(machine, devices=devices, links=links, libraries=_libraries(devices))
 
 
-def _others(format: str) -> tuple[Device, ...]:
-    """What the runtimes of a format offer here besides the CPU."""
-    able = (backend for backend in backends.running(format) if not backend.missing())
-    return tuple(d for backend in able for d in backend.devices() if not backend.is_cpu(d))
+def _others(able: Sequence[Backend]) -> tuple[Device, ...]:
+    """What runtimes offer here besides the CPU."""
+    here = (backend for backend in able if not backend.missing())
+    return tuple(d for backend in here for d in backend.devices() if not backend.is_cpu(d))
 
 
 def _distinct(devices: tuple[Device, ...]) -> tuple[Device, ...]:
@@ -93,7 +98,7 @@ def _same(device: Device, known: dict[str, Device]) -> Device:
 
 
 def load_machine(spec: str) -> Machine:
-    """The machine that a person names: "local", "local:LANES", a preset, or a JSON file.
+    """The machine that a person names: "local", "local:LANES" or "local:RUNTIME", a preset, a file.
 
     A CPU device that states neither cores to pin nor a label stands for this computer's CPU, and
     gets its cores.
@@ -101,9 +106,12 @@ def load_machine(spec: str) -> Machine:
     if spec == "local":
         return local_machine()
     if spec.startswith("local:"):
-        if not spec[6:].isdecimal():
+        word = spec.removeprefix("local:")
+        if word in backends.names() and not backends.get(word).emulated:
+            return local_machine(runtime=word)
+        if not word.isdecimal():
             raise ValueError(f"Machine {spec!r} has no number of lanes; use local:2, for example.")
-        return local_machine(int(spec[6:]))
+        return local_machine(int(word))
     path = _preset_files().get(spec, Path(spec))
     if not path.is_file():
         raise ValueError(
@@ -124,7 +132,8 @@ def presets() -> dict[str, str]:
 def missing_devices(machine: Machine) -> tuple[tuple[str, str], ...]:
     """Devices of a machine that this computer does not have, each with the reason."""
     used, cores = backends.of(machine.devices), usable_cores()
-    asked = {d.runtime for d in machine.devices if not backends.is_cpu(d)}
+    cpus = backends.cpu_lanes(machine.devices)
+    asked = {d.runtime for d in machine.devices if d.name not in cpus}
     here = {
         name: {d.name: d for d in backend.devices()}
         for name, backend in used.items()
@@ -153,22 +162,25 @@ def _libraries(devices: tuple[Device, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(rows))
 
 
-def _lanes(cores: tuple[int, ...], lanes: int) -> tuple[Device, ...]:
+def _lanes(cores: tuple[int, ...], lanes: int, backend: Backend) -> tuple[Device, ...]:
+    """The CPU in lanes, where the runtime drives it."""
     memory_bytes = host_memory_bytes() // lanes
     return tuple(
-        _lane(f"cpu:{i}", own, memory_bytes, pinned=lanes > 1)
+        _lane(f"cpu:{i}", own, memory_bytes, backend, pinned=lanes > 1)
         for i, own in enumerate(split(cores, lanes))
+        if backend.cpu_provider
     )
 
 
-def _lane(name: str, cores: tuple[int, ...], memory_bytes: int, *, pinned: bool) -> Device:
+def _lane(
+    name: str, cores: tuple[int, ...], memory_bytes: int, backend: Backend, *, pinned: bool
+) -> Device:
     flops_per_s, memory_bytes_per_s = NOMINAL["cpu"]
-    first, *_ = backends.running(FORMAT)
     return Device(
         name=name,
         kind="cpu",
-        runtime=first.name,
-        provider=first.cpu_provider,
+        runtime=backend.name,
+        provider=backend.cpu_provider,
         memory_bytes=memory_bytes,
         cores=len(cores),
         core_ids=cores if pinned and can_pin() else (),
@@ -184,9 +196,8 @@ def _preset_files() -> dict[str, Path]:
 
 def _resolved(machine: Machine) -> Machine:
     """The machine with this computer's cores for the CPU devices that name none."""
-    open_ones = [
-        d for d in machine.devices if backends.is_cpu(d) and not d.core_ids and not d.label
-    ]
+    used, cpus = backends.of(machine.devices), backends.cpu_lanes(machine.devices)
+    open_ones = [d for d in cpus.values() if not d.core_ids and not d.label]
     if not open_ones:
         return machine
     taken = {core for d in machine.devices for core in d.core_ids}
@@ -202,13 +213,9 @@ def _resolved(machine: Machine) -> Machine:
     filled: dict[str, Device] = {}
     for device in open_ones:
         own, cores = cores[: device.cores], cores[device.cores :]
-        lane = _lane(device.name, own, share_bytes, pinned=pinned)
-        filled[device.name] = replace(
-            lane,
-            runtime=device.runtime,
-            provider=device.provider,
-            memory_bytes=device.memory_bytes or share_bytes,
-        )
+        backend = used[device.runtime]
+        lane = _lane(device.name, own, share_bytes, backend, pinned=pinned)
+        filled[device.name] = replace(lane, memory_bytes=device.memory_bytes or share_bytes)
     devices = tuple(filled.get(d.name, d) for d in machine.devices)
     return replace(
         machine,

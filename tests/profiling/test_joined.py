@@ -22,7 +22,13 @@ from profiling.backends._ort.program import OrtProgram
 from profiling.backends._torch import memories
 from profiling.backends.onnxruntime import OnnxRuntime
 from profiling.backends.torch import Torch
-from profiling.devices.local import for_format, local_machine, missing_devices, nominal_links
+from profiling.devices.local import (
+    for_format,
+    load_machine,
+    local_machine,
+    missing_devices,
+    nominal_links,
+)
 from profiling.execution.execute import execute
 from profiling.execution.stream import stream
 from profiling.measuring import kernels, links
@@ -296,6 +302,9 @@ def test_this_computer_has_what_a_new_runtime_offers(reference):
     assert dict(machine.libraries).keys() == {"onnxruntime", "onnx"}
     assert not backends.emulated(machine.devices) and missing_devices(machine) == ()
     assert for_format(machine, "onnx") is machine
+    alone = load_machine("local:onnxruntime")
+    assert {d.runtime for d in alone.devices} == {"onnxruntime"}
+    assert [d.name for d in load_machine("local:reference").devices] == ["reference:0"]
     assert "reference:0" not in for_format(machine, "torch").index
     away = Device("reference:9", "cpu", "reference", "numpy")
     assert dict(missing_devices(both(away))) == {

@@ -117,7 +117,7 @@ def _device_row(now: Studio, number: int) -> dict[str, object]:
 
 
 def _num_lanes(machine: Machine) -> int:
-    return max(1, sum(map(backends.is_cpu, machine.devices)))
+    return max(1, len(backends.cpu_lanes(machine.devices)))
 
 
 def _choose(key: str, drawn: str) -> None:

@@ -72,7 +72,9 @@ def for_format(machine: Machine, format: str) -> Machine:
         known = {d.name: d for d in first.devices()}
         kept = (_same(d, known) for d in machine.devices if d.name not in cpus)
         devices, links = (*lanes, *kept), machine.links
-    return replace(machine, devices=devices, links=links, libraries=_libraries(devices))
+    names = {backend.name for backend in able}
+    libraries = _libraries([d for d in devices if d.runtime in names])
+    return replace(machine, devices=devices, links=links, libraries=libraries)
 
 
 def _others(able: Sequence[Backend]) -> tuple[Device, ...]:
@@ -156,7 +158,7 @@ def nominal_links(devices: tuple[Device, ...]) -> tuple[Link, ...]:
     )
 
 
-def _libraries(devices: tuple[Device, ...]) -> tuple[tuple[str, str], ...]:
+def _libraries(devices: Sequence[Device]) -> tuple[tuple[str, str], ...]:
     """The libraries whose version decides what is measured on devices, with their versions."""
     rows = (row for backend in backends.of(devices).values() for row in backend.libraries())
     return tuple(dict.fromkeys(rows))

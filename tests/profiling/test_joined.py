@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import placement as pl
 from placement.api.problems import make_problem
@@ -199,18 +199,63 @@ def test_each_device_is_profiled_by_its_own_runtime(reference, tmp_path, monkeyp
     assert execute(problem, schedule, RunOptions(steps=2), model=model).outputs_match
 
 
+class OrtTwin(OnnxRuntime):
+    """onnxruntime under another name."""
+
+    name = "twin"
+
+    def devices(self):
+        return (replace(two_lanes().devices[1], name="twin:0", runtime="twin"),)
+
+
+def twins(twin):
+    devices = (two_lanes().devices[0], *twin.devices())
+    return Machine("twins", devices, nominal_links(devices))
+
+
+@pytest.mark.parametrize("devices", [("cpu:0", "twin:0"), ("twin:0", "cpu:0")])
+def test_values_of_every_kind_cross(registered, tmp_path, devices):
+    """Halves, numbers without dimensions, texts, lists, and shapes that data decide."""
+    make, number = helper.make_node, TensorProto
+    nodes = [
+        make("Cast", ["x"], ["half"], name="half", to=number.FLOAT16),
+        make("Transpose", ["half"], ["turned"], name="turned"),
+        make("Cast", ["turned"], ["full"], name="full", to=number.FLOAT),
+        make("ReduceMax", ["full"], ["most"], name="most", keepdims=0),
+        make("Div", ["full", "most"], ["share"], name="share"),
+        make("NonZero", ["share"], ["where"], name="where"),
+        make("Cast", ["where"], ["numbers"], name="numbers", to=number.FLOAT),
+        make("ReduceSum", ["numbers"], ["sum"], name="sum", keepdims=0),
+        make("SplitToSequence", ["share"], ["rows"], name="rows", axis=0),
+        make("ConcatFromSequence", ["rows"], ["again"], name="again", axis=0),
+        make("Cast", ["again"], ["text"], name="text", to=number.STRING),
+        make("Cast", ["text"], ["read"], name="read", to=number.FLOAT),
+        make("Mul", ["read", "sum"], ["y"], name="y"),
+    ]
+    model = saved(tmp_path, nodes, {"x": [4, 8]}, {"y": [8, 4]})
+    problem = problem_of(model, twins(registered(OrtTwin())))
+    assert len(problem.kernels.ops) == len(nodes)
+    schedule = alternating(problem, *devices)
+    run = execute(problem, schedule, RunOptions(steps=2), model=model, baselines=False)
+    assert run.outputs_match and set(run.actual_devices) == set(devices)
+
+
+def test_types_that_arrays_lack_stay_with_one_runtime(registered, tmp_path):
+    nodes = [
+        helper.make_node("Cast", ["x"], ["short"], name="short", to=TensorProto.BFLOAT16),
+        helper.make_node("Cast", ["short"], ["y"], name="y", to=TensorProto.FLOAT),
+        helper.make_node("Exp", ["y"], ["z"], name="z"),
+    ]
+    model = saved(tmp_path, nodes, {"x": [4]}, {"z": [4]})
+    problem = problem_of(model, twins(registered(OrtTwin())))
+    with pytest.raises(ValueError, match=r"Value 'short' \(.*bfloat16.*\) cannot cross between"):
+        execute(problem, alternating(problem, "twin:0", "cpu:0"), model=model)
+
+
 @pytest.mark.parametrize("sample", ["onnx-squeezenet", "onnx-shufflenet"])
 def test_a_network_over_onnxruntime_under_two_names(registered, sample):
-    class Twin(OnnxRuntime):
-        name = "twin"
-
-        def devices(self):
-            return (replace(two_lanes().devices[1], name="twin:0", runtime="twin"),)
-
-    twin = registered(Twin())
     model = load(sample)
-    devices = (two_lanes().devices[0], *twin.devices())
-    problem = problem_of(model, Machine("twins", devices, nominal_links(devices)))
+    problem = problem_of(model, twins(registered(OrtTwin())))
     schedule = random_schedule(problem, np.random.default_rng(0))
     assert len(schedule.segments) > 2
     run = execute(problem, schedule, RunOptions(steps=2), model=model, baselines=False)

@@ -165,7 +165,8 @@ class OrtProgram(Program):
 
     def take(self, name: str, value: Any) -> None:
         if name in self._fixed:
-            self._values[name].update_inplace(np.ascontiguousarray(value))
+            as_made = np.ascontiguousarray(value, dtype=self._fixed[name].dtype)
+            self._values[name].update_inplace(as_made)
         else:
             self._values[name] = ort_value(value, self._types[name])
 

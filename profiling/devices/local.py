@@ -28,10 +28,9 @@ _COPIED = (20e-6, 10e9)
 def local_machine(lanes: int | None = None, runtime: str = "") -> Machine:
     """This computer: its CPU as that many lanes, then all other devices of ONNX's runtimes.
 
-    With a runtime they are its devices alone.
-
-    Without a number a computer with only a CPU of two or more cores has two lanes, so that there is
-    something to place on; any other has its CPU whole.
+    Where a runtime is named they are the devices of that one alone. Without a number a computer
+    with only a CPU of two or more cores has two lanes, so that there is something to place on; any
+    other has its CPU whole.
     """
     able = (backends.usable(runtime),) if runtime else backends.running(FORMAT)
     others, cores = _others(able), usable_cores()

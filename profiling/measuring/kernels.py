@@ -68,9 +68,9 @@ def profile(
     """Measure a model on a machine's devices, and the machine's links.
 
     `report` hears {"event": "progress", "what", "step", "of"} and cancels by returning False, which
-    raises `Cancelled`. Lanes of one provider and as many cores share a measurement. What takes
-    longer than `timeout_s` altogether is given up with a RuntimeError: between two measurements,
-    and in a confined process wherever it is.
+    raises `Cancelled`. Lanes of one runtime and provider share a measurement where they have as
+    many cores. What takes longer than `timeout_s` altogether is given up with a RuntimeError:
+    between two measurements, and in a confined process wherever it is.
     """
     until_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     kinds = _kinds(machine)

@@ -1,12 +1,13 @@
 """ONNX's own reference implementation as a runtime: every op is a kernel, computed by numpy."""
 
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
-import onnx
-from onnx.reference import ReferenceEvaluator
 
 from placement.core.machine import Device
+from placement.core.schedule import Schedule, Segment
 from profiling.backends.base import Backend, Compiled, Program
 
 
@@ -53,6 +54,8 @@ class ReferenceCompiled(Compiled):
     def __init__(self, model, machine):
         self.kernels, self.machine = model.graph, machine
         self.sources = tuple((op.name,) for op in model.graph.ops)
+        from onnx.reference import ReferenceEvaluator
+
         proto = model.executable.model_proto()
         evaluator = ReferenceEvaluator(proto)
         names = [node.name for node in proto.graph.node]
@@ -74,18 +77,11 @@ class ReferenceCompiled(Compiled):
         return ring
 
     def unplaced(self, device, feeds):
-        program = ReferenceProgram(self, _whole(self.kernels), (feeds,))
-        return program
+        names = tuple(op.name for op in self.kernels.ops)
+        return ReferenceProgram(self, Schedule((Segment("reference:0", names),)), (feeds,))
 
     def exchanges(self, tensor):
         return True
-
-
-def _whole(kernels):
-    from placement.core.schedule import Schedule, Segment
-
-    names = tuple(op.name for op in kernels.ops)
-    return Schedule((Segment("reference:0", names),) if names else ())
 
 
 class Reference(Backend):
@@ -93,14 +89,14 @@ class Reference(Backend):
     format: ClassVar[str] = "onnx"
 
     def missing(self):
-        return ""
+        return "" if find_spec("onnx") else "needs: pip install onnx"
 
     def devices(self):
         speeds = {"flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
         return (Device("reference:0", "cpu", self.name, "numpy", **speeds),)
 
     def libraries(self):
-        return (("onnx", onnx.__version__),)
+        return (("onnx", version("onnx")),)
 
     def compile(self, model, machine):
         return ReferenceCompiled(model, machine)

@@ -53,7 +53,7 @@ def copy(tmp_path_factory):
         else:
             shutil.copy(ROOT / name, folder / name)
     shutil.copy(ROOT / "pyproject.toml", folder)
-    shutil.copy(ROOT / "tests/profiling/added/reference.py", folder / "profiling/backends")
+    shutil.copy(ROOT / "tests/profiling/backends/added/reference.py", folder / "profiling/backends")
     for name, code in FILES.items():
         assert not (folder / name).exists(), f"{name} is there already"
         (folder / name).write_text(code)

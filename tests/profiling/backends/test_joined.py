@@ -19,7 +19,6 @@ from placement.loaders import load
 from profiling import backends
 from profiling.backends._joined import Joined
 from profiling.backends._ort.program import OrtProgram
-from profiling.backends._torch import memories
 from profiling.backends.onnxruntime import OnnxRuntime
 from profiling.backends.torch import Torch
 from profiling.devices.local import (
@@ -33,6 +32,7 @@ from profiling.execution.execute import execute
 from profiling.execution.stream import stream
 from profiling.measuring import kernels, links
 from tests.loaders.test_torch import Net
+from tests.profiling.backends.pretend import Pretend, put_in_place
 from tests.profiling.live import (
     diamond,
     problem_of,
@@ -40,7 +40,6 @@ from tests.profiling.live import (
     saved,
     two_lanes,
 )
-from tests.profiling.pretend import Pretend
 
 ADDED = Path(__file__).parent / "added"
 
@@ -422,10 +421,7 @@ def torch_machine(*, accelerators: bool) -> Machine:
 @pytest.mark.parametrize("speed", [{}, {"copy_s": 0.002}, {"compute_s": 0.004}])
 @pytest.mark.parametrize("accelerators", [False, True])
 def test_pytorch_under_two_names(registered, monkeypatch, accelerators, speed):
-    places = {}
-    monkeypatch.setattr(
-        memories, "place_of", lambda _, name: places.setdefault(name, Pretend(**speed))
-    )
+    places = put_in_place(monkeypatch, lambda name: Pretend(**speed))
     registered(TorchTwin())
     model = pl.from_torch(Net().eval(), torch.rand(2, 3, 16, 16))
     problem = problem_of(model, torch_machine(accelerators=accelerators))

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from profiling.backends._ort import providers
-from profiling.backends._ort.providers import NOMINAL, works
+from profiling.backends._ort.providers import short_name, works
+from profiling.backends.base import NOMINAL
 
 
 def build(listed, available):
@@ -137,3 +138,9 @@ def test_no_onnxruntime_no_devices(install):
 def test_the_probe_tells_what_works_from_what_does_not():
     assert works("CPUExecutionProvider")
     assert not works("NoSuchExecutionProvider")
+
+
+def test_names_of_providers():
+    assert short_name("CUDAExecutionProvider") == "cuda"
+    assert short_name("WebGpuExecutionProvider") == "webgpu"
+    assert short_name("DmlExecutionProvider") == "directml"

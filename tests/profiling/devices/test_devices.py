@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from placement.core.machine import Device, Machine, link_arrays, machine_to_text
 from profiling.backends import onnxruntime
-from profiling.backends._ort.providers import providers, short_name
 from profiling.devices import local
 from profiling.devices.cores import cpu_quota, host_memory_bytes, split, usable_cores
 from profiling.devices.local import load_machine, local_machine, missing_devices, presets
@@ -198,7 +197,7 @@ def test_unknown_names_list_the_presets():
         load_machine("no-such-machine")
     with pytest.raises(ValueError, match="number of lanes"):
         load_machine("local:many")
-    assert len(load_machine("local:1").devices) == 1 + len(providers())
+    assert len(load_machine("local:1").devices) == len(onnxruntime.BACKEND.devices())
 
 
 def test_a_machine_without_onnxruntime_still_has_a_cpu(monkeypatch):
@@ -207,12 +206,6 @@ def test_a_machine_without_onnxruntime_still_has_a_cpu(monkeypatch):
     assert [d.name for d in machine.devices] == ["cpu:0"]
     assert machine.libraries == ()
     assert "pip install onnxruntime" in missing_devices(machine)[0][1]
-
-
-def test_names_of_providers():
-    assert short_name("CUDAExecutionProvider") == "cuda"
-    assert short_name("WebGpuExecutionProvider") == "webgpu"
-    assert short_name("DmlExecutionProvider") == "directml"
 
 
 def test_preset_files_hold_what_machines_write():

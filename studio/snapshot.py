@@ -22,7 +22,7 @@ from placement.core.profile import Profile
 from placement.core.violations import violations
 from placement.placers import placer_class
 from placement.placers.base import Placer
-from placement.schedule.relocation import moved
+from placement.schedule.order import moved
 from placement.schedule.simulated import Simulated
 from profiling import backends
 from studio.project import edits

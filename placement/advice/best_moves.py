@@ -58,7 +58,7 @@ def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint,
     says so every move of a unit or of a block is looked at, so that no hint means that no such move
     saves; on larger graphs those are that shorten the unmerged schedule most.
     """
-    from placement.schedule.relocation import moved, spelled_order
+    from placement.schedule.order import moved, spelled_order
     from placement.search.candidates import final_s
 
     now_s = final_s(problem, placement)

@@ -122,14 +122,14 @@ def place(
 def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:
     """What a method found for some ops of a placement, as an edit of that placement."""
     from placement.constraints.fusion import mended
-    from placement.schedule.relocation import moved
+    from placement.schedule.order import moved
 
     return moved(problem, mended(problem, keep), found.device_of)
 
 
 def _kept_in_words(note: str, own_s: float, value_s: float) -> str:
     """A method's account of its value, and the value in the order that was kept."""
-    from placement.search.account import in_words
+    from placement.search.progress import in_words
 
     if not note or math.isclose(own_s, value_s, rel_tol=1e-9):
         return note

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -284,3 +284,11 @@ def _starts(counts: ArrayLike) -> Ints:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
+
+
+def graph_to_json(graph: Graph) -> dict[str, Any]:
+    return {
+        "name": graph.name,
+        "ops": [asdict(op) for op in graph.ops],
+        "tensors": [asdict(t) for t in graph.tensors],
+    }

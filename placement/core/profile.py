@@ -13,8 +13,7 @@ import numpy as np
 from placement.core.amounts import MOST, is_amount
 from placement.core.costs import ORIGINS, Costs
 from placement.core.decoding import shown, typed
-from placement.core.graph import Graph
-from placement.core.graph_json import graph_to_json
+from placement.core.graph import Graph, graph_to_json
 from placement.core.machine import Machine, link_arrays
 
 FORMAT = "placement-profile"

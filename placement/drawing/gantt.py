@@ -7,10 +7,9 @@ from hashlib import sha256
 from typing import Any
 
 from placement.core import formatting as units
-from placement.core.timeline import Span, Timeline
+from placement.core.timeline import Span, Timeline, idle_s
 from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
-from placement.simulator.idle import idle_s
 
 LINK_COLOUR = "#8a8f98"
 DARK, LIGHT = "#14181f", "#ffffff"

@@ -21,8 +21,12 @@ from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.schedule.segments import make_schedule
-from placement.search.feasible import require_room_for_weights, within_memory
-from placement.search.needs import limit_bytes, missing_bytes
+from placement.search.feasible import (
+    limit_bytes,
+    missing_bytes,
+    require_room_for_weights,
+    within_memory,
+)
 from placement.simulator import throughput
 
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The

@@ -22,7 +22,7 @@ from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.search.candidates import best_of
 from placement.search.chain import start_of
 from placement.search.coarsening import levels
-from placement.search.needs import limit_bytes
+from placement.search.feasible import limit_bytes
 from placement.simulator.evaluator import values_s
 
 # Simulations that a search may spend when nobody limits it, by visits of kernels and tensors.

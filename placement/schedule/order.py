@@ -1,6 +1,13 @@
-"""Orders of execution: every placement gets one, deterministic and topological."""
+"""Orders of execution: every placement gets one, deterministic and topological.
 
-from collections.abc import Sequence
+The order belongs to the placement. Where a method decided one, moving ops keeps it as it is; where
+it was left open, the one that the placement ran in until then is written down, so that a move
+changes the order of nothing else. What moves keeps its place in the order, which is valid on any
+device, because a move changes no dependency.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +15,7 @@ from placement.core.costs import Floats
 from placement.core.decoding import shown
 from placement.core.graph import Graph, Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 
 
 def upward_ranks(problem: Problem, device_of_kernel: Ints) -> list[float]:
@@ -73,3 +80,42 @@ def by_priority(graph: Graph, keys: Sequence[float] | Floats) -> list[int]:
         arrays.out_tensors,
     )
     return list(order.tolist())
+
+
+def moved(problem: Problem, placement: Placement, device_of: Mapping[str, str]) -> Placement:
+    """The placement with some ops on other devices.
+
+    Calls stay as many as they are. Replicas that no idle accelerator is left for are given up, one
+    at a time from where most are.
+    """
+    after = {**placement.device_of, **device_of}
+    replicas = placement.replicas and _with_room(problem, after, placement.replicas)
+    return replace(
+        placement, device_of=after, order=spelled_order(problem, placement), replicas=replicas
+    )
+
+
+def spelled_order(problem: Problem, placement: Placement) -> tuple[str, ...]:
+    """The placement's order, or the one that it runs in by default.
+
+    Under the execution "call" an open order stays open: there the calls are found, not listed.
+    """
+    if placement.order or problem.execution is Execution.CALL:
+        return placement.order
+    return order_of_ops(problem, placement)
+
+
+def _with_room(
+    problem: Problem, device_of: Mapping[str, str], replicas: Mapping[str, int]
+) -> dict[str, int] | None:
+    """As many of the replicas as there are idle accelerators for; None where none is left."""
+    used = set(device_of.values())
+    num_idle = sum(not d.on_host and d.name not in used for d in problem.machine.devices)
+    counts = dict(replicas)
+    shared = [name for name in counts if name in used]
+    while sum(counts.get(name, 1) - 1 for name in shared) > num_idle:
+        most = max(shared, key=lambda name: counts.get(name, 1))
+        counts[most] -= 1
+        if counts[most] == 1:
+            del counts[most]
+    return counts or None

@@ -16,9 +16,8 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule, Segment
 from placement.schedule.calls import make_call_schedule
-from placement.schedule.cut import Cut
 from placement.schedule.order import kernel_order
-from placement.schedule.stages import fewest_calls
+from placement.schedule.stages import Cut, fewest_calls
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.run_state import RunState
@@ -59,7 +58,7 @@ def cut_value_s(problem: Problem, cut: Cut) -> float:
 
 
 def _cut(flat: Flat, device_of_kernel: Ints, order: Ints) -> Cut:
-    from placement.simulator.compiled.cut import cut
+    from placement.simulator.compiled.segments import cut
 
     position = np.empty(order.size, dtype=np.int64)
     position[order] = np.arange(order.size)
@@ -92,7 +91,7 @@ def merge_neighbours(flat: Flat, cut: Cut) -> Cut:
     Pairs whose merging delays nothing by the slack of one simulation are tried together, halved
     when together they are too many.
     """
-    from placement.simulator.compiled.merge import harmless_pairs
+    from placement.simulator.compiled.segments import harmless_pairs
 
     visits = flat.consumers.size + cut.segment_of.size
     budget = max(1, min(MAX_MERGE_SIMULATIONS, MAX_MERGE_VISITS // max(1, visits)))
@@ -147,7 +146,7 @@ def _simulated(flat: Flat, cut: Cut) -> tuple[Condensed, RunState, float]:
 
 def _merged(condensed: Condensed, cut: Cut, pairs: Sequence[tuple[int, int]]) -> Cut | None:
     """The cut with the pairs merged, or None if the segments would wait in a cycle."""
-    from placement.simulator.compiled.merge import merged_order
+    from placement.simulator.compiled.segments import merged_order
 
     into = np.arange(cut.order.size)
     for a, b in sorted(pairs, key=lambda pair: pair[1]):

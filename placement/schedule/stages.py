@@ -6,18 +6,29 @@ device waits for another within a round. M. Lam, "Software pipelining: an effect
 technique for VLIW machines", PLDI 1988.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.schedule.cut import Cut
 from placement.simulator.condensed import condense, ready_to_run
 from placement.simulator.executions import lower
 from placement.simulator.flat import Flat
 from placement.simulator.lowering import Tasks
 from placement.simulator.throughput import largest_load_s
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """Kernels in segments: `segment_of` (K,) and the segments in running order."""
+
+    device_of_kernel: Ints
+    kernels_in_order: Ints
+    segment_of: Ints
+    order: Ints
+
 
 # Sums of the same times in another order differ by this much at most.
 ROUNDING = 1e-12

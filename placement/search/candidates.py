@@ -7,7 +7,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
 from placement.core.violations import violations
 from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
-from placement.search.needs import missing_bytes
+from placement.search.feasible import missing_bytes
 from placement.simulator.evaluator import can_overflow
 from placement.simulator.throughput import value_s
 

@@ -1,8 +1,10 @@
-"""How far a search is, told to whoever waits for it and may end it."""
+"""How far a search is, for whoever waits for it and may end it, and what it came to in words."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from placement.core.formatting import gap, percent, seconds
 
 
 @dataclass(frozen=True)
@@ -27,3 +29,19 @@ Report = Callable[[Progress], bool]
 def quiet(progress: Progress) -> bool:
     """The report that tells nobody and never stops."""
     return True
+
+
+def in_words(value_s: float) -> str:
+    """A time, or that there is none."""
+    return "no end" if math.isinf(value_s) else seconds(max(0.0, value_s))
+
+
+def gap_in_words(value_s: float, bound_s: float) -> str:
+    """How far a value can be from the best there is, by a proven bound."""
+    if math.isinf(value_s):
+        return "nothing within all limits yet"
+    if value_s <= bound_s * (1 + 1e-9):
+        return "proven optimal"
+    if bound_s <= 0:
+        return "no bound is known"
+    return f"at most {percent(gap(value_s, bound_s) or 0.0)} above the optimum"

@@ -112,7 +112,7 @@ def _running_order(flat: Flat, device: Ints) -> Ints:
     makers = np.repeat(flat.producer, np.diff(flat.consumer_ptr))
     if (makers < flat.consumers).all():
         return np.arange(num_segments)
-    from placement.simulator.compiled.merge import merged_order
+    from placement.simulator.compiled.segments import merged_order
 
     own = np.arange(num_segments)
     order: Ints = merged_order(flat, device, own, own, num_segments)

@@ -14,8 +14,7 @@ from placement import simulate
 from placement.advice import best_moves
 from placement.advice.best_moves import LEAST_SHARE, covers_all, hints
 from placement.core.violations import violations
-from placement.schedule.order import by_priority, kernel_order
-from placement.schedule.relocation import moved
+from placement.schedule.order import by_priority, kernel_order, moved
 from tests.instances import random_devices, random_problem
 from tests.workloads import problem_from_workload, random_workload
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.core.decoding import typed
-from placement.core.graph import Graph, Op, Tensor
-from placement.core.graph_json import graph_to_json
+from placement.core.graph import Graph, Op, Tensor, graph_to_json
 from placement.core.machine import Device, Link, Machine, link_arrays, machine_from_json
 from placement.core.placement import Placement, placement_from_json
 from placement.core.problem_json import problem_from_json, problem_to_json

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from pages.ui import canvas
 from placement.constraints import regexes
-from placement.drawing.related import related
-from placement.drawing.searching import search
+from placement.drawing.searching import related, search
 from tests.pages.graphs import blocks, graph_of
 from tests.pages.test_canvas_view import graphs
 

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from placement.core.model import Model
-from placement.formats.onnx.names import MAX_NAME, readable
-from placement.formats.scopes.labels import node_path, tidy, weight_path
+from placement.formats.onnx.attributes import MAX_NAME, readable
+from placement.formats.scopes.paths import node_path, tidy, weight_path
 from placement.loaders import load
 from tests.loaders.models import package_files
 

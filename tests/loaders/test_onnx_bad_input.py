@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from placement.formats.onnx.checks.limits import MAX_NESTING
+from placement.formats.onnx.checks.walk import MAX_NESTING
 from placement.loaders import load
 from tests.loaders.models import BOOL, FLOAT, INT64, model_of, value
 

@@ -7,8 +7,7 @@ from placement.formats.onnx.graph import build_graph
 from placement.formats.onnx.prepare import prepare
 from placement.formats.onnx.read import read_onnx
 from placement.formats.onnx.samples import light_folder
-from placement.formats.scopes.labels import module_path, node_path, tidy, weight_path
-from placement.formats.scopes.paths import tidy_paths
+from placement.formats.scopes.paths import module_path, node_path, tidy, tidy_paths, weight_path
 from placement.loaders import load, samples
 from placement.loaders.onnx_samples import _LIGHT
 from tests.loaders.models import model_of, value

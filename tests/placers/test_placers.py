@@ -21,7 +21,7 @@ from placement.core.problem_json import problem_from_json
 from placement.core.verb_options import PlaceOptions
 from placement.core.violations import violations
 from placement.placers import FORMER_NAMES, current_name, names, placer_class
-from placement.placers._lists.finish_compiled import earliest_finish
+from placement.placers._lists.lanes_compiled import earliest_finish
 from placement.placers._lists.lists import falling, lanes_for, placement_from, way_back_s
 from placement.placers.base import build, describe
 from placement.placers.heft import mean_upward_ranks

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from placement.core.timeline import Span, Timeline
-from placement.simulator.idle import idle_s
+from placement.core.timeline import Span, Timeline, idle_s
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -8,8 +8,7 @@ import pytest
 import placement as pl
 from pages.ui.session.current import snapshot
 from placement.core.placement import placement_from_json
-from placement.schedule.order import kernel_order, order_of_ops
-from placement.schedule.relocation import moved
+from placement.schedule.order import kernel_order, moved, order_of_ops
 from placement.simulator.call_costs import loads_s
 from studio import snapshot as studio
 from studio.project import edits, store

@@ -52,8 +52,7 @@ from placement.drawing.layout.expansion import (
     toggled,
 )
 from placement.drawing.layout.scopes import ops_inside, scope_tree
-from placement.drawing.related import related
-from placement.drawing.searching import search
+from placement.drawing.searching import related, search
 from placement.drawing.views import View, build_view
 
 __all__ = [

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from pages.ui.session.outbox import Count, Message
-from placement.drawing.related import Way
-from placement.drawing.searching import By
+from placement.drawing.searching import By, Way
 
 
 class Gesture(Message, frozen=True):

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui.panels import timeline_component
 from pages.ui.session import choices
 from placement.core import formatting as units
-from placement.core.timeline import Timeline
+from placement.core.timeline import Timeline, idle_s
 from placement.drawing import gantt
 from placement.schedule.microbatches import (
     BACKWARD,
@@ -19,7 +19,6 @@ from placement.schedule.microbatches import (
     microbatched,
     stages_of,
 )
-from placement.simulator.idle import idle_s
 from studio.snapshot import Studio
 
 NAMES = {"gpipe": "GPipe", "1f1b": "1F1B"}

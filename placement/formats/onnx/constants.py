@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from placement.formats.onnx.checks.limits import MAX_WEIGHT_BYTES
+from placement.formats.onnx.checks.walk import MAX_WEIGHT_BYTES
 from placement.formats.onnx.values import UNKNOWN, Value
 
 _RANDOM = {

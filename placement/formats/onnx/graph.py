@@ -7,9 +7,8 @@ import onnx
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.formats.onnx.attributes import node_attributes
-from placement.formats.onnx.bodies import body_cost
 from placement.formats.onnx.constants import Constants, find_constants
-from placement.formats.onnx.flops import node_flops
+from placement.formats.onnx.flops import body_cost, node_flops
 from placement.formats.onnx.infer import infer
 from placement.formats.onnx.prepare import reads
 from placement.formats.onnx.scopes import node_scopes

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import onnx
 import onnx.shape_inference
 
-from placement.formats.onnx.checks.limits import num_bytes
-from placement.formats.onnx.checks.walk import bodies
+from placement.formats.onnx.checks.walk import bodies, num_bytes
 
 STORED_BYTES = 4096  # constants up to this size may be shapes, axes or paddings
 # Inference may carry the elements of small integer tensors along, from which shapes are computed,

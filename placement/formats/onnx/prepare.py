@@ -12,13 +12,13 @@ from pathlib import Path
 import onnx
 
 from placement.core.graph import topological_order
+from placement.formats.onnx.attributes import unique_names
 from placement.formats.onnx.checks.calls import give_defaults
 from placement.formats.onnx.checks.claims import check_limits
 from placement.formats.onnx.checks.external import check_external
 from placement.formats.onnx.checks.schema import check_arguments
 from placement.formats.onnx.checks.walk import bodies
 from placement.formats.onnx.dims import drop_constant_inputs, fix_dims
-from placement.formats.onnx.names import unique_names
 
 MAX_IR_VERSION = 13  # the newest that onnxruntime 1.31 reads
 

@@ -8,8 +8,8 @@ from google.protobuf.message import DecodeError
 from placement.files.input import regular_file
 from placement.formats.onnx.checks.claims import check_limits
 from placement.formats.onnx.checks.external import ExternalFiles, check_external
-from placement.formats.onnx.checks.limits import MAX_FILE_BYTES
-from placement.formats.onnx.checks.text import check_text
+from placement.formats.onnx.checks.schema import check_text
+from placement.formats.onnx.checks.walk import MAX_FILE_BYTES
 
 
 def read_onnx(path: Path) -> onnx.ModelProto:

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from placement.formats.onnx.values import UNKNOWN, Value
-from placement.formats.scopes.labels import Path, module_path, node_path, weight_path
-from placement.formats.scopes.paths import scopes
+from placement.formats.scopes.paths import Path, module_path, node_path, scopes, weight_path
 from placement.formats.scopes.structure import ScopeNode
 
 _MODULES = "pkg.torch.onnx.name_scopes"

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import onnx
 
-from placement.formats.onnx.checks.limits import MAX_DIM, MAX_TENSOR_BYTES, num_bytes, type_name
+from placement.formats.onnx.checks.walk import MAX_DIM, MAX_TENSOR_BYTES, num_bytes, type_name
 
 _RENAMED = {"FLOAT": "float32", "DOUBLE": "float64"}
 

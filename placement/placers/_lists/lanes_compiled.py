@@ -1,4 +1,4 @@
-"""State of a list scheduler: what each device is busy with, holds and has received so far.
+"""State of a list scheduler: what devices do, hold and have received; the earliest finish there.
 
 A tensor is sent once per device; on links that carry one at a time it waits for its link. Where
 kernels share calls, one that reads from another device pays for the call that it starts. Memory is
@@ -208,3 +208,40 @@ def receive(flat: Flat, lanes: Lanes, t: int, d: int) -> None:
         for other in range(lanes.free_s.size):
             if lanes.arrival_s[t, other] >= 0:
                 lanes.held_bytes[other] -= flat.tensor_bytes[t]
+
+
+@jit
+def earliest_finish(flat: Flat, lanes: Lanes, order: Ints, outlook_s: Floats, wanted: Ints) -> None:
+    """Schedule every kernel, each where its finish time plus `outlook_s` (K, D) is least.
+
+    What the rest of its unit computes there counts too. Kernel k goes to device `wanted[k]` where
+    that is not -1 and a candidate; ties go to the first device.
+    """
+    found = np.zeros(flat.allowed.shape[1], dtype=np.bool_)
+    for k in order:
+        candidates(flat, lanes, flat.unit_of_kernel[k], found)
+        d = wanted[k]
+        if d < 0 or not found[d]:
+            d = least_finish(flat, lanes, k, found, outlook_s[k])
+        put(flat, lanes, k, d)
+
+
+@jit
+def least_finish(
+    flat: Flat, lanes: Lanes, k: int, found: NDArray[np.bool_], outlook_s: Floats
+) -> int:
+    """The device among those `found` (D,) where kernel k's finish plus outlook (D,) is least."""
+    inputs_ready(flat, lanes, k, 0, found.size)
+    ready_s, free_s, insertion = lanes.ready_s, lanes.free_s, lanes.insertion
+    best, least_s = -1, np.inf
+    for d in range(found.size):
+        if not found[d]:
+            continue
+        seconds = duration_s(flat, lanes, k, d)
+        start_s = max(ready_s[d], free_s[d])
+        if insertion and start_s > ready_s[d]:
+            _, _, start_s = find_gap(lanes.gaps, d, ready_s[d], seconds)
+        value_s = start_s + seconds + rest_of_unit_s(flat, lanes, k, d) + outlook_s[d]
+        if best < 0 or value_s < least_s:
+            best, least_s = d, value_s
+    return best

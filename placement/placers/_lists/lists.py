@@ -93,7 +93,7 @@ def earliest_finish(
     `left_s` (K, D) are the seconds left; `wanted` (K,) fixes devices, -1 leaves the choice. Memory
     is as it is, or scaled until all of it fits.
     """
-    from placement.placers._lists import finish_compiled as fast
+    from placement.placers._lists import lanes_compiled as fast
 
     flat = flatten(problem)
 

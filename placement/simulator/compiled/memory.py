@@ -9,7 +9,7 @@ import numpy as np
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.simulator.compiled.cut import cut
+from placement.simulator.compiled.segments import cut
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import UNUSED, RunState
 

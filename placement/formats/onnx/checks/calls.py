@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 import onnx
 
 from placement.core.graph import topological_order
-from placement.formats.onnx.checks.limits import MAX_NODES
-from placement.formats.onnx.checks.walk import blocks, bodies
+from placement.formats.onnx.checks.walk import MAX_NODES, blocks, bodies
 
 MAX_DEPTH = 100  # calls inside calls; the inliner of the onnx package goes no deeper
 # What calls may add to the bytes of the file. Functions hold operators; weights come as arguments.

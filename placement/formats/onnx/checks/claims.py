@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from placement.formats.onnx.checks.calls import check_calls
-from placement.formats.onnx.checks.limits import (
+from placement.formats.onnx.checks.walk import (
     BITS,
     MAX_DIM,
     MAX_NESTING,
@@ -19,10 +19,12 @@ from placement.formats.onnx.checks.limits import (
     MAX_RANK,
     MAX_TENSOR_BYTES,
     MAX_WEIGHT_BYTES,
+    all_sparse,
+    all_tensors,
+    blocks,
     num_bytes,
     type_name,
 )
-from placement.formats.onnx.checks.walk import all_sparse, all_tensors, blocks
 
 _FIELDS = (
     "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data",

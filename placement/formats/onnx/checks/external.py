@@ -10,8 +10,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
 
-from placement.formats.onnx.checks.limits import num_bytes
-from placement.formats.onnx.checks.walk import all_tensors
+from placement.formats.onnx.checks.walk import all_tensors, num_bytes
 
 # By this name onnxruntime means an address in memory instead of a file.
 _MEMORY = "_ORT_MEM_ADDR_"

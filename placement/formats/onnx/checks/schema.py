@@ -1,18 +1,20 @@
-"""Nodes of a model held against the definitions of their operators, before any library reads them.
+"""Nodes held against the definitions of their operators, and names that are text, before use.
 
 Libraries trust some of what these say, and a process that they crash or keep busy has no sentence:
 onnxruntime 1.31 reads an input that is not there (Max, Concat), shape inference of onnx 1.23 writes
 past the parts of a Split that has more outputs than parts, makes as many parts as one names, and
-never ends on an Einsum with stray dots.
+never ends on an Einsum with stray dots. Where a name is not UTF-8 protobuf hands out bytes; every
+name is checked once, so that no other part has to expect them.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 import onnx
 import onnx.defs
 
-from placement.formats.onnx.checks.walk import blocks
+from placement.formats.onnx.checks.walk import all_tensors, blocks
 
 _OPTIONAL = onnx.defs.OpSchema.FormalParameterOption.Optional
 
@@ -71,3 +73,37 @@ def _optional_inputs(kind: str, domain: str, version: int) -> tuple[bool, ...]:
 
 def _domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
+
+
+def check_text(model: onnx.ModelProto, name: str) -> None:
+    """ValueError where a name is not UTF-8 text."""
+    for text in _texts(model):
+        if not isinstance(text, str):
+            raise ValueError(
+                f"{name!r} has a name that is not UTF-8 text ({repr(text)[:40]});"
+                " the file is damaged, export it again."
+            )
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[object]:
+    yield from (opset.domain for opset in model.opset_import)
+    for function in model.functions:
+        yield from (function.name, function.domain, function.overload)
+        yield from (*function.input, *function.output, *function.attribute)
+        yield from (opset.domain for opset in function.opset_import)
+        yield from (value.name for value in function.value_info)
+    for block in blocks(model):
+        for node in block.nodes:
+            yield from (node.name, node.op_type, node.domain, node.overload)
+            yield from (*node.input, *node.output)
+            yield from (text for entry in node.metadata_props for text in (entry.key, entry.value))
+        for attribute in block.attributes():
+            yield from (attribute.name, attribute.ref_attr_name)
+        if block.graph is not None:
+            yield block.graph.name
+            for value in (*block.graph.input, *block.graph.output, *block.graph.value_info):
+                yield value.name
+                yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    for tensor in all_tensors(model):
+        yield tensor.name
+        yield from (text for entry in tensor.external_data for text in (entry.key, entry.value))

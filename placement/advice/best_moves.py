@@ -59,7 +59,7 @@ def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint,
     saves; on larger graphs those are that shorten the unmerged schedule most.
     """
     from placement.schedule.order import moved, spelled_order
-    from placement.search.candidates import final_s
+    from placement.search.feasible import final_s
 
     now_s = final_s(problem, placement)
     ordered = replace(placement, order=spelled_order(problem, placement))

@@ -21,9 +21,9 @@ from placement.core.problem import Problem
 from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
 from placement.placers.base import Progress, quiet
-from placement.search.candidates import final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
+from placement.search.feasible import final_s
 from placement.search.improvement import improve
 from placement.search.progress import in_words
 

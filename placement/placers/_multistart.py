@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
-from placement.search.candidates import best_of, final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
+from placement.search.feasible import best_of, final_s
 from placement.search.improvement import improve
 from placement.search.progress import Report
 

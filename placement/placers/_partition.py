@@ -17,8 +17,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers.base import Progress, Report
-from placement.search.candidates import final_s
-from placement.search.feasible import require_room_for_weights
+from placement.search.feasible import final_s, require_room_for_weights
 from placement.search.rule_repair import by_the_rules
 
 # Weights are whole numbers that add up to about this.

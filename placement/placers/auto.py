@@ -18,9 +18,9 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.schedule.symmetry import num_changed
-from placement.search.candidates import final_s
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
+from placement.search.feasible import final_s
 from placement.search.improvement import improve, num_cores
 from placement.search.progress import gap_in_words, in_words
 

@@ -36,7 +36,9 @@ class Cpop(Placer):
         path = critical_kernels(flat, through_s)
         wanted[path] = _fastest_device(flat, path)
         back_s = way_back_s(flat)
-        return earliest_finish(problem, report, order, back_s, wanted, insertion=self.insertion)
+        return earliest_finish(
+            problem, flat, report, order, back_s, wanted, insertion=self.insertion
+        )
 
 
 def paths_through(flat: Flat) -> Floats:

@@ -19,10 +19,9 @@ from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.placers._multistart import names_of, starts
 from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.search.candidates import best_of
 from placement.search.chain import start_of
 from placement.search.coarsening import levels
-from placement.search.feasible import limit_bytes
+from placement.search.feasible import best_of, limit_bytes
 from placement.simulator.evaluator import values_s
 
 # Simulations that a search may spend when nobody limits it, by visits of kernels and tensors.

@@ -31,7 +31,9 @@ class Heft(Placer):
         order = falling(problem, mean_upward_ranks(flat))
         back_s = way_back_s(flat)
         anywhere = np.full(order.size, -1, dtype=np.int64)
-        return earliest_finish(problem, report, order, back_s, anywhere, insertion=self.insertion)
+        return earliest_finish(
+            problem, flat, report, order, back_s, anywhere, insertion=self.insertion
+        )
 
 
 def mean_upward_ranks(flat: Flat) -> Floats:

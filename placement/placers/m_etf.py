@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.earliest import earliest_start
+from placement.placers._lists.lists import earliest_start
 from placement.placers.base import Placer, Report, quiet
 
 

@@ -18,8 +18,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.earliest import Children, earliest_start
-from placement.placers._lists.lists import mean_costs
+from placement.placers._lists.lists import Children, earliest_start, mean_costs
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
 

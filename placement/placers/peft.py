@@ -32,7 +32,9 @@ class Peft(Placer):
         table = cost_table(flat)
         order = falling(problem, table.mean(axis=1))
         anywhere = np.full(order.size, -1, dtype=np.int64)
-        return earliest_finish(problem, report, order, table, anywhere, insertion=self.insertion)
+        return earliest_finish(
+            problem, flat, report, order, table, anywhere, insertion=self.insertion
+        )
 
 
 def cost_table(flat: Flat) -> Floats:

@@ -1,4 +1,4 @@
-"""Placements within memory: the bytes they need, and what helps a device that lacks some.
+"""Placements within memory: the bytes they need, what helps where some lack, the best of several.
 
 Whether memory suffices is decided by the definition in `core.violations`, on the schedule that the
 placement gets. A method that misses it tries again with tightened limits; then the result is
@@ -9,17 +9,19 @@ alone settle it.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Problem
-from placement.core.violations import sequential_peak_bytes
-from placement.schedule.segments import make_schedule
+from placement.core.problem import Execution, Problem
+from placement.core.violations import sequential_peak_bytes, violations
+from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
+from placement.simulator.evaluator import can_overflow
 from placement.simulator.lowering import host_of
+from placement.simulator.throughput import value_s
 
 
 def missing_bytes(problem: Problem, placement: Placement) -> Floats:
@@ -51,7 +53,7 @@ def unit_bytes(problem: Problem) -> Floats:
 
 def _bytes_at_most(problem: Problem, device: Ints) -> Floats:
     """Bytes by device that no schedule exceeds: weights, all values made or received, workspace."""
-    arrays, num_devices = problem.kernels.arrays, problem.num_devices
+    arrays, num_devices = problem.kernels.arrays, len(problem.machine.devices)
     total = np.zeros(num_devices)
     np.add.at(total, device, arrays.param_bytes)
     if problem.memory_model == "sum":
@@ -252,3 +254,33 @@ def _moves(problem: Problem, devices: Ints, room: Floats) -> Iterator[tuple[Ints
         for d in targets:
             if size[units].sum() <= room[d] and problem.allowed[units, d].all():
                 yield units, d
+
+
+def final_s(problem: Problem, placement: Placement) -> float:
+    """Seconds of the objective with segments merged, infinite where the placement breaks a rule."""
+    if problem.execution is Execution.CALL:
+        schedule = make_schedule(problem, placement)
+        broken = violations(problem, schedule, placement.calls)
+        return math.inf if broken else value_s(problem, schedule, placement.replicas)
+    if missing_bytes(problem, placement).any():
+        return math.inf
+    if can_overflow(problem):
+        return value_s(problem, make_schedule(problem, placement), placement.replicas)
+    # Where memory cannot run short no schedule needs to be spelled out.
+    return cut_value_s(problem, cuts_of(problem, placement)[1])
+
+
+def best_of(problem: Problem, placements: Iterable[Placement]) -> Placement:
+    """The placement with the least final value, the first of equals; with none that fits memory a
+    ValueError."""
+    best: tuple[float, Placement] | None = None
+    for placement in placements:
+        value_s = final_s(problem, placement)
+        if value_s < (math.inf if best is None else best[0]):
+            best = (value_s, placement)
+    if best is None:
+        raise ValueError(
+            "No placement within memory was found; give the devices more memory, remove pins or"
+            " use a smaller batch."
+        )
+    return best[1]

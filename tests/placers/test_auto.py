@@ -13,7 +13,7 @@ from placement.placers import names, placer_class
 from placement.placers.auto import _Found, _Watch, quick_placers
 from placement.placers.base import Placer
 from placement.schedule.segments import make_schedule
-from placement.search.candidates import best_of, final_s
+from placement.search.feasible import best_of, final_s
 from placement.search.progress import gap_in_words, in_words
 from profiling.measuring.lock import measuring
 from tests.instances import random_devices, random_problem

@@ -11,11 +11,10 @@ from placement.core.problem import Problem
 from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
 from placement.placers import placer_class
-from placement.placers._lists.earliest import no_children, static_ranks
 from placement.placers._lists.earliest_compiled import Favourites, earliest_start, new_pairs
 from placement.placers._lists.gaps_compiled import find_gap, idle, take_gap
 from placement.placers._lists.lanes_compiled import earliest_finish
-from placement.placers._lists.lists import falling, lanes_for, way_back_s
+from placement.placers._lists.lists import falling, lanes_for, no_children, static_ranks, way_back_s
 from placement.placers.cpop import critical_kernels, paths_through
 from placement.placers.heft import mean_upward_ranks
 from placement.placers.m_sct import children_of, edges_of, favourites_by_program, longest_first

@@ -1,5 +1,10 @@
-"""What all list schedulers share on the Python side: mean costs, fresh lanes, the placement."""
+"""What list schedulers share on the Python side: mean costs, fresh lanes, levels, the placement.
 
+HEFT, CPoP and PEFT take kernels in an order, each where it ends first (`earliest_finish`); ETF and
+its descendants take the pair of kernel and device that can start first (`earliest_start`).
+"""
+
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,7 +14,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.order import by_priority
-from placement.search.feasible import within_memory
+from placement.search.feasible import SCALES, within_memory
 from placement.search.progress import Progress, Report
 from placement.simulator.flat import Flat, flatten
 
@@ -86,7 +91,14 @@ def placement_from(problem: Problem, lanes: "Lanes") -> Placement:
 
 
 def earliest_finish(
-    problem: Problem, report: Report, order: Ints, left_s: Floats, wanted: Ints, *, insertion: bool
+    problem: Problem,
+    flat: Flat,
+    report: Report,
+    order: Ints,
+    left_s: Floats,
+    wanted: Ints,
+    *,
+    insertion: bool,
 ) -> Placement:
     """Kernels in an order, each on the device where its end and what is left after it come first.
 
@@ -95,8 +107,6 @@ def earliest_finish(
     """
     from placement.placers._lists import lanes_compiled as fast
 
-    flat = flatten(problem)
-
     def attempt(scale: float) -> Placement:
         lanes = lanes_for(flat, insertion=insertion, scale=scale)
         fast.earliest_finish(flat, lanes, order, left_s, wanted)
@@ -104,3 +114,52 @@ def earliest_finish(
         return placement_from(problem, lanes)
 
     return within_memory(problem, attempt)
+
+
+class Children(NamedTuple):
+    """Favourite child of each kernel (K,), -1 for none, and mean seconds to send it its input."""
+
+    child: Ints
+    move_s: Floats
+
+
+def no_children(num_kernels: int) -> Children:
+    return Children(np.full(num_kernels, -1, dtype=np.int64), np.zeros(num_kernels))
+
+
+def static_ranks(flat: Flat) -> Ints:
+    """Place of each kernel (K,) by falling static level, ties in declared order.
+
+    The static level is the longest path of mean compute to the end, without communication.
+    """
+    from placement.placers._lists.ranks_compiled import upward
+
+    nothing = np.zeros(flat.producer.size)
+    levels = upward(flat, mean_costs(flat).compute_s, nothing, nothing)
+    rank = np.empty(levels.size, dtype=np.int64)
+    rank[np.argsort(-levels, kind="stable")] = np.arange(levels.size)
+    return rank
+
+
+def earliest_start(
+    problem: Problem,
+    report: Report,
+    children: Children | None = None,
+    scales: Sequence[float] = SCALES,
+) -> Placement:
+    """The placement of one run with devices' memory as it is, or scaled until all of it fits."""
+    from placement.placers._lists import earliest_compiled as fast
+
+    flat = flatten(problem)
+    rank = static_ranks(flat)
+    favourite = no_children(rank.size) if children is None else children
+
+    def attempt(scale: float) -> Placement:
+        lanes = lanes_for(flat, insertion=False, scale=scale)
+        last = np.full(lanes.free_s.size, -1, dtype=np.int64)
+        favourites = fast.Favourites(favourite.child, favourite.move_s, last)
+        fast.earliest_start(flat, lanes, fast.new_pairs(flat, rank), favourites)
+        report(Progress(step=rank.size, of=rank.size))
+        return placement_from(problem, lanes)
+
+    return within_memory(problem, attempt, scales)

@@ -1,6 +1,7 @@
 """The methods' results on one board, the best first, and the button that fills it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import streamlit as st
@@ -9,7 +10,7 @@ from streamlit.elements.lib.column_types import ButtonColumnResult, ColumnConfig
 from pages.ui.forms import option_fields
 from pages.ui.panels import yardstick
 from pages.ui.session import choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.api.results import CompareRow
 from placement.core import formatting as units
@@ -158,10 +159,8 @@ def _methods_key(now: Studio) -> str:
 
 
 def _start(names: Sequence[str], time_limit_s: float | None) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        options = CompareOptions(placers=tuple(names), time_limit_s=time_limit_s)
-        kinds.start_compare(now, options)
+    options = CompareOptions(placers=tuple(names), time_limit_s=time_limit_s)
+    carry_out(partial(kinds.start_compare, options=options))
 
 
 def _start_chosen(names: Sequence[str], limit_s: float) -> None:

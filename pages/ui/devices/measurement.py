@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 import placement as pl
 from pages.ui.session import cache, choices, saving
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
 from placement.core.machine import Machine
@@ -82,7 +82,8 @@ def _buttons(now: Studio) -> None:
         "Measure again" if now.profile else "Measure this model",
         type="secondary" if now.profile else "primary",
         disabled=busy or locked or not able,
-        on_click=_measure,
+        on_click=carry_out,
+        args=(lambda now: kinds.start_profile(now, _options(now)),),
         width="stretch",
         help=None if able else "Only a model file on devices of this computer can be measured.",
     )
@@ -109,12 +110,6 @@ def _buttons(now: Studio) -> None:
 def _options(now: Studio) -> ProfileOptions:
     """What is measured already is measured again."""
     return ProfileOptions(refresh=now.profile is not None)
-
-
-def _measure() -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        kinds.start_profile(now, _options(now))
 
 
 def _forget() -> None:

@@ -10,7 +10,7 @@ from pages.ui.forms import option_fields
 from pages.ui.forms import settings as forms
 from pages.ui.panels import search_account
 from pages.ui.session import choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.core import formatting as units
 from placement.core.objective import Objective
@@ -153,9 +153,7 @@ def _about(now: Studio, method: Method) -> None:
 
 def _start(goal_key: str, drawn_goal: str) -> None:
     _set_goal(goal_key, drawn_goal)
-    now = studio()
-    if choices.renew_claim(now.project):
-        _start_job(now)
+    carry_out(_start_job)
 
 
 def _start_selection() -> None:

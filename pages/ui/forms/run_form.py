@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import streamlit as st
 from pages.ui.forms import option_fields
 from pages.ui.panels import charts
 from pages.ui.session import cache, choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.constraints.fusion import mended
 from placement.core import formatting as units
@@ -166,6 +167,5 @@ def _pick(key: str, drawn: str | None) -> None:
 
 
 def _start(drawn: RunOptions | StreamOptions) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        kinds.start_run(now, option_fields.typed(drawn, KEYS[type(drawn)]))
+    options = option_fields.typed(drawn, KEYS[type(drawn)])
+    carry_out(partial(kinds.start_run, options=options))

@@ -1,12 +1,14 @@
 """The panel of rules: which ops go where by type, block or name, in an order that counts."""
 
+from functools import partial
+
 import streamlit as st
 
 from pages.ui.session import choices, fragments
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, messages
 from pages.ui.shell.messages import plain_errors
-from placement.constraints.rules import NAME, REGEX, SCOPE, TYPE, Rule, blocks_of
+from placement.constraints.rules import NAME, REGEX, SCOPE, TYPE, blocks_of
 from placement.core import formatting as units
 from studio.project import rules
 from studio.project.rules import Row
@@ -83,8 +85,8 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
             help=f"Move rule {number + 1} {say}",
             type="tertiary",
             disabled=locked or not 0 <= number + by < of,
-            on_click=_move,
-            args=(number, row.rule, by),
+            on_click=carry_out,
+            args=(partial(rules.moved, number=number, rule=row.rule, by=by),),
         )
     line.button(
         f"Remove rule {number + 1}",
@@ -93,8 +95,8 @@ def _row(number: int, row: Row, of: int, locked: bool) -> None:
         help=f"Remove rule {number + 1}",
         type="tertiary",
         disabled=locked,
-        on_click=_remove,
-        args=(number, row.rule),
+        on_click=carry_out,
+        args=(partial(rules.removed, number=number, rule=row.rule),),
     )
 
 
@@ -159,20 +161,6 @@ def _add(first_device: str) -> None:
     fragments.only("rules")
 
 
-def _move(number: int, rule: Rule, by: int) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        rules.moved(now, number, rule, by)
-
-
-def _remove(number: int, rule: Rule) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        rules.removed(now, number, rule)
-
-
 def _apply() -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        choices.say("info", rules.apply(now), PLACE)
+    carry_out(lambda now: choices.say("info", rules.apply(now), PLACE))
     fragments.only(*fragments.EDITED, "rules")

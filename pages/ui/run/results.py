@@ -1,5 +1,7 @@
 """What a finished run measured, beside what was predicted."""
 
+from typing import Any
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -32,7 +34,18 @@ def show(now: Studio, job: jobs.Job) -> None:
     _numbers(result, predicted_s)
     baselines.show(result)
     sources = runs.sources(now, job)
-    _timelines(result, job.id, sources, predicted_s)
+    st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
+    timelines(
+        result,
+        job.id,
+        sources,
+        ("Predicted when it ran", f"{result.verb}, the step of median length"),
+        path=critical_path(result.timeline),
+        against=result.predicted_timeline,
+    )
+    st.subheader("All steps")
+    chart = charts.step_times(result.steps_s, predicted_s)
+    st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
     path, checks = st.columns(2)
     with path:
         _critical(result, sources)
@@ -99,50 +112,28 @@ def difference(result: RunResult) -> str:
     return "" if largest is None else f"largest difference {largest:.2g}"
 
 
-def _timelines(
+def timelines(
     result: RunResult,
     about: str,
     sources: spans.Sources,
-    predicted_s: float,
+    titles: tuple[str, str],
+    began: str = "the step",
+    **measured: Any,
 ) -> None:
-    st.subheader("Timeline", help="One step: bars are segments on a device, or tensors on a link.")
-    measured, predicted = result.timeline, result.predicted_timeline
-    colours = colours_of(result)
+    """A run as predicted and as measured, on one axis; `measured` marks the bars of the latter."""
+    names = list(result.predicted_timeline.peak_bytes) or list(result.busy_s)
+    colours = {name: device_colour(i) for i, name in enumerate(names)}
+    predicted = {"path": critical_path(result.predicted_timeline)}
     panels = [
         gantt.panel(
-            "predicted",
-            "Predicted when it ran",
-            units.seconds(predicted.step_s),
-            predicted,
-            colours,
-            path=critical_path(predicted),
-            sources=sources,
-        ),
-        gantt.panel(
-            "measured",
-            f"{result.verb}, the step of median length",
-            units.seconds(measured.step_s),
-            measured,
-            colours,
-            path=critical_path(measured),
-            against=predicted,
-            sources=sources,
-        ),
+            key, title, units.seconds(drawn.step_s), drawn, colours, sources=sources, **marks
+        )
+        for key, title, drawn, marks in (
+            ("predicted", titles[0], result.predicted_timeline, predicted),
+            ("measured", titles[1], result.timeline, measured),
+        )
     ]
-    timeline_component.draw(panels, key="run-gantt", of=about)
-    link_to_timeline()
-    st.subheader("All steps")
-    chart = charts.step_times(result.steps_s, predicted_s)
-    st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
-
-
-def colours_of(result: RunResult) -> dict[str, str]:
-    """The devices of a run in the colours that they have everywhere."""
-    names = list(result.predicted_timeline.peak_bytes) or list(result.busy_s)
-    return {name: device_colour(i) for i, name in enumerate(names)}
-
-
-def link_to_timeline() -> None:
+    timeline_component.draw(panels, key="run-gantt", of=about, began=began)
     st.page_link(
         "pages/timeline.py",
         label="On the Timeline page a click on a bar selects its ops in the picture",

@@ -2,13 +2,11 @@
 
 import streamlit as st
 
-from pages.ui.panels import charts, run_warnings, timeline_component
+from pages.ui.panels import charts, run_warnings
 from pages.ui.run import baselines, results
 from pages.ui.shell import glossary
 from placement.api.results import StreamResult
 from placement.core import formatting as units
-from placement.drawing import gantt, spans
-from placement.simulator.critical_path import critical_path
 from studio.jobs import jobs, runs
 from studio.snapshot import Studio
 
@@ -29,7 +27,16 @@ def show(now: Studio, job: jobs.Job) -> None:
     if result.baseline_s:
         rate = result.samples_per_s
         baselines.compare(result, rate, lambda s: 1.0 / s, charts.bars_per_s, verdict(result))
-    _timelines(result, job.id, runs.sources(now, job))
+    st.subheader(
+        "Timeline",
+        help=f"Bars are segments on a device, or tensors on a link. {glossary.STAGES}",
+    )
+    measured = "Measured, the first samples of the full pipeline"
+    if result.emulated:
+        measured = "Emulated, one sample alone"
+    titles = "Predicted, one sample alone", measured
+    sources, began = runs.sources(now, job), "the first of these samples"
+    results.timelines(result, job.id, sources, titles, began)
     results.devices(result, "sample")
 
 
@@ -176,36 +183,3 @@ def verdict(result: StreamResult) -> str:
         else:
             said.append(f"One device with all cores delivers less ({units.rate(whole)}).")
     return " ".join(said)
-
-
-def _timelines(result: StreamResult, about: str, sources: spans.Sources) -> None:
-    measured, predicted = result.timeline, result.predicted_timeline
-    colours = results.colours_of(result)
-    st.subheader(
-        "Timeline",
-        help=f"Bars are segments on a device, or tensors on a link. {glossary.STAGES}",
-    )
-    label = "Measured, the first samples of the full pipeline"
-    if result.emulated:
-        label = "Emulated, one sample alone"
-    panels = [
-        gantt.panel(
-            "predicted",
-            "Predicted, one sample alone",
-            units.seconds(predicted.step_s),
-            predicted,
-            colours,
-            sources=sources,
-            path=critical_path(predicted),
-        ),
-        gantt.panel(
-            "measured",
-            label,
-            units.seconds(measured.step_s),
-            measured,
-            colours,
-            sources=sources,
-        ),
-    ]
-    timeline_component.draw(panels, key="run-gantt", of=about, began="the first of these samples")
-    results.link_to_timeline()

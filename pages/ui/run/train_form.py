@@ -1,6 +1,7 @@
 """Train the model that is open: start, watch and stop; older runs can be looked at again."""
 
 import time
+from functools import partial
 
 import streamlit as st
 
@@ -8,7 +9,7 @@ from pages.ui.forms import option_fields, run_form
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out
 from pages.ui.shell import glossary, job_status
 from placement.api.results import Move
 from placement.api.train import is_training
@@ -149,6 +150,4 @@ def label(job: jobs.Job) -> str:
 
 
 def _start(drawn: TrainOptions) -> None:
-    now = studio()
-    if choices.renew_claim(now.project):
-        kinds.start_training(now, option_fields.typed(drawn, KEYS))
+    carry_out(partial(kinds.start_training, options=option_fields.typed(drawn, KEYS)))

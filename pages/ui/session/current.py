@@ -44,6 +44,13 @@ def edit(change: Callable[[Studio], str | None]) -> None:
     fragments.only(*fragments.EDITED)
 
 
+def carry_out(asked: Callable[[Studio], object]) -> None:
+    """Do what somebody asked for, where this session may write."""
+    now = studio()
+    if choices.renew_claim(now.project):
+        asked(now)
+
+
 def attempt(now: Studio, change: Callable[[Studio], str | None]) -> None:
     """Say what a change has to tell, or by its ValueError why it cannot be made."""
     try:

@@ -1,15 +1,16 @@
-"""Open a model: a bundled sample, an uploaded file, or a file on this computer by its path."""
+"""Open a model: a bundled sample, an uploaded file or one by its path; and what it consists of."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
 from pages.ui.panels import training_phases
 from pages.ui.session import choices, saving
-from pages.ui.shell import glossary, model_request, op_kinds
+from pages.ui.shell import glossary, model_request
 from placement import loaders
 from placement.core import formatting as units
-from placement.core.graph import Tensor
+from placement.core.graph import Graph, Tensor
 from placement.core.model import SymbolicDim
 from studio.jobs import command_line as commands
 from studio.project.store import Project
@@ -155,7 +156,7 @@ def summary(now: Studio) -> None:
             st.caption("This file has a graph with its times, and nothing to execute.")
     with cells[4]:
         dimension_fields(now)
-        op_kinds.show(graph, now.model.notes)
+        _op_kinds(graph, now.model.notes)
     training_phases.show(graph)
 
 
@@ -163,6 +164,41 @@ def _ends(word: str, tensors: tuple[Tensor, ...]) -> None:
     shown = [f"{t.name} {list(t.shape) if t.shape is not None else '?'}" for t in tensors[:2]]
     more = f" and {len(tensors) - 2} more" if len(tensors) > 2 else ""
     st.caption(glossary.plain(f"{word}: {', '.join(shown)}{more}", 120))
+
+
+@st.fragment
+def _op_kinds(graph: Graph, notes: Sequence[str]) -> None:
+    """Kinds of ops and notes about the file, drawn once somebody looks."""
+    box = st.popover("Kinds of ops", width="stretch", key="kinds-open", on_change="rerun")
+    if box.open:
+        with box:
+            _kinds_table(graph)
+            for note in notes:
+                st.text(note)
+
+
+def _kinds_table(graph: Graph) -> None:
+    """How many ops of each kind there are and what they weigh."""
+    rows: dict[str, list[float]] = {}
+    for op in graph.ops:
+        row = rows.setdefault(op.kind, [0, 0.0, 0])
+        row[0] += 1
+        row[1] += op.flops
+        row[2] += op.param_bytes
+    total = sum(r[1] for r in rows.values()) or 1.0
+    st.dataframe(
+        [
+            {
+                "Kind": kind,
+                "Ops": int(row[0]),
+                "Share of arithmetic": units.percent(row[1] / total),
+                "Weights": units.num_bytes(row[2]),
+            }
+            for kind, row in sorted(rows.items(), key=lambda r: (-r[1][1], -r[1][0], r[0]))
+        ],
+        hide_index=True,
+        width=520,
+    )
 
 
 @st.fragment

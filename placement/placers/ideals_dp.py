@@ -1,8 +1,8 @@
 """Ideals DP: the optimal contiguous split for throughput, by dynamic programming over ideals.
 
 Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020;
-here with a rising threshold on the load, which leaves few pairs of ideals (`splits/ideals.py`). A
-graph with too many ideals is linearised.
+here with a rising threshold on the load, which leaves few pairs of ideals
+(`splits/exact/ideals.py`). A graph with too many ideals is linearised.
 """
 
 from dataclasses import dataclass

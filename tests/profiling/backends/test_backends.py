@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import onnxruntime
 import pytest
 
 from placement.core.machine import Machine
@@ -69,6 +70,22 @@ def test_segments_give_the_outputs_of_the_whole(compiled, cuts):
     assert program.fallbacks == ()
     program.stop()
     program.close()
+    whole.close()
+
+
+def test_what_computes_computes_what_onnxruntime_does(backend, compiled, tmp_path):
+    """By a program of its own: a backend's unplaced run may be as wrong as its segments."""
+    found, _ = compiled
+    if backend.emulated or backend.format != "onnx":
+        return
+    feeds = found.feeds(0, {})
+    whole = found.unplaced(None, feeds)
+    whole.run(0)
+    path = next(tmp_path.glob("*.onnx"))
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [value.name for value in session.get_outputs()]
+    for name, value in zip(names, session.run(names, feeds), strict=True):
+        np.testing.assert_allclose(whole.outputs()[name], value, rtol=1e-4, atol=1e-5)
     whole.close()
 
 

@@ -122,56 +122,25 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
         except Exception as error:  # onnxruntime raises many kinds, for many reasons
             first_error = first_error or error
             continue
-        num_nodes = len(optimised.model.graph.node)
-        members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
-        return _compiled(
-            model,
-            machine,
-            runtime,
-            optimised,
-            values,
-            members,
-            inputs,
-            limits,
-            randoms,
-            alike,
-            same,
+        nodes = optimised.model.graph.node
+        members = _members(optimised, values) if inner else (tuple(range(len(nodes))),)
+        sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
+        return OrtCompiled(
+            kernels=kernel_graph(model.graph, optimised, values, members, sources),
+            sources=sources,
+            random_ops=randoms,
+            runtime=runtime,
+            machine=machine,
+            optimised=optimised,
+            values=values,
+            inputs=inputs,
+            limits=limits,
+            members=members,
+            level="ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL",
         )
     assert first_error is not None
     text = sentence(first_error)
     raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
-
-
-def _compiled(
-    model: Model,
-    machine: Machine,
-    runtime: str,
-    optimised: Optimised,
-    values: Mapping[str, Value],
-    members: tuple[tuple[int, ...], ...],
-    inputs: Mapping[str, Value],
-    limits: Mapping[str, int],
-    randoms: tuple[str, ...],
-    alike: bool,
-    same: Mapping[str, str],
-) -> OrtCompiled:
-    nodes = optimised.model.graph.node
-    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
-    kernels = kernel_graph(model.graph, optimised, values, members, sources)
-    level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
-    return OrtCompiled(
-        kernels,
-        sources,
-        randoms,
-        runtime,
-        machine,
-        optimised,
-        values,
-        inputs,
-        limits,
-        members,
-        level,
-    )
 
 
 def _input_values(model: Model, optimised: Optimised) -> dict[str, Value]:

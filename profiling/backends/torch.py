@@ -40,7 +40,7 @@ class Torch(Backend):
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]
     ) -> Sequence[float] | None:
-        from profiling.backends._torch.links import copy_seconds
+        from profiling.backends._torch.streams import copy_seconds
 
         return copy_seconds(src, dst, sizes)
 

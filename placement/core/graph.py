@@ -175,26 +175,15 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of structure, shapes and attributes; not of weights or the graph's name."""
-        return fingerprint_of(
-            [
-                [
-                    [
-                        o.name,
-                        o.kind,
-                        o.scope,
-                        o.phase,
-                        o.param_bytes,
-                        o.colocation_group,
-                        o.attributes,
-                    ]
-                    for o in self.ops
-                ],
-                [
-                    [t.name, t.producer, t.consumers, t.num_bytes, t.shape, t.dtype, t.is_output]
-                    for t in self.tensors
-                ],
-            ]
-        )
+        ops = [
+            [o.name, o.kind, o.scope, o.phase, o.param_bytes, o.colocation_group, o.attributes]
+            for o in self.ops
+        ]
+        tensors = [
+            [t.name, t.producer, t.consumers, t.num_bytes, t.shape, t.dtype, t.is_output]
+            for t in self.tensors
+        ]
+        return fingerprint_of([ops, tensors])
 
     @cached_property
     def arrays(self) -> GraphArrays:

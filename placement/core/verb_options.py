@@ -111,13 +111,15 @@ def made(kind: type[T], options: T | None, named: Mapping[str, Any]) -> T:
 
 
 def _steps(default: int, label: str, help: str) -> Any:
-    limits: dict[str, Any] = {"least": 1, "most": MOST_STEPS}
-    return option(default, help, flag="--steps", label=label, always_named=True, **limits)
+    return option(
+        default, help, flag="--steps", label=label, least=1, most=MOST_STEPS, always_named=True
+    )
 
 
 def _warmup(label: str, help: str) -> Any:
-    limits: dict[str, Any] = {"least": 0, "most": MOST_WARMUP}
-    return option(3, help, flag="--warmup", label=label, always_named=True, **limits)
+    return option(
+        3, help, flag="--warmup", label=label, least=0, most=MOST_WARMUP, always_named=True
+    )
 
 
 def _seed() -> Any:
@@ -128,6 +130,11 @@ def _seed() -> Any:
 def _timeout(what: str) -> Any:
     said = f"give up after this on a {what}, or on measuring beforehand (default: 60 s a {what})"
     return option(None, said, flag="--timeout", metavar="S")
+
+
+def _time_limit(who: str, label: str) -> Any:
+    said = f"seconds that {who} may take"
+    return option(None, said, flag="--time-limit", metavar="S", label=label, least=0.1)
 
 
 class _Timed:
@@ -231,14 +238,7 @@ class PlaceOptions:
     """A placer, its settings, and what it may take."""
 
     placer: str = option("heft", "see the verb placers", flag="--placer", always_named=True)
-    time_limit_s: float | None = option(
-        None,
-        "seconds that the placer may take",
-        flag="--time-limit",
-        metavar="S",
-        label="Time limit (s)",
-        least=0.1,
-    )
+    time_limit_s: float | None = _time_limit("the placer", "Time limit (s)")
     seed: int = option(
         0, "seed of the placer", flag="--seed", label="Seed", least=0, always_named=True
     )
@@ -255,14 +255,7 @@ class CompareOptions:
     """Placers to compare, and what each may take; with `live` each placement is measured too."""
 
     placers: tuple[str, ...] = option(REQUIRED, flag="--placers", metavar="A,B,C")
-    time_limit_s: float | None = option(
-        None,
-        "seconds that each placer may take",
-        flag="--time-limit",
-        metavar="S",
-        label="Time limit for each (s)",
-        least=0.1,
-    )
+    time_limit_s: float | None = _time_limit("each placer", "Time limit for each (s)")
     seed: int = option(0, "seed of the placers, and of inputs", flag="--seed", least=0)
     live: bool = option(False, "measure each placement too", flag="--live")
 

@@ -79,24 +79,16 @@ def spans_of(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -
             after += [(1, r) for r in tasks.reads[i]]
             after += [(0, s) for s in tasks.local_reads[i] if s != before.get(i)]
             name, device = schedule.segments[i].kernels[0], names[tasks.device[i]]
-            span = ("compute", name, device, times.end_s[i], i, 0)
+            span = ("compute", name, device, start_s, times.end_s[i], i, 0)
         else:
             move = tasks.transfers[i]
             after = [(0, move.segment)] if move.segment >= 0 else []
             after += [(1, times.waited_for[i])] if times.waited_for[i] >= 0 else []
             tensor = problem.kernels.tensors[move.tensor]
             device = f"{names[move.src]}->{names[move.dst]}"
-            span = (
-                "transfer",
-                tensor.name,
-                device,
-                times.arrived_s[i],
-                move.segment,
-                tensor.num_bytes,
-            )
-        what, name, device, end_s, segment, num_bytes = span
-        links = tuple(position[a] for a in after)
-        spans.append(Span(what, name, device, start_s, end_s, segment, num_bytes, links))
+            times_s = (start_s, times.arrived_s[i])
+            span = ("transfer", tensor.name, device, *times_s, move.segment, tensor.num_bytes)
+        spans.append(Span(*span, tuple(position[a] for a in after)))
     return tuple(spans)
 
 

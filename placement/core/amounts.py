@@ -1,4 +1,4 @@
-"""Amounts: their type and how large one may be, units of time, and memory as people read it."""
+"""Amounts: their type and how large one may be, and units of time."""
 
 from typing import TYPE_CHECKING
 
@@ -22,18 +22,3 @@ def is_amount(value: float) -> bool:
 def in_unit(seconds: float, unit: str) -> float:
     """A time as a number of the unit that a problem states."""
     return seconds / UNIT_S[unit]
-
-
-def num_bytes(value: float | None) -> str:
-    if value is None:
-        return "no limit"
-    for scale, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if abs(value) >= scale:
-            return f"{value / scale:{'.3g' if abs(value) < 100 * scale else '.0f'}} {name}"
-    return f"{value:.0f} B"
-
-
-def apart(more: float, less: float) -> tuple[str, str]:
-    """Two amounts of which the first is larger, in bytes where rounding would make them alike."""
-    said = num_bytes(more), num_bytes(less)
-    return said if said[0] != said[1] else (f"{more:.0f} B", f"{less:.0f} B")

@@ -10,6 +10,10 @@ def silent(event: dict[str, Any]) -> None:
     """The listener that hears events and does nothing."""
 
 
+def say_nothing(message: str) -> None:
+    """The listener that is told something in words and does nothing."""
+
+
 def never() -> bool:
     """The default `stop` of work that can be stopped."""
     return False

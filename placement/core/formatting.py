@@ -2,22 +2,7 @@
 
 import math
 
-from placement.core.amounts import in_unit, num_bytes
-
-__all__ = [
-    "age",
-    "count",
-    "counted",
-    "flops",
-    "gap",
-    "loss",
-    "num_bytes",
-    "percent",
-    "rate",
-    "seconds",
-    "stated",
-    "to_shown",
-]
+from placement.core.amounts import in_unit
 
 
 def counted(number: int, noun: str, more: str = "") -> str:
@@ -80,6 +65,21 @@ def rate(samples_per_s: float | None) -> str:
         return "unknown"
     digits = ".3g" if abs(samples_per_s) < 100 else ".0f"
     return f"{samples_per_s:{digits}} samples/s"
+
+
+def num_bytes(value: float | None) -> str:
+    if value is None:
+        return "no limit"
+    for scale, name in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if abs(value) >= scale:
+            return f"{value / scale:{'.3g' if abs(value) < 100 * scale else '.0f'}} {name}"
+    return f"{value:.0f} B"
+
+
+def apart(more: float, less: float) -> tuple[str, str]:
+    """Two amounts of which the first is larger, in bytes where rounding would make them alike."""
+    said = num_bytes(more), num_bytes(less)
+    return said if said[0] != said[1] else (f"{more:.0f} B", f"{less:.0f} B")
 
 
 def count(value: float) -> str:

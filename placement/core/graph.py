@@ -175,26 +175,15 @@ class Graph:
     @cached_property
     def fingerprint(self) -> str:
         """Content hash of structure, shapes and attributes; not of weights or the graph's name."""
-        return fingerprint_of(
-            [
-                [
-                    [
-                        o.name,
-                        o.kind,
-                        o.scope,
-                        o.phase,
-                        o.param_bytes,
-                        o.colocation_group,
-                        o.attributes,
-                    ]
-                    for o in self.ops
-                ],
-                [
-                    [t.name, t.producer, t.consumers, t.num_bytes, t.shape, t.dtype, t.is_output]
-                    for t in self.tensors
-                ],
-            ]
-        )
+        ops = [
+            [o.name, o.kind, o.scope, o.phase, o.param_bytes, o.colocation_group, o.attributes]
+            for o in self.ops
+        ]
+        tensors = [
+            [t.name, t.producer, t.consumers, t.num_bytes, t.shape, t.dtype, t.is_output]
+            for t in self.tensors
+        ]
+        return fingerprint_of([ops, tensors])
 
     @cached_property
     def arrays(self) -> GraphArrays:
@@ -202,7 +191,7 @@ class Graph:
         makers = [-1 if t.producer is None else index[t.producer] for t in tensors]
         producer = np.array(makers, dtype=np.int64)
         consumers = np.array([index[c] for t in tensors for c in t.consumers], dtype=np.int64)
-        consumer_ptr = _starts([len(t.consumers) for t in tensors])
+        consumer_ptr = starts([len(t.consumers) for t in tensors])
         read = np.repeat(np.arange(len(tensors)), np.diff(consumer_ptr))
         written = np.flatnonzero(producer >= 0)
         return GraphArrays(
@@ -211,9 +200,9 @@ class Graph:
             is_output=_frozen(np.array([t.is_output for t in tensors], dtype=np.bool_)),
             consumer_ptr=_frozen(consumer_ptr),
             consumers=_frozen(consumers),
-            in_ptr=_frozen(_starts(np.bincount(consumers, minlength=num_ops))),
+            in_ptr=_frozen(starts(np.bincount(consumers, minlength=num_ops))),
             in_tensors=_frozen(read[np.argsort(consumers, kind="stable")]),
-            out_ptr=_frozen(_starts(np.bincount(producer[written], minlength=num_ops))),
+            out_ptr=_frozen(starts(np.bincount(producer[written], minlength=num_ops))),
             out_tensors=_frozen(written[np.argsort(producer[written], kind="stable")]),
             param_bytes=_frozen(np.array([op.param_bytes for op in self.ops], dtype=np.float64)),
         )
@@ -271,12 +260,12 @@ def _first_repeated(names: Iterable[str]) -> str:
 
 def _grouped(owner: Ints, members: Ints, num_owners: int) -> tuple[tuple[int, ...], ...]:
     """Members of each owner; `owner` is sorted."""
-    ptr = _starts(np.bincount(owner, minlength=num_owners)).tolist()
+    ptr = starts(np.bincount(owner, minlength=num_owners)).tolist()
     listed = members.tolist()
     return tuple(tuple(listed[a:b]) for a, b in itertools.pairwise(ptr))
 
 
-def _starts(counts: ArrayLike) -> Ints:
+def starts(counts: ArrayLike) -> Ints:
     """Where each row starts and the last one ends, for rows of these lengths."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 

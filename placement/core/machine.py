@@ -144,15 +144,11 @@ class Machine:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of devices, runtimes and library versions; never of measured numbers."""
-        return fingerprint_of(
-            [
-                [
-                    [d.name, d.kind, d.runtime, d.provider, d.cores, d.core_ids, d.label]
-                    for d in self.devices
-                ],
-                self.libraries,
-            ]
-        )
+        devices = [
+            [d.name, d.kind, d.runtime, d.provider, d.cores, d.core_ids, d.label]
+            for d in self.devices
+        ]
+        return fingerprint_of([devices, self.libraries])
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -185,8 +181,13 @@ def machine_to_text(machine: Machine) -> str:
     return json.dumps(machine.to_json(), indent=2) + "\n"
 
 
-def link_arrays(machine: Machine) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Latency (D, D) in seconds and seconds per byte (D, D); a pair without a link is an error."""
+def link_arrays(
+    machine: Machine, *, complete: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Latency (D, D) in seconds and seconds per byte (D, D).
+
+    A pair without a link is an error where they are to be `complete`, else it costs nothing.
+    """
     num = len(machine.devices)
     latency_s = np.zeros((num, num))
     s_per_byte = np.zeros((num, num))
@@ -196,7 +197,7 @@ def link_arrays(machine: Machine) -> tuple[NDArray[np.float64], NDArray[np.float
         latency_s[a, b] = link.latency_s
         s_per_byte[a, b] = 1.0 / link.bytes_per_s
         linked[a, b] = True
-    if not linked.all():
+    if complete and not linked.all():
         a, b = np.argwhere(~linked)[0]
         raise ValueError(
             f"Machine {machine.name!r} has no link from {machine.devices[a].name!r} to"

@@ -22,7 +22,7 @@ from placement.core.amounts import MOST, is_amount
 from placement.core.costs import Costs, Floats
 from placement.core.decoding import shown, typed
 from placement.core.graph import Graph, Op, Tensor, topological_order
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Execution, Problem, own_kernels
 
 FORMAT = "placement-problem"
@@ -148,15 +148,10 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
 
 
 def _costs(machine: Machine, times: Floats) -> Costs:
-    num_devices = len(machine.devices)
-    latency_s = np.zeros((num_devices, num_devices))
-    s_per_byte = np.zeros_like(latency_s)
-    for link in machine.links:
-        a, b = machine.index[link.src], machine.index[link.dst]
-        latency_s[a, b], s_per_byte[a, b] = link.latency_s, 1.0 / link.bytes_per_s
+    latency_s, s_per_byte = link_arrays(machine, complete=False)
     np.fill_diagonal(latency_s, 0.0)
     np.fill_diagonal(s_per_byte, 0.0)
-    return Costs(times, np.zeros(num_devices), latency_s, s_per_byte, "given")
+    return Costs(times, np.zeros(len(machine.devices)), latency_s, s_per_byte, "given")
 
 
 def _graph(file: ProblemFile, name: str) -> tuple[Graph, Floats]:

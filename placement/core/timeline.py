@@ -47,16 +47,7 @@ class Span:
         return self.end_s - self.start_s
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "device": self.device,
-            "start_s": self.start_s,
-            "end_s": self.end_s,
-            "segment": self.segment,
-            "num_bytes": self.num_bytes,
-            "after": list(self.after),
-        }
+        return {**vars(self), "after": list(self.after)}
 
 
 @dataclass(frozen=True)
@@ -96,13 +87,10 @@ class Timeline:
 
 
 def require_complete(timeline: Timeline) -> None:
-    """ValueError where a timeline cannot be shown: something never ends, or waits for itself."""
-    _require_finite(timeline)
-    require_order([span.after for span in timeline.spans])
+    """ValueError where a timeline cannot be shown: something never ends, or waits for itself.
 
-
-def _require_finite(timeline: Timeline) -> None:
-    """ValueError where something never ends: that may be predicted, but nothing has shown it."""
+    What never ends may be predicted, but nothing has shown it.
+    """
     times_s = {
         f"spans[{i}].{name}": getattr(span, name)
         for i, span in enumerate(timeline.spans)
@@ -111,6 +99,7 @@ def _require_finite(timeline: Timeline) -> None:
     for place, time_s in {"step_s": timeline.step_s, **times_s}.items():
         if math.isinf(time_s):
             raise ValueError(f"timeline.{place} is {time_s}; use seconds, at most {MOST:g}.")
+    _require_order([span.after for span in timeline.spans])
 
 
 @dataclass(frozen=True)
@@ -125,7 +114,7 @@ def timeline_of_run(content: Any) -> Timeline:
     return timeline
 
 
-def require_order(after: Sequence[Sequence[int]]) -> None:
+def _require_order(after: Sequence[Sequence[int]]) -> None:
     """ValueError where spans wait for others that are not there, or in a circle for themselves.
 
     `after` lists for each span the indices of those that had to end before.

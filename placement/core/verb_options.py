@@ -110,48 +110,37 @@ def made(kind: type[T], options: T | None, named: Mapping[str, Any]) -> T:
     return options
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """A live run of one step after another."""
-
-    steps: int = option(
-        20,
-        "a step is one pass through the model, from its inputs being there to its last output",
-        flag="--steps",
-        label="Steps",
-        least=1,
-        most=MOST_STEPS,
-        always_named=True,
-    )
-    warmup: int = option(
-        3,
-        "steps before the measured ones, because the first are slower",
-        flag="--warmup",
-        label="Warm-up steps",
-        least=0,
-        most=MOST_WARMUP,
-        always_named=True,
-    )
-    seed: int = option(
-        0,
-        "seed of inputs and of the placer",
-        flag="--seed",
-        label="Seed of the inputs",
-        least=0,
-        always_named=True,
-    )
-    timeout_s: float | None = option(
-        None,
-        "give up after this on a step, or on measuring beforehand (default: 60 s a step)",
-        flag="--timeout",
-        metavar="S",
+def _steps(default: int, label: str, help: str) -> Any:
+    return option(
+        default, help, flag="--steps", label=label, least=1, most=MOST_STEPS, always_named=True
     )
 
-    def __post_init__(self) -> None:
-        if self.steps < 1 or self.warmup < 0:
-            raise ValueError(
-                f"A run needs at least 1 step and 0 warm-ups, not {self.steps} and {self.warmup}."
-            )
+
+def _warmup(label: str, help: str) -> Any:
+    return option(
+        3, help, flag="--warmup", label=label, least=0, most=MOST_WARMUP, always_named=True
+    )
+
+
+def _seed() -> Any:
+    said, label = "seed of inputs and of the placer", "Seed of the inputs"
+    return option(0, said, flag="--seed", label=label, least=0, always_named=True)
+
+
+def _timeout(what: str) -> Any:
+    said = f"give up after this on a {what}, or on measuring beforehand (default: 60 s a {what})"
+    return option(None, said, flag="--timeout", metavar="S")
+
+
+def _time_limit(who: str, label: str) -> Any:
+    said = f"seconds that {who} may take"
+    return option(None, said, flag="--time-limit", metavar="S", label=label, least=0.1)
+
+
+class _Timed:
+    """Options of live runs, whose steps end or are given up."""
+
+    timeout_s: float | None
 
     @property
     def step_timeout_s(self) -> float:
@@ -159,37 +148,42 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamOptions:
+class RunOptions(_Timed):
+    """A live run of one step after another."""
+
+    steps: int = _steps(
+        20,
+        "Steps",
+        "a step is one pass through the model, from its inputs being there to its last output",
+    )
+    warmup: int = _warmup(
+        "Warm-up steps", "steps before the measured ones, because the first are slower"
+    )
+    seed: int = _seed()
+    timeout_s: float | None = _timeout("step")
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.warmup < 0:
+            raise ValueError(
+                f"A run needs at least 1 step and 0 warm-ups, not {self.steps} and {self.warmup}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions(_Timed):
     """A live run of a pipeline: `depth` samples are in flight at most, None chooses."""
 
-    samples: int = option(
+    samples: int = _steps(
         200,
+        "Samples",
         "a sample is one input on its way through the model. The next one begins before the last"
         " one is out, so that all devices work at the same time, as in an assembly line: a"
         " pipeline",
-        flag="--steps",
-        label="Samples",
-        least=1,
-        most=MOST_STEPS,
-        always_named=True,
     )
-    warmup: int = option(
-        3,
-        "samples before the measured ones; always enough to fill the pipeline",
-        flag="--warmup",
-        label="Warm-up samples",
-        least=0,
-        most=MOST_WARMUP,
-        always_named=True,
+    warmup: int = _warmup(
+        "Warm-up samples", "samples before the measured ones; always enough to fill the pipeline"
     )
-    seed: int = option(
-        0,
-        "seed of inputs and of the placer",
-        flag="--seed",
-        label="Seed of the inputs",
-        least=0,
-        always_named=True,
-    )
+    seed: int = _seed()
     depth: int | None = option(
         None,
         "how many samples of a throughput run may be on their way at once; left out it is one for"
@@ -200,12 +194,7 @@ class StreamOptions:
         least=1,
         most=MOST_IN_FLIGHT,
     )
-    timeout_s: float | None = option(
-        None,
-        "give up after this on a sample, or on measuring beforehand (default: 60 s a sample)",
-        flag="--timeout",
-        metavar="S",
-    )
+    timeout_s: float | None = _timeout("sample")
 
     def __post_init__(self) -> None:
         if self.samples < 1 or self.warmup < 0:
@@ -219,32 +208,15 @@ class StreamOptions:
                 f" {self.depth}."
             )
 
-    @property
-    def step_timeout_s(self) -> float:
-        return STEP_TIMEOUT_S if self.timeout_s is None else self.timeout_s
-
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions:
+class TrainOptions(_Timed):
     """A training run; with `adjust` another placement may take over between two steps."""
 
-    steps: int = option(
-        200,
-        "each goes forward, backward, and updates the weights",
-        flag="--steps",
-        label="Training steps",
-        least=1,
-        most=MOST_STEPS,
-        always_named=True,
+    steps: int = _steps(
+        200, "Training steps", "each goes forward, backward, and updates the weights"
     )
-    seed: int = option(
-        0,
-        "seed of inputs and of the placer",
-        flag="--seed",
-        label="Seed of the inputs",
-        least=0,
-        always_named=True,
-    )
+    seed: int = _seed()
     adjust: bool = option(
         True,
         "place anew between two steps when a device has become slower or faster",
@@ -254,20 +226,11 @@ class TrainOptions:
     )
     placer: str = option("ceft_pbqp", "what places anew", flag="--adjust-placer", metavar="NAME")
     margin: float = option(0.05, "the share of a step that a move must save", flag="--margin")
-    timeout_s: float | None = option(
-        None,
-        "give up after this on a step, or on measuring beforehand (default: 60 s a step)",
-        flag="--timeout",
-        metavar="S",
-    )
+    timeout_s: float | None = _timeout("step")
 
     def __post_init__(self) -> None:
         if self.steps < 1:
             raise ValueError(f"Training needs at least 1 step, not {self.steps}.")
-
-    @property
-    def step_timeout_s(self) -> float:
-        return STEP_TIMEOUT_S if self.timeout_s is None else self.timeout_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,14 +238,7 @@ class PlaceOptions:
     """A placer, its settings, and what it may take."""
 
     placer: str = option("heft", "see the verb placers", flag="--placer", always_named=True)
-    time_limit_s: float | None = option(
-        None,
-        "seconds that the placer may take",
-        flag="--time-limit",
-        metavar="S",
-        label="Time limit (s)",
-        least=0.1,
-    )
+    time_limit_s: float | None = _time_limit("the placer", "Time limit (s)")
     seed: int = option(
         0, "seed of the placer", flag="--seed", label="Seed", least=0, always_named=True
     )
@@ -299,14 +255,7 @@ class CompareOptions:
     """Placers to compare, and what each may take; with `live` each placement is measured too."""
 
     placers: tuple[str, ...] = option(REQUIRED, flag="--placers", metavar="A,B,C")
-    time_limit_s: float | None = option(
-        None,
-        "seconds that each placer may take",
-        flag="--time-limit",
-        metavar="S",
-        label="Time limit for each (s)",
-        least=0.1,
-    )
+    time_limit_s: float | None = _time_limit("each placer", "Time limit for each (s)")
     seed: int = option(0, "seed of the placers, and of inputs", flag="--seed", least=0)
     live: bool = option(False, "measure each placement too", flag="--live")
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.amounts import apart
 from placement.core.costs import Floats
+from placement.core.formatting import apart
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule

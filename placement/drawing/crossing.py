@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.core.graph import Graph
+from placement.core.graph import Graph, Ints
 from placement.drawing.edge_paths import queue_way
 from placement.drawing.memo import remembered
 from placement.drawing.views import View
 from placement.simulator.path_steps import PathSteps
-
-Ints = NDArray[np.int64]
 
 
 def crossings(view: View, graph: Graph, device_of_op: Sequence[int] | Ints) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.drawing import op_values
-from placement.drawing.op_values import Floats, Ints
 
 PAGE_ROWS = 50
 SHOWN = {

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.simulated import Simulated
 from placement.simulator.critical_path import slack_s
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # Borders between the steps of slack, as shares of the step time.
 LITTLE_SLACK, MUCH_SLACK = 0.1, 0.5
 ON_PATH, CLOSE, LOOSE, FREE = range(4)

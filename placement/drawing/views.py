@@ -90,6 +90,7 @@ class View:
     hash: str
 
 
+@remembered(24, key=lambda graph: graph.fingerprint, apart_from="check")
 def build_view(
     graph: Graph,
     expanded: frozenset[str],
@@ -101,13 +102,6 @@ def build_view(
 
     `check` is called now and then while the drawing is laid out; what it raises ends the work.
     """
-    return _build_view(graph, frozenset(expanded), budget, check=check)
-
-
-@remembered(24, key=lambda graph: graph.fingerprint, apart_from="check")
-def _build_view(
-    graph: Graph, expanded: frozenset[str], budget: int, *, check: Callable[[], object]
-) -> View:
     tree = scope_tree(graph)
     visible = visible_set(graph, tree, expanded, budget=budget)
     nodes = _words(graph, tree, visible)

@@ -80,15 +80,13 @@ def refusals(path: Path, lost: str = "") -> Iterator[None]:
 
     What is missing is told as it is: the caller knows better.
     """
-    try:
-        yield
-    except NotWritten as error:
-        error.lost = error.lost or lost
-        raise
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise NotWritten(path, error, lost) from None
+    with losing(lost):
+        try:
+            yield
+        except (NotWritten, FileNotFoundError):
+            raise
+        except OSError as error:
+            raise NotWritten(path, error, lost) from None
 
 
 @contextmanager

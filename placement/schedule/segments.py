@@ -17,7 +17,7 @@ from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule, Segment
 from placement.schedule.calls import make_call_schedule
 from placement.schedule.order import kernel_order
-from placement.schedule.stages import Cut, fewest_calls
+from placement.schedule.stages import ROUNDING, Cut, fewest_calls
 from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.run_state import RunState
@@ -27,8 +27,6 @@ from placement.simulator.throughput import value_of_run_s
 MAX_MERGE_SIMULATIONS = 200
 # Graphs so large that those would take seconds get fewer: this many visits of kernels together.
 MAX_MERGE_VISITS = 1_000_000
-# Sums of the same times in another order differ by this much at most.
-ROUNDING = 1e-12
 
 
 def make_schedule(problem: Problem, placement: Placement, *, merge: bool = True) -> Schedule:

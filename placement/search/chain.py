@@ -13,6 +13,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.schedule.order import by_priority, kernel_order, upward_ranks
 from placement.search.coarsening import Blocks
+from placement.search.feasible import unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow
 
 # Moves between two looks at the clock, by seconds that they may take.
@@ -69,15 +70,9 @@ class Chain:
         self._generator = seeded(seed % MODULUS)
         self._random = np.random.default_rng(seed)
         self._blocks = blocks
-        self._block_arrays = (
-            blocks.ptr,
-            blocks.units,
-            *blocks.of_units(problem.num_units),
-        )
+        self._block_arrays = (blocks.ptr, blocks.units, *blocks.of_units(problem.num_units))
         self._watch_memory = can_overflow(problem)
-        self._unit_bytes = np.bincount(
-            problem.unit_of_kernel, problem.kernels.arrays.param_bytes, minlength=problem.num_units
-        )
+        self._unit_bytes = unit_bytes(problem)
         # A first guess from the size; every look at the clock corrects it.
         self._move_s = 1e-7 * max(100, len(start.order))
         self._best_at_turn_s = math.inf

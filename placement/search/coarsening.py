@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placement.core.costs import Floats
-from placement.core.graph import Ints
+from placement.core.graph import Ints, starts
 from placement.core.problem import Problem
 
 # Levels end where this few clusters are left, or where matching stops finding partners.
@@ -33,8 +33,7 @@ class Blocks(NamedTuple):
         """For each unit the blocks that hold it, as CSR."""
         block_of = np.repeat(np.arange(self.num), np.diff(self.ptr))
         order = np.argsort(self.units, kind="stable")
-        counts = np.bincount(self.units, minlength=num_units)
-        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), block_of[order]
+        return starts(np.bincount(self.units, minlength=num_units)), block_of[order]
 
 
 def unit_edges(problem: Problem) -> tuple[Ints, Ints, Floats]:
@@ -108,8 +107,5 @@ def blocks(problem: Problem) -> Blocks:
                 groups.setdefault(tuple(members.tolist()))
     for members in scopes(problem).values():
         groups.setdefault(tuple(members.tolist()))
-    sizes = [len(members) for members in groups]
-    return Blocks(
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.array([u for members in groups for u in members], dtype=np.int64),
-    )
+    units = np.array([u for members in groups for u in members], dtype=np.int64)
+    return Blocks(starts([len(members) for members in groups]), units)

@@ -7,9 +7,8 @@ the segment starts when all that its kernels read from elsewhere is there.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.core.graph import Ints
+from placement.core.graph import Ints, starts
 from placement.simulator.flat import Flat
 from placement.simulator.run_state import RunState, run_state
 
@@ -51,12 +50,12 @@ def condense(flat: Flat, device_of_kernel: Ints, segment_of: Ints, num_segments:
     return Condensed(
         flat._replace(
             compute_s=compute_s,
-            in_ptr=_pointers(reader, num_segments),
+            in_ptr=starts(np.bincount(reader, minlength=num_segments)),
             in_tensors=tensor_of[np.argsort(reader, kind="stable")],
-            out_ptr=_pointers(maker[tensor][made], num_segments),
+            out_ptr=starts(np.bincount(maker[tensor][made], minlength=num_segments)),
             out_tensors=by_maker,
             producer=maker[tensor],
-            consumer_ptr=_pointers(tensor_of, tensor.size),
+            consumer_ptr=starts(np.bincount(tensor_of, minlength=tensor.size)),
             consumers=reader,
             tensor_bytes=flat.tensor_bytes[tensor],
             is_output=flat.is_output[tensor],
@@ -75,8 +74,3 @@ def ready_to_run(condensed: Condensed, order: Ints) -> RunState:
     state.device[:] = condensed.device
     find_first_uses(condensed.flat, state.device, state.position, state.first)
     return state
-
-
-def _pointers(owner: Ints, num_owners: int) -> NDArray[np.int64]:
-    counts = np.bincount(owner, minlength=num_owners)
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

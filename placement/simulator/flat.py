@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.costs import Floats
-from placement.core.graph import Ints
+from placement.core.graph import Ints, starts
 from placement.core.problem import Execution, Problem
 from placement.simulator.lowering import host_of
 
@@ -67,7 +67,6 @@ def _flattened(problem: Problem) -> Flat:
     """
     arrays, costs, machine = problem.kernels.arrays, problem.costs, problem.machine
     unit_of_kernel = problem.unit_of_kernel
-    counts = np.bincount(unit_of_kernel, minlength=problem.num_units)
     flat = Flat(
         compute_s=costs.compute_s,
         call_s=costs.call_s,
@@ -89,7 +88,7 @@ def _flattened(problem: Problem) -> Flat:
         one_at_a_time=problem.link_contention,
         wide=np.zeros(len(machine.devices), dtype=np.bool_),
         unit_of_kernel=unit_of_kernel,
-        kernel_ptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        kernel_ptr=starts(np.bincount(unit_of_kernel, minlength=problem.num_units)),
         kernels_of_unit=np.argsort(unit_of_kernel, kind="stable").astype(np.int64),
         allowed=problem.allowed,
         param_bytes=arrays.param_bytes,

@@ -1,9 +1,11 @@
-"""Simulation of one step: a problem and a schedule give a predicted timeline.
+"""Simulation of one step: a problem and a schedule give a predicted timeline, and memory over time.
 
 Each device runs its segments in the schedule's order, each as soon as the device is free and its
 inputs have arrived; a segment's values appear when it ends. A link is a first-in first-out channel
 for each direction, independent of compute; a tensor crosses once per destination device.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,8 +17,26 @@ from placement.simulator.condensed import Condensed, condense, ready_to_run
 from placement.simulator.executions import COST_MODELS, lower
 from placement.simulator.flat import Flat, flatten
 from placement.simulator.lowering import Tasks, Times, kernels_in_order, segment_devices
-from placement.simulator.memory import peak_bytes
+from placement.simulator.memory import held_over_time, peak_bytes
 from placement.simulator.run_state import RunState
+
+
+@dataclass(frozen=True)
+class MemoryCurve:
+    """Bytes of one device as steps: `held_bytes[i]` from `at_s[i]` until `at_s[i + 1]`.
+
+    It begins at 0 and ends with the step, where the last value stands once more. Its largest value
+    is the device's `peak_bytes`. `limit_bytes` is None where the device has no limit.
+    """
+
+    device: str
+    at_s: tuple[float, ...]
+    held_bytes: tuple[int, ...]
+    limit_bytes: float | None
+
+    @property
+    def peak_bytes(self) -> int:
+        return max(self.held_bytes)
 
 
 def simulate(problem: Problem, schedule: Schedule) -> Timeline:
@@ -27,6 +47,21 @@ def simulate(problem: Problem, schedule: Schedule) -> Timeline:
     names = [d.name for d in problem.machine.devices]
     spans = spans_of(problem, schedule, tasks, times)
     return Timeline(spans, times.step_s, "predicted", dict(zip(names, peaks, strict=True)))
+
+
+def memory_over_time(problem: Problem, schedule: Schedule) -> tuple[MemoryCurve, ...]:
+    """A curve for every device of the machine, as predicted for one step."""
+    tasks = lower(problem, schedule)
+    held = held_over_time(problem, schedule, tasks, times_of(problem, schedule, tasks))
+    return tuple(
+        MemoryCurve(
+            device.name,
+            tuple(at_s for at_s, _ in steps),
+            tuple(num_bytes for _, num_bytes in steps),
+            device.memory_bytes,
+        )
+        for device, steps in zip(problem.machine.devices, held, strict=True)
+    )
 
 
 def spans_of(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> tuple[Span, ...]:
@@ -44,24 +79,16 @@ def spans_of(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -
             after += [(1, r) for r in tasks.reads[i]]
             after += [(0, s) for s in tasks.local_reads[i] if s != before.get(i)]
             name, device = schedule.segments[i].kernels[0], names[tasks.device[i]]
-            span = ("compute", name, device, times.end_s[i], i, 0)
+            span = ("compute", name, device, start_s, times.end_s[i], i, 0)
         else:
             move = tasks.transfers[i]
             after = [(0, move.segment)] if move.segment >= 0 else []
             after += [(1, times.waited_for[i])] if times.waited_for[i] >= 0 else []
             tensor = problem.kernels.tensors[move.tensor]
             device = f"{names[move.src]}->{names[move.dst]}"
-            span = (
-                "transfer",
-                tensor.name,
-                device,
-                times.arrived_s[i],
-                move.segment,
-                tensor.num_bytes,
-            )
-        what, name, device, end_s, segment, num_bytes = span
-        links = tuple(position[a] for a in after)
-        spans.append(Span(what, name, device, start_s, end_s, segment, num_bytes, links))
+            times_s = (start_s, times.arrived_s[i])
+            span = ("transfer", tensor.name, device, *times_s, move.segment, tensor.num_bytes)
+        spans.append(Span(*span, tuple(position[a] for a in after)))
     return tuple(spans)
 
 

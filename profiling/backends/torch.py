@@ -1,13 +1,12 @@
 """PyTorch: CPU lanes and every accelerator that the installed build can use here."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
-from profiling.backends._torch.accelerators import accelerators, why_none
+from profiling.backends._torch.accelerators import accelerators, torch_version, why_none
 from profiling.backends.base import Backend, Compiled
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
 
@@ -35,15 +34,13 @@ class Torch(Backend):
         return super().why_missing(device, here) if device.name in here else why_none()
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
-        try:
-            return (("torch", version("torch")),)
-        except PackageNotFoundError:
-            return ()
+        installed = torch_version()
+        return () if installed is None else (("torch", installed),)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]
     ) -> Sequence[float] | None:
-        from profiling.backends._torch.links import copy_seconds
+        from profiling.backends._torch.streams import copy_seconds
 
         return copy_seconds(src, dst, sizes)
 

@@ -5,12 +5,13 @@ a comparison of its outputs with those of the unplaced model, and says which dev
 """
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from placement.core.events import Emit, silent
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -27,12 +28,7 @@ from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.outputs import Comparison, compare
 from profiling.measuring.reference import baseline_s, expected_outputs, release, safe_step
 
-Emit = Callable[[dict[str, Any]], object]
 BY_DEFAULT = RunOptions()
-
-
-def silent(event: dict[str, Any]) -> None:
-    """The default `emit`."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Clock times of a step as spans: what the simulator writes too, so that one can compare."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from placement.core.problem import Problem
@@ -59,19 +58,12 @@ def measured_timeline(
             tensor = problem.kernels.tensors[move.tensor]
             device = f"{names[move.src]}->{names[move.dst]}"
             after = ((1, move.segment),) if move.segment >= 0 else ()
-            span = Span("transfer", tensor.name, device, *times, move.segment, tensor.num_bytes)
+            details = ("transfer", tensor.name, device, *times, move.segment, tensor.num_bytes)
         else:
             segment = schedule.segments[i]
-            own = dict.fromkeys((*_one(previous, i), *tasks.local_reads[i]))
+            before = (previous[i],) if i in previous else ()
+            own = dict.fromkeys((*before, *tasks.local_reads[i]))
             after = (*((1, s) for s in own), *((0, r) for r in tasks.reads[i]))
-            span = Span("compute", segment.kernels[0], segment.device, *times, i)
-        spans.append(_with_after(span, tuple(position[a] for a in after)))
+            details = ("compute", segment.kernels[0], segment.device, *times, i, 0)
+        spans.append(Span(*details, tuple(position[a] for a in after)))
     return Timeline(tuple(spans), step.seconds, "measured", peak_bytes)
-
-
-def _one(previous: Mapping[int, int], i: int) -> tuple[int, ...]:
-    return (previous[i],) if i in previous else ()
-
-
-def _with_after(span: Span, after: tuple[int, ...]) -> Span:
-    return replace(span, after=after)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placement.core.events import never
+from placement.core.events import Emit, never, silent
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -21,14 +21,12 @@ from placement.simulator.executions import lower
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from profiling import backends
 from profiling.execution.execute import (
-    Emit,
     Run,
     baselines_of,
     compiled_for,
     emulated,
     lanes_of,
     require_memory,
-    silent,
 )
 from profiling.execution.stream_flow import SPARE, Flow, Opened, intervals_s, opened
 from profiling.execution.stream_lanes import Ran

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from profiling.measuring.outputs import DEFAULT, compare
+from profiling.measuring.outputs import DEFAULT, compare, num_bytes
 
 # Outputs wait up to this size to be compared when the stream is over.
 MOST_BYTES = 256 * 2**20
@@ -39,7 +39,7 @@ class Outputs:
         """Remember what a sample with input `number` has made."""
         if self._comparable:
             self._held.append((number, outputs))
-            self._held_bytes += _num_bytes(outputs)
+            self._held_bytes += num_bytes(outputs)
             if self._held_bytes > MOST_BYTES:
                 self.finish()
 
@@ -78,11 +78,3 @@ def same_bits(a: Any, b: Any) -> bool:
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     return bool((a == b).all()) if a.dtype.hasobject else a.tobytes() == b.tobytes()
-
-
-def _num_bytes(value: Any) -> int:
-    if isinstance(value, Mapping):
-        return sum(map(_num_bytes, value.values()))
-    if isinstance(value, list | tuple):
-        return sum(map(_num_bytes, value))
-    return int(value.nbytes) if isinstance(value, np.ndarray) else 0

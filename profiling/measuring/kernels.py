@@ -12,14 +12,15 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.core.costs import Floats
+from placement.core.events import Emit, silent
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.profile import Profile
@@ -30,8 +31,6 @@ from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.links import measure_links
 from profiling.measuring.reference import baseline_s, release, safe_step
 
-Report = Callable[[dict[str, Any]], object]
-Floats = NDArray[np.float64]
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
 
@@ -58,12 +57,8 @@ class Measured:
     step_s: float
 
 
-def silent(event: dict[str, Any]) -> None:
-    """The default `report`."""
-
-
 def profile(
-    model: Model, machine: Machine, report: Report = silent, timeout_s: float | None = None
+    model: Model, machine: Machine, report: Emit = silent, timeout_s: float | None = None
 ) -> Profile:
     """Measure a model on a machine's devices, and the machine's links.
 

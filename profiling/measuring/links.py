@@ -15,6 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
+from placement.core.events import say_nothing
 from placement.core.machine import Device, Link, Machine
 from profiling import backends
 from profiling.devices.lanes import pin
@@ -26,10 +27,6 @@ MEASURED_NOTE = "Link figures were measured on this computer."
 _ROUNDS = 24
 _FEWEST_ROUNDS = 4
 _FITS = 12
-
-
-def say_nothing(message: str) -> None:
-    """The default `report`."""
 
 
 def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing) -> Machine:

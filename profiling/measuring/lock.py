@@ -18,7 +18,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from placement.core.events import say_nothing
 from placement.files.home import home
+from placement.files.output import write_text
 
 _POLL_S = 0.1
 _here = threading.local()
@@ -33,10 +35,6 @@ class Holder:
 
     def __str__(self) -> str:
         return f"process {self.pid} ({self.what})"
-
-
-def say_nothing(message: str) -> None:
-    """The default `on_wait`."""
 
 
 @contextmanager
@@ -74,7 +72,7 @@ def measuring(
     try:
         # It only tells others who measures.
         with suppress(OSError):
-            _write(note, Holder(os.getpid(), what))
+            write_text(note, json.dumps(asdict(Holder(os.getpid(), what))))
         with _alone_here():
             yield
     finally:
@@ -151,10 +149,3 @@ def _taken(lock: FileLock) -> bool:
 
 def _note(folder: Path) -> Path:
     return folder / "measuring.json"
-
-
-def _write(path: Path, who: Holder) -> None:
-    """Replace the note in one step, so that a reader never sees half of it."""
-    fresh = path.with_suffix(f".{who.pid}")
-    fresh.write_text(json.dumps(asdict(who)))
-    fresh.replace(path)

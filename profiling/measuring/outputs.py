@@ -80,3 +80,12 @@ def _same_arrays(a: Array, b: Array, tolerance: tuple[float, float]) -> tuple[bo
     rtol, of_largest = _TOLERANCES.get(a.dtype.name, tolerance)
     atol = of_largest * float(finite.max(initial=0.0))
     return bool((diff <= rtol * np.abs(x[~same]) + atol).all()), float(diff.max())
+
+
+def num_bytes(value: Any) -> int:
+    """Bytes of an array, or of all arrays in a list or dictionary."""
+    if isinstance(value, Mapping):
+        return sum(map(num_bytes, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(num_bytes, value))
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0

@@ -47,9 +47,7 @@ class ProfileStore:
 
     def get(self, graph_fp: str, machine_fp: str) -> Profile | None:
         """The profile of a graph on a machine, None where there is none that can be read."""
-        query = "SELECT content FROM profiles WHERE graph = ? AND machine = ?"
-        rows = self._look(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
-        return next((p for row in rows if (p := self._read(row[0])) is not None), None)
+        return next(self._found("graph = ? AND machine = ?", graph_fp, machine_fp), None)
 
     def put(self, profile: Profile) -> None:
         """Keep a profile, in place of an older one for the same graph and machine."""
@@ -58,17 +56,18 @@ class ProfileStore:
 
     def others(self, graph_fp: str, machine_fp: str) -> tuple[Profile, ...]:
         """Profiles of a graph on every machine but this one, the newest first."""
-        query = (
-            "SELECT content FROM profiles WHERE graph = ? AND machine <> ?"
-            " ORDER BY measured_at DESC, machine"
-        )
-        rows = self._look(lambda db: db.execute(query, (graph_fp, machine_fp)).fetchall())
-        return tuple(p for row in rows if (p := self._read(row[0])) is not None)
+        which = "graph = ? AND machine <> ? ORDER BY measured_at DESC, machine"
+        return tuple(self._found(which, graph_fp, machine_fp))
 
     def clear(self, graph_fp: str | None = None) -> int:
         """Forget the profiles of a graph, or all; returns how many there were."""
         where, values = ("", ()) if graph_fp is None else (" WHERE graph = ?", (graph_fp,))
         return self._do(lambda db: db.execute(f"DELETE FROM profiles{where}", values).rowcount)
+
+    def _found(self, which: str, *values: str) -> Iterator[Profile]:
+        query = f"SELECT content FROM profiles WHERE {which}"
+        rows = self._look(lambda db: db.execute(query, values).fetchall())
+        return (profile for row in rows if (profile := self._read(row[0])) is not None)
 
     def _read(self, content: bytes) -> Profile | None:
         try:

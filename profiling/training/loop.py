@@ -19,8 +19,7 @@ from placement.core.schedule import Schedule
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
 from profiling.devices.lanes import Clock
-from profiling.training.drift import Drift, in_words
-from profiling.training.monitor import Monitor, Watch
+from profiling.training.monitor import Drift, Monitor, Watch, in_words
 from profiling.training.sites import Site
 
 # Probes may take this share of the time, and come no more often than every so many steps.

@@ -22,7 +22,6 @@ from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from profiling.devices.lanes import Step
-from profiling.training.drift import Drift
 from profiling.training.readings import Reader, Reading
 
 Bools = NDArray[np.bool_]
@@ -47,6 +46,30 @@ class Watch:
     pause: int = 40
     glance: int = 3
     probes: int = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """Devices whose speed has changed: `factor` (D,) on their seconds since the last drift."""
+
+    factor: Floats
+    by_probe: tuple[bool, ...]
+
+    @property
+    def size(self) -> float:
+        """The largest change, up or down: 0.7 for twice or half as long."""
+        return float(np.abs(np.log(self.factor)).max())
+
+
+def in_words(problem: Problem, drift: Drift) -> str:
+    """A drift in a sentence for people."""
+    said = []
+    for device, factor in zip(problem.machine.devices, drift.factor.tolist(), strict=True):
+        if factor > 1.0:
+            said.append(f"{device.name} takes {factor:.1f} times as long as before")
+        elif factor < 1.0:
+            said.append(f"{device.name} is {1 / factor:.1f} times as fast as before")
+    return " and ".join(said)
 
 
 # Up to so much of a settled placement's time, against the profile, is put down to the placement.

@@ -80,7 +80,7 @@ def test_malformed_boxes_are_empty(browser_says, value):
 
 def test_paint_of_another_view_is_refused():
     graph = blocks()
-    closed, opened = canvas.build_view(graph, frozenset()), canvas.build_view(graph, {"s1"})
+    closed, opened = (canvas.build_view(graph, frozenset(ids)) for ids in ((), ("s1",)))
     paint = canvas.paint(closed, [0] * len(graph.ops), 1)
     with pytest.raises(ValueError, match="another view"):
         canvas.Drawing(view=opened, paint=paint, devices=canvas.device_keys(["cpu"]))

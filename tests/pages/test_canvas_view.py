@@ -254,7 +254,7 @@ def test_reveal_opens_all_groups_around_an_op():
 
 def test_ids_of_another_view_are_still_understood():
     graph = blocks()
-    closed, opened = canvas.build_view(graph, frozenset()), canvas.build_view(graph, {"s1"})
+    closed, opened = (canvas.build_view(graph, frozenset(ids)) for ids in ((), ("s1",)))
     assert canvas.ops_of(opened, ["s1"]) == canvas.ops_of(closed, ["s1"])
     assert canvas.ops_of(closed, ["o3", "nonsense", "o99999", "s-1", ""]) == [graph.ops[3].name]
 

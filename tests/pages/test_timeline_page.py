@@ -14,7 +14,7 @@ from placement import simulate
 from placement.advice.speedups import Lever
 from placement.core.timeline import Span
 from placement.drawing import gantt, spans
-from placement.simulator.memory_curves import MemoryCurve, memory_over_time
+from placement.simulator.simulate import MemoryCurve, memory_over_time
 from studio import snapshot as studio
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts

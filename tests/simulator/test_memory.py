@@ -9,8 +9,7 @@ from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
 from placement.schedule.segments import make_schedule
 from placement.simulator.executions import lower
-from placement.simulator.memory_curves import memory_over_time
-from placement.simulator.simulate import simulate, times_of
+from placement.simulator.simulate import memory_over_time, simulate, times_of
 from tests.instances import random_devices, random_problem
 from tests.workloads import random_workload_problem
 

@@ -29,9 +29,9 @@ from placement.core.profile import Profile
 from placement.core.violations import violations as violations_of
 from placement.costs.what_if import Conditions
 from placement.schedule.simulated import Simulated
-from placement.simulator.memory_curves import MemoryCurve, memory_over_time
 from placement.simulator.path_steps import PathSteps
 from placement.simulator.path_steps import path_steps as path_steps_of
+from placement.simulator.simulate import MemoryCurve, memory_over_time
 from profiling import backends
 from profiling.devices.local import missing_devices
 from profiling.measuring.store import ProfileStore

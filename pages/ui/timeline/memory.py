@@ -14,7 +14,7 @@ from pages.ui.timeline import timelines
 from pages.ui.timeline.timelines import Measured
 from placement.core import formatting as units
 from placement.core.objective import Objective
-from placement.simulator.memory_curves import MemoryCurve
+from placement.simulator.simulate import MemoryCurve
 from studio.snapshot import Studio
 
 LIMIT_COLOUR = "#e5484d"

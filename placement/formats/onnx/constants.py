@@ -14,7 +14,8 @@ import onnx
 from placement.formats.onnx.checks.walk import MAX_WEIGHT_BYTES
 from placement.formats.onnx.values import UNKNOWN, Value
 
-_RANDOM = {
+# Ops whose results are random by definition.
+RANDOM = {
     "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Multinomial",
     "Bernoulli",
 }  # fmt: skip
@@ -59,7 +60,7 @@ def find_constants(
 def _is_constant(node: onnx.NodeProto, inputs: Sequence[str], known: Mapping[str, str]) -> bool:
     if not all(value in known for value in inputs):
         return False
-    if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in _RANDOM:
+    if node.domain not in ("", "ai.onnx", "ai.onnx.ml") or node.op_type in RANDOM:
         return False
     if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
         return False

@@ -13,6 +13,7 @@ from pathlib import Path
 import onnx
 
 from placement.core.model import SymbolicDim
+from placement.formats.onnx.checks.walk import refill
 from placement.formats.onnx.read import read_onnx
 
 IMAGE_SIZE = 224
@@ -36,9 +37,7 @@ def drop_constant_inputs(model: onnx.ModelProto) -> set[str]:
     constants |= {sparse.values.name for sparse in graph.sparse_initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     if len(inputs) != len(graph.input):
-        copies = [onnx.ValueInfoProto.FromString(value.SerializeToString()) for value in inputs]
-        del graph.input[:]
-        graph.input.extend(copies)
+        refill(graph.input, inputs)
     return constants
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import onnx
 import onnx.shape_inference
 
-from placement.formats.onnx.checks.walk import bodies, num_bytes
+from placement.formats.onnx.checks.walk import bodies, num_bytes, refill
 
 STORED_BYTES = 4096  # constants up to this size may be shapes, axes or paddings
 # Inference may carry the elements of small integer tensors along, from which shapes are computed,
@@ -138,13 +138,7 @@ def _fill_in(graph: onnx.GraphProto, stated: Mapping[str, onnx.ValueInfoProto]) 
     """Add what is stated of values where inference knows nothing; names of those that differ."""
     outputs = {value.name for value in graph.output}
     # Inference lists outputs that came without a type among the inner values as well.
-    inner = [
-        onnx.ValueInfoProto.FromString(value.SerializeToString())
-        for value in graph.value_info
-        if value.name not in outputs
-    ]
-    del graph.value_info[:]
-    graph.value_info.extend(inner)
+    refill(graph.value_info, [v for v in graph.value_info if v.name not in outputs])
     inferred = {value.name: value for value in (*graph.value_info, *graph.output)}
     wrong = []
     for name, value in stated.items():

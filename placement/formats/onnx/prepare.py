@@ -17,7 +17,7 @@ from placement.formats.onnx.checks.calls import give_defaults
 from placement.formats.onnx.checks.claims import check_limits
 from placement.formats.onnx.checks.external import check_external
 from placement.formats.onnx.checks.schema import check_arguments
-from placement.formats.onnx.checks.walk import bodies
+from placement.formats.onnx.checks.walk import bodies, refill
 from placement.formats.onnx.dims import drop_constant_inputs, fix_dims
 
 MAX_IR_VERSION = 13  # the newest that onnxruntime 1.31 reads
@@ -114,10 +114,7 @@ def _sort(graph: onnx.GraphProto, constants: set[str], name: str) -> None:
             " output); express loops with Loop or Scan."
         )
     if order != list(range(len(order))):
-        nodes = [graph.node[i] for i in order]
-        copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-        del graph.node[:]
-        graph.node.extend(copies)
+        refill(graph.node, [graph.node[i] for i in order])
 
 
 def _on_cycle(successors: list[list[int]]) -> int:

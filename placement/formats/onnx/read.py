@@ -14,7 +14,7 @@ from placement.formats.onnx.checks.walk import MAX_FILE_BYTES
 
 def read_onnx(path: Path) -> onnx.ModelProto:
     """The model in a file; ValueError with one sentence where it is none, damaged or too large."""
-    return parse_onnx(read_bytes(path), path)
+    return parse_with_external(read_bytes(path), path)[0]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -28,13 +28,8 @@ def read_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def parse_onnx(data: bytes, path: Path) -> onnx.ModelProto:
-    """Parse and check what `read_bytes` returned for `path`."""
-    return parse_with_external(data, path)[0]
-
-
 def parse_with_external(data: bytes, path: Path) -> tuple[onnx.ModelProto, ExternalFiles]:
-    """The same with the model's data files."""
+    """The checked model in what `read_bytes` returned for `path`, and its data files."""
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)

@@ -22,6 +22,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
+from placement.formats.onnx.checks.walk import refill
 from placement.formats.onnx.infer import infer
 from placement.formats.onnx.values import UNKNOWN, Value, graph_values
 
@@ -55,8 +56,8 @@ def fill_weights(model: onnx.ModelProto, seed: int) -> None:
     kept = [node for node in graph.node if node.output[0] not in made]
     used = {value for node in kept for value in node.input}
     stored = [t for t in graph.initializer if t.name in used - weights]
-    _replace(graph.node, kept)
-    _replace(graph.initializer, stored)
+    refill(graph.node, kept)
+    refill(graph.initializer, stored)
     for name in sorted((weights | made) & used):
         array = net.weight(name, seed)
         graph.initializer.add(
@@ -162,9 +163,3 @@ def _uniform(name: str, shape: tuple[int, ...], mean: float, deviation: float, s
     if mean:
         array += np.float32(mean)
     return array
-
-
-def _replace(field: object, kept: list[onnx.NodeProto] | list[onnx.TensorProto]) -> None:
-    copies = [type(item).FromString(item.SerializeToString()) for item in kept]
-    del field[:]  # type: ignore[attr-defined]
-    field.extend(copies)  # type: ignore[attr-defined]

@@ -8,6 +8,9 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
+from placement.formats.onnx.checks.walk import bodies
+from placement.formats.onnx.constants import RANDOM
+from placement.formats.onnx.prepare import reads
 from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import sentence, told
 from profiling.backends._ort.feeds import all_feeds, row_limits
@@ -19,12 +22,10 @@ from profiling.backends._ort.optimise import (
     LEVELS,
     Optimised,
     optimise,
-    reads,
     write_source,
 )
 from profiling.backends._ort.parts import cut, only_borders
 from profiling.backends._ort.program import OrtProgram
-from profiling.backends._ort.random import random_ops
 from profiling.backends._ort.sources import equal_values, map_sources
 from profiling.backends._ort.types import numpy_dtype, type_text
 from profiling.backends._ort.unplaced import Unplaced
@@ -104,7 +105,7 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
     executable: Any = model.executable
     proto = executable.model_proto()
     check_loops(proto, model.graph.name, free_bytes())
-    limits, randoms = row_limits(proto.graph), random_ops(proto.graph)
+    limits, randoms = row_limits(proto.graph), _random_ops(proto.graph)
     same = equal_values(proto.graph.node)
     folder = write_source(proto)
     del proto
@@ -122,56 +123,25 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
         except Exception as error:  # onnxruntime raises many kinds, for many reasons
             first_error = first_error or error
             continue
-        num_nodes = len(optimised.model.graph.node)
-        members = _members(optimised, values) if inner else (tuple(range(num_nodes)),)
-        return _compiled(
-            model,
-            machine,
-            runtime,
-            optimised,
-            values,
-            members,
-            inputs,
-            limits,
-            randoms,
-            alike,
-            same,
+        nodes = optimised.model.graph.node
+        members = _members(optimised, values) if inner else (tuple(range(len(nodes))),)
+        sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
+        return OrtCompiled(
+            kernels=kernel_graph(model.graph, optimised, values, members, sources),
+            sources=sources,
+            random_ops=randoms,
+            runtime=runtime,
+            machine=machine,
+            optimised=optimised,
+            values=values,
+            inputs=inputs,
+            limits=limits,
+            members=members,
+            level="ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL",
         )
     assert first_error is not None
     text = sentence(first_error)
     raise RuntimeError(f"onnxruntime cannot run {model.graph.name!r}: {text}") from None
-
-
-def _compiled(
-    model: Model,
-    machine: Machine,
-    runtime: str,
-    optimised: Optimised,
-    values: Mapping[str, Value],
-    members: tuple[tuple[int, ...], ...],
-    inputs: Mapping[str, Value],
-    limits: Mapping[str, int],
-    randoms: tuple[str, ...],
-    alike: bool,
-    same: Mapping[str, str],
-) -> OrtCompiled:
-    nodes = optimised.model.graph.node
-    sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
-    kernels = kernel_graph(model.graph, optimised, values, members, sources)
-    level = "ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL"
-    return OrtCompiled(
-        kernels,
-        sources,
-        randoms,
-        runtime,
-        machine,
-        optimised,
-        values,
-        inputs,
-        limits,
-        members,
-        level,
-    )
 
 
 def _input_values(model: Model, optimised: Optimised) -> dict[str, Value]:
@@ -198,3 +168,34 @@ def _members(optimised: Optimised, values: Mapping[str, Value]) -> tuple[tuple[i
 
 def _stuck(value: Value) -> bool:
     return value.type.startswith(("optional(", "sparse_tensor("))
+
+
+def _random_ops(graph: Any) -> tuple[str, ...]:
+    """Names of ops of a model graph that are random, in bodies of other ops too.
+
+    Outputs behind them cannot be compared.
+    """
+    return tuple(node.name or node.op_type for node in graph.node if _is_random(node, graph))
+
+
+def _is_random(node: Any, graph: Any) -> bool:
+    if node.op_type in RANDOM:
+        return True
+    if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2]:
+        return _may_be_true(node.input[2], graph)
+    return any(_random_ops(body) for a in node.attribute for body in bodies(a))
+
+
+def _may_be_true(name: str, graph: Any) -> bool:
+    """Whether a training flag is anything but a constant false."""
+    from onnx import numpy_helper
+
+    for tensor in graph.initializer:
+        if tensor.name == name:
+            return bool(numpy_helper.to_array(tensor).any())
+    for node in graph.node:
+        if node.op_type == "Constant" and name in node.output:
+            return any(
+                numpy_helper.to_array(a.t).any() for a in node.attribute if a.name == "value"
+            )
+    return True

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from placement.core.graph import Graph, Op, Tensor
-from profiling.backends._ort.optimise import Optimised, reads
+from placement.formats.onnx.prepare import reads
+from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.values import Value
 
 Members = Sequence[Sequence[int]]

@@ -4,19 +4,50 @@ No fusion is lost at a border later and no layout is converted twice, because th
 the optimised graph. Weights stay in a file beside it and are read when a part needs them.
 """
 
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from placement.core.graph import topological_order
+from placement.formats.onnx.checks.walk import bodies, refill
+from placement.formats.onnx.prepare import reads
 from profiling.backends._ort import sessions
-from profiling.backends._ort.folder import Folder
 
 LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
 AS_IT_IS = "source"
 PROTOBUF_LIMIT = 1_900_000_000
 _WEIGHTS = "weights.bin"
 _SMALL = 1024
+_PREFIX = "placement-ort-"
+
+
+class Folder:
+    """A new temporary folder at `path`, which goes with its last user or with the process.
+
+    What a killed process has left behind goes when the next folder is made.
+    """
+
+    def __init__(self) -> None:
+        _remove_stale()
+        self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def _remove_stale() -> None:
+    """Remove folders of processes that are gone."""
+    import psutil
+
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        pid = path.name.removeprefix(_PREFIX).partition("-")[0]
+        with suppress(OSError, ValueError, OverflowError):
+            if not psutil.pid_exists(int(pid)):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,29 +138,9 @@ def _bodies(graph: Any) -> Iterator[Any]:
     """Every graph inside another: onnxruntime moves folded constants to the body that reads them,
     and such weights go with their node."""
     for node in graph.node:
-        for attribute in node.attribute:
-            for body in (attribute.g, *attribute.graphs):
-                yield body
-                yield from _bodies(body)
-
-
-def reads(node: Any) -> tuple[str, ...]:
-    """Values a node reads, those that its bodies take from outside included, each once."""
-    found = dict.fromkeys(name for name in node.input if name)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            found.update(dict.fromkeys(_captured(graph)))
-    return tuple(found)
-
-
-def _captured(graph: Any) -> list[str]:
-    """Values that a body reads and does not define."""
-    known = {value.name for value in graph.input} | {t.name for t in graph.initializer}
-    known.update(t.values.name for t in graph.sparse_initializer)
-    known.update(name for node in graph.node for name in node.output)
-    wanted = [name for node in graph.node for name in reads(node)]
-    wanted += [value.name for value in graph.output]
-    return [name for name in wanted if name not in known]
+        for body in (body for attribute in node.attribute for body in bodies(attribute)):
+            yield body
+            yield from _bodies(body)
 
 
 def _prune(graph: Any) -> None:
@@ -141,14 +152,11 @@ def _prune(graph: Any) -> None:
             wanted.update(reads(node))
             kept.append(node)
     if len(kept) < len(graph.node):
-        del graph.node[:]
-        graph.node.extend(reversed(kept))
+        refill(graph.node, kept[::-1])
 
 
 def _sort(graph: Any) -> None:
     """Put the nodes in topological order, as stored where that is one already."""
-    from placement.core.graph import topological_order
-
     producer = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     successors: list[list[int]] = [[] for _ in graph.node]
     for i, node in enumerate(graph.node):
@@ -158,6 +166,4 @@ def _sort(graph: Any) -> None:
     order = topological_order(len(successors), successors)
     assert order is not None, "onnxruntime saved a graph with a cycle"
     if order != list(range(len(order))):
-        nodes = [graph.node[i] for i in order]
-        del graph.node[:]
-        graph.node.extend(nodes)
+        refill(graph.node, [graph.node[i] for i in order])

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profiling.backends._ort.optimise import Optimised, reads
+from placement.formats.onnx.prepare import reads
+from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.types import type_proto
 from profiling.backends._ort.values import Value
 

@@ -33,9 +33,6 @@ class Unplaced(Program):
         self._binding = self._session.io_binding()
         for name, value in self._feeds.items():
             self._binding.bind_ortvalue_input(name, value)
-
-        for name in self._names:
-            self._binding.bind_output(name, "cpu")
         self._run = sessions.bound_run(self._session, self._binding, self._options)
 
     def run(self, segment: int) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from profiling.backends._ort import sessions
 from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.types import numpy_dtype
+from profiling.measuring.outputs import num_bytes
 
 LONGEST_S = 60.0
 
@@ -86,7 +87,7 @@ def _measured(
         except Exception:  # seeded inputs may not make sense to the model (sizes, axes)
             break
         for name, value in zip(some, made, strict=True):
-            found[name] = Value(known[name].type, None, size_of(value))
+            found[name] = Value(known[name].type, None, num_bytes(value))
     return found
 
 
@@ -103,15 +104,6 @@ def _run(session: Any, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
         return made
     finally:
         timer.cancel()
-
-
-def size_of(value: Any) -> int:
-    """Bytes of an array, or of all arrays in a list or dictionary."""
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, dict):
-        return sum(size_of(v) for v in value.values())
-    return sum(size_of(v) for v in value) if isinstance(value, list) else 0
 
 
 def _bytes(type_text: str, shape: tuple[Any, ...]) -> int:

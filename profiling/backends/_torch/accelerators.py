@@ -63,13 +63,14 @@ def why_none() -> str:
 
 def _possible() -> bool:
     """Whether asking PyTorch is worth its while."""
-    if _version() is None or _is_cpu_build():
+    if torch_version() is None or _is_cpu_build():
         return False
     dev = Path("/dev")
     return sys.platform != "linux" or any(any(dev.glob(pattern)) for pattern in _DRIVERS)
 
 
-def _version() -> str | None:
+def torch_version() -> str | None:
+    """The installed PyTorch, None where there is none."""
     try:
         return version("torch")
     except PackageNotFoundError:
@@ -77,7 +78,7 @@ def _version() -> str | None:
 
 
 def _is_cpu_build() -> bool:
-    return (_version() or "").endswith("+cpu")
+    return (torch_version() or "").endswith("+cpu")
 
 
 @functools.cache

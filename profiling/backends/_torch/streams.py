@@ -8,12 +8,14 @@ the only kind that moves while both go on computing.
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from placement.core.machine import Device
 from profiling.backends._torch.queues import Mark, Place, Queue, Work
+from profiling.measuring.timing import measure
 
 
 class _Passed(Mark):
@@ -198,3 +200,33 @@ def settled(value: Any, src: Place, dst: Place) -> Any:
 def queue_between(src: Place, dst: Place) -> Queue:
     """The queue that copies from one place to another."""
     return src.outbound if dst is HOST else dst.inbound
+
+
+def copy_seconds(src: Device, dst: Device, sizes: Sequence[int]) -> list[float]:
+    """Seconds by size, from the end of the work that makes a value until it may be read."""
+    return [_seconds(_place(src), _place(dst), size) for size in sizes]
+
+
+def _place(device: Device) -> Place:
+    return HOST if device.on_host else place_of(device.provider, device.name)
+
+
+def _seconds(src: Place, dst: Place, size: int) -> float:
+    table: dict[str, torch.Tensor] = {}
+
+    def fill() -> None:
+        table["made"] = torch.ones(size // 4, device=src.device)
+
+    def carry() -> None:
+        table["copied"] = copied(table["made"], src, dst)
+
+    def copy() -> None:
+        queue = queue_between(src, dst)
+        queue.after(made)
+        queue.call(carry)
+        queue.mark().wait()
+
+    src.compute.call(fill)
+    made = src.compute.mark()
+    made.wait()
+    return measure(copy, warmup=3, repeats=15).median_s

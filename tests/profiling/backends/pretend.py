@@ -12,7 +12,7 @@ import torch
 
 from placement.core.machine import Device, Machine
 from placement.formats.torch.source import Where, functions
-from profiling.backends._torch import links, memories
+from profiling.backends._torch import memories, streams
 from profiling.backends._torch.instead import ELSEWHERE
 from profiling.backends._torch.queues import Mark, Place, Queue
 from profiling.backends._torch.run import use_threads
@@ -93,7 +93,7 @@ class Pretend(Place):
 def put_in_place(patch, made):
     """Have every device of PyTorch's be what `made` makes of its name; what was made, by name."""
     places = {}
-    for module in (links, memories):
+    for module in (memories, streams):
         patch.setattr(module, "place_of", lambda _, name: places.setdefault(name, made(name)))
     return places
 

@@ -82,7 +82,7 @@ def test_a_library_that_fails_has_none(tmp_path, monkeypatch):
 def test_the_library_is_asked_only_where_it_may_have_any(
     version, platform, driver, possible, monkeypatch
 ):
-    monkeypatch.setattr(accelerators, "_version", lambda: version)
+    monkeypatch.setattr(accelerators, "torch_version", lambda: version)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(accelerators.Path, "glob", lambda self, name: [self] if driver else [])
     assert accelerators._possible() is possible

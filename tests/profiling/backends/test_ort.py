@@ -16,8 +16,8 @@ from placement.core.schedule import Schedule, Segment
 from placement.loaders import load
 from profiling import backends
 from profiling.backends._ort import sessions
-from profiling.backends._ort.folder import Folder
 from profiling.backends._ort.kernels import kernel_graph
+from profiling.backends._ort.optimise import Folder
 from profiling.backends._ort.sources import equal_values
 from profiling.backends._ort.values import Value
 from tests.profiling.live import saved, two_lanes

@@ -17,7 +17,7 @@ from placement import __main__
 from placement.cli import verbs
 from placement.core.machine import Device
 from profiling.measuring.reference import release
-from profiling.backends._ort.folder import Folder
+from profiling.backends._ort.optimise import Folder
 from profiling.backends.base import Program
 from profiling.devices.lanes import Lane, Lanes
 

@@ -15,9 +15,8 @@ from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Problem, own_kernels
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
-from profiling.training.drift import in_words
 from profiling.training.loop import Adjust, train
-from profiling.training.monitor import Monitor, Watch
+from profiling.training.monitor import Monitor, Watch, in_words
 from profiling.training.sites import VirtualSite
 
 BUSY_FROM, BUSY_UNTIL, STEPS = 50, 200, 400

@@ -6,9 +6,10 @@ all of these again in the bodies of nodes.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import onnx
 
@@ -78,6 +79,13 @@ def blocks(model: onnx.ModelProto) -> Iterator[Block]:
 def bodies(attribute: onnx.AttributeProto) -> list[onnx.GraphProto]:
     """The graphs that an attribute holds."""
     return ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs)
+
+
+def refill(field: Any, items: Iterable[Any]) -> None:
+    """Let a repeated field of a message hold these of its items and nothing else."""
+    copies = [type(item).FromString(item.SerializeToString()) for item in items]
+    del field[:]
+    field.extend(copies)
 
 
 def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from placement.advice.best_moves import hints as hints
     from placement.api.compare import compare as compare
     from placement.api.export import export as export
     from placement.api.export import export_notes as export_notes
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
     from placement.api.machines import can_measure as can_measure
     from placement.api.machines import machine as machine
     from placement.api.machines import machine_for as machine_for
-    from placement.api.models import from_torch as from_torch
     from placement.api.models import inspect as inspect
     from placement.api.models import load as load
     from placement.api.models import samples as samples
-    from placement.api.place import hints as hints
     from placement.api.place import list_placers as list_placers
     from placement.api.place import place as place
     from placement.api.problems import make_problem as make_problem
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from placement.api.run import stream as stream
     from placement.api.train import train as train
     from placement.costs.what_if import what_if as what_if
+    from placement.formats.torch.module import from_torch as from_torch
     from placement.schedule.simulated import simulate as simulate
 
 _MODULES = {
@@ -36,8 +36,8 @@ _MODULES = {
     "compare": "api.compare",
     "export": "api.export",
     "export_notes": "api.export",
-    "from_torch": "api.models",
-    "hints": "api.place",
+    "from_torch": "formats.torch.module",
+    "hints": "advice.best_moves",
     "inspect": "api.models",
     "list_exporters": "api.export",
     "list_placers": "api.place",

@@ -9,7 +9,6 @@ from placement.core.timeline import Span
 from placement.simulator import throughput
 from placement.simulator.call_costs import Replicas
 from placement.simulator.condensed import Condensed, ready_to_run
-from placement.simulator.flat import Flat
 from placement.simulator.simulate import as_kernels, simulate
 from placement.simulator.throughput import bottleneck, value_of_run_s
 
@@ -132,29 +131,19 @@ def _of_segments(problem: Problem, schedule: Schedule) -> Value:
 
 
 def _faster(condensed: Condensed, kind: str, a: int, b: int) -> Condensed:
-    flat: Flat = condensed.flat
-    compute_s, call_s = flat.compute_s.copy(), flat.call_s.copy()
-    move_s, s_per_byte = flat.move_s.copy(), flat.s_per_byte.copy()
-    tensor_bytes = flat.tensor_bytes.copy()
+    names = ("compute_s", "call_s", "move_s", "s_per_byte", "tensor_bytes")
+    flat = condensed.flat._replace(**{n: getattr(condensed.flat, n).copy() for n in names})
     if kind == "segment":
-        compute_s[a] *= 0.5
+        flat.compute_s[a] *= 0.5
     elif kind == "tensor":
-        tensor_bytes[condensed.tensor == a] *= 0.5
+        flat.tensor_bytes[condensed.tensor == a] *= 0.5
     elif kind == "device":
-        compute_s[:, a] *= 0.5
-        call_s[a] *= 0.5
+        flat.compute_s[:, a] *= 0.5
+        flat.call_s[a] *= 0.5
     elif kind == "link":
-        move_s[a, b] *= 0.5
-        s_per_byte[a, b] *= 0.5
-    return condensed._replace(
-        flat=flat._replace(
-            compute_s=compute_s,
-            call_s=call_s,
-            move_s=move_s,
-            s_per_byte=s_per_byte,
-            tensor_bytes=tensor_bytes,
-        )
-    )
+        flat.move_s[a, b] *= 0.5
+        flat.s_per_byte[a, b] *= 0.5
+    return condensed._replace(flat=flat)
 
 
 def _of_calls(problem: Problem, schedule: Schedule, replicas: Replicas) -> Value:

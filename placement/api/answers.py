@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from msgspec.structs import asdict
@@ -24,6 +24,7 @@ from placement.api.results import (
     Stay,
     StreamResult,
     TrainResult,
+    Value,
 )
 from placement.core.amounts import in_unit
 from placement.core.violations import violations
@@ -42,31 +43,24 @@ if TYPE_CHECKING:
     from profiling.execution.stream import Stream
     from profiling.training.loop import Trained
 
+T = TypeVar("T", bound=Value)
+
+
+def _result(kind: type[T], value: object, /, **others: Any) -> T:
+    """A result whose fields are those that the value has by the same names, and others."""
+    same = (name for name in kind.__struct_fields__ if hasattr(value, name))
+    return kind(**{**{name: getattr(value, name) for name in same}, **others})
+
 
 def of_machine(machine: Machine) -> MachineResult:
     from profiling import backends
 
-    return MachineResult(
-        name=machine.name,
-        devices=tuple(
-            DeviceResult(
-                name=d.name,
-                kind=d.kind,
-                runtime=d.runtime,
-                provider=d.provider,
-                memory_bytes=d.memory_bytes,
-                cores=d.cores,
-                label=d.label,
-            )
-            for d in machine.devices
-        ),
-        links=tuple(
-            LinkResult(src=i.src, dst=i.dst, latency_s=i.latency_s, bytes_per_s=i.bytes_per_s)
-            for i in machine.links
-        ),
-        fingerprint=machine.fingerprint,
+    return _result(
+        MachineResult,
+        machine,
+        devices=tuple(_result(DeviceResult, device) for device in machine.devices),
+        links=tuple(_result(LinkResult, link) for link in machine.links),
         emulated=backends.emulated(machine.devices),
-        note=machine.note,
     )
 
 
@@ -76,87 +70,64 @@ def of_profile(profile: Profile, seconds: float) -> ProfileResult:
         None if any(s is None for s in column) else sum(s or 0.0 for s in column)
         for column in (tuple(row[i] for row in profile.compute_s) for i in range(len(names)))
     )
-    return ProfileResult(
+    return _result(
+        ProfileResult,
+        profile,
         fingerprint=profile.graph,
         machine=profile.machine.name,
         devices=names,
         num_kernels=len(profile.kernels.ops),
         seconds=seconds,
-        coverage=profile.coverage,
         step_s=dict(zip(names, profile.step_s, strict=True)),
         sum_of_kernels_s=dict(zip(names, sums_s, strict=True)),
-        all_cores_s=profile.all_cores_s,
-        contention=profile.contention,
-        measured_at=profile.measured_at,
     )
 
 
 def of_placed(placed: Placed) -> PlaceResult:
-    return PlaceResult(
-        placer=placed.placer,
-        objective=placed.objective,
+    return _result(
+        PlaceResult,
+        placed,
         value=in_unit(placed.value, placed.unit),
-        unit=placed.unit,
-        costs=placed.costs,
         lower_bound=in_unit(placed.lower_bound, placed.unit),
-        proven_optimal=placed.proven_optimal,
-        violations=placed.violations,
-        seconds=placed.seconds,
-        account=placed.account,
-        problem=placed.problem,
         ops_per_device=placed.placement.ops_per_device(),
-        num_segments=placed.num_segments,
+        placement=None,
     )
 
 
 def of_compared(placed: Placed) -> CompareRow:
     """A row of a comparison with its placement, which was not measured."""
-    found = asdict(of_placed(placed))
-    del found["cancelled"]
-    bound = found["lower_bound"]
-    gap = found["value"] / bound - 1.0 if bound > 0 else None
-    return CompareRow(**{**found, "gap": gap, "placement": placed.placement})
+    found = of_placed(placed)
+    gap = found.value / found.lower_bound - 1.0 if found.lower_bound > 0 else None
+    return _result(CompareRow, found, gap=gap, placement=placed.placement)
 
 
 def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
     """What a placement is predicted to do, and what it breaks."""
     simulated = simulate(problem, placement)
-    return SimulateResult(
+    return _result(
+        SimulateResult,
+        simulated,
         value=in_unit(simulated.value, simulated.unit),
-        unit=simulated.unit,
         costs=problem.costs.origin,
-        critical_path=simulated.critical_path,
-        busy_s=simulated.busy_s,
-        transfer_bytes=simulated.transfer_bytes,
-        peak_bytes=simulated.peak_bytes,
         num_segments=len(simulated.schedule.segments),
         violations=violations(problem, simulated.schedule, placement.calls),
     )
 
 
 def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> RunResult:
-    return RunResult(
+    return _result(
+        RunResult,
+        measured,
         step_s=_spread(measured.step_s),
         steps_s=measured.step_s,
         predicted_s=predicted.timeline.step_s,
         error=_error(predicted.timeline.step_s, measured.median_s),
         costs=costs,
-        baseline_s=measured.baseline_s,
-        all_cores_s=measured.all_cores_s,
-        outputs_match=measured.outputs_match,
-        max_abs_diff=measured.max_abs_diff,
-        skipped_outputs_reason=measured.skipped_outputs_reason,
-        requested_devices=measured.requested_devices,
-        actual_devices=measured.actual_devices,
-        fallbacks=measured.fallbacks,
         critical_path=critical_path(measured.timeline),
         busy_s=measured.timeline.busy_s(),
         num_segments=len(predicted.schedule.segments),
-        transfer_bytes=measured.transfer_bytes,
-        peak_bytes=measured.peak_bytes,
         emulated=measured.timeline.origin == "emulated",
         ops_per_device=placement.ops_per_device(),
-        timeline=measured.timeline,
         predicted_timeline=predicted.timeline,
     )
 
@@ -165,29 +136,24 @@ def of_stream(
     problem: Problem, predicted: Simulated, measured: Stream, placement: Placement
 ) -> StreamResult:
     whole = asdict(of_run(predicted, measured.run, placement, problem.costs.origin))
-    return StreamResult(
-        **{
-            **whole,
-            "samples_per_s": measured.samples_per_s,
-            "predicted_samples_per_s": 1.0 / predicted.value if predicted.value else None,
-            "bottleneck": measured.bottleneck,
-            "predicted_bottleneck": bottleneck(problem, predicted.schedule, placement.replicas),
-            "predicted_s": predicted.value,
-            "error": _error(predicted.value, measured.run.median_s),
-            "latency_s": _spread(measured.latency_s),
-            "predicted_latency_s": predicted.timeline.step_s,
-            "loads_s": loads_s(problem, predicted.schedule, placement.replicas),
-            "busy_s": measured.busy_s,
-            "samples": measured.num_samples,
-            "outputs_compared": measured.num_outputs,
-            "depth": measured.depth,
-            "stages": measured.num_stages,
-            "bit_equal": measured.bit_equal,
-            "distinct_inputs": measured.distinct_inputs,
-            "distinct_outputs": measured.distinct_outputs,
-            "cancelled": measured.cancelled,
-            "critical_path": (),
-        }
+    differing = {
+        "predicted_s": predicted.value,
+        "error": _error(predicted.value, measured.run.median_s),
+        "busy_s": measured.busy_s,
+        "critical_path": (),
+    }
+    return _result(
+        StreamResult,
+        measured,
+        **{**whole, **differing},
+        predicted_samples_per_s=1.0 / predicted.value if predicted.value else None,
+        predicted_bottleneck=bottleneck(problem, predicted.schedule, placement.replicas),
+        latency_s=_spread(measured.latency_s),
+        predicted_latency_s=predicted.timeline.step_s,
+        loads_s=loads_s(problem, predicted.schedule, placement.replicas),
+        samples=measured.num_samples,
+        outputs_compared=measured.num_outputs,
+        stages=measured.num_stages,
     )
 
 
@@ -208,7 +174,7 @@ def of_training(
         moves=tuple(
             Move(**{**move_to_json(move), "ops": move.ops_moved}) for move in trained.moves
         ),
-        stays=tuple(Stay(step=s.step, reason=s.reason) for s in trained.stays),
+        stays=tuple(_result(Stay, stay) for stay in trained.stays),
         between_steps_s=BetweenSteps(
             probes=trained.probe_s, searching=trained.solve_s, switching=trained.switch_s
         ),

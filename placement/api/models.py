@@ -1,9 +1,9 @@
-"""The verbs `samples`, `load`, `from_torch` and `inspect`: models, and what they hold."""
+"""The verbs `samples`, `load` and `inspect`: models, and what they hold."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,38 +38,6 @@ def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
     graph = model.graph
     confinement.file_is_read(graph.param_bytes + sum(t.num_bytes for t in graph.tensors))
     return model
-
-
-def from_torch(
-    module: Any,
-    example_inputs: Any,
-    *,
-    training: bool = False,
-    loss: Callable[..., Any] | None = None,
-    targets: Sequence[Any] = (),
-    optimizer: str = "sgd",
-    lr: float | None = None,
-    name: str = "",
-) -> Model:
-    """The model of a torch.nn.Module, as a loader would return it.
-
-    `example_inputs` is one tensor or a sequence of them. For inference the module is exported in
-    evaluation mode. For training the graph is one step: `loss(module(*example_inputs), *targets)`,
-    all gradients, and one update per parameter by "sgd", "momentum" or "adam"; without a loss the
-    module's output must be or have one.
-    """
-    from placement.formats.torch.module import model_of
-
-    return model_of(
-        module,
-        example_inputs,
-        training=training,
-        loss=loss,
-        targets=targets,
-        optimizer=optimizer,
-        lr=lr,
-        name=name,
-    )
 
 
 def inspect(model: Model) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
-    from placement.advice.best_moves import Hint
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
@@ -134,13 +133,6 @@ def _kept_in_words(note: str, own_s: float, value_s: float) -> str:
     if not note or math.isclose(own_s, value_s, rel_tol=1e-9):
         return note
     return f"{note}; {in_words(value_s)} in the order of the placement that was kept"
-
-
-def hints(problem: Problem, placement: Placement, most: int = 10) -> tuple[Hint, ...]:
-    """The single moves of an op or a block that save most, best first."""
-    from placement.advice.best_moves import hints
-
-    return hints(problem, placement, most)
 
 
 class _Heard:

@@ -64,7 +64,7 @@ def run(
         raise ValueError(
             "A run measures the latency of one step; a problem for throughput runs by `stream`."
         )
-    _require_runnable(model, problem, inputs)
+    require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
     measured = _executed(model, problem, predicted.schedule, options, inputs=inputs, emit=emit)
     return predicted, measured
@@ -109,7 +109,7 @@ def stream(
     options = made(StreamOptions, options, named)
     if problem.objective is not Objective.THROUGHPUT:
         raise ValueError("A pipeline measures throughput; use --objective throughput.")
-    _require_runnable(model, problem, inputs)
+    require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
     measured = _streamed(
         model, problem, predicted.schedule, options, inputs=inputs, emit=emit, stop=stop
@@ -151,7 +151,7 @@ def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None
             compiled_for(problem, model)
 
 
-def _require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
+def require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:
     """ValueError unless this can run here, or on the virtual clock of its machine."""
     from profiling import backends
 

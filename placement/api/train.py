@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from placement.api.run import require_present
+from placement.api.run import require_runnable
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.objective import Objective
 from placement.core.verb_options import TrainOptions, made
@@ -61,10 +61,8 @@ def train(
     if problem.objective is not Objective.LATENCY:
         raise ValueError("Training runs step after step; use --objective latency.")
     from placement.advice.replacing import Policy
-    from profiling import backends
 
-    if not backends.emulated(problem.machine.devices):
-        require_present(model, problem.machine)
+    require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
     trained = _trained(
         model,
@@ -92,8 +90,10 @@ def _trained(
     stop: Callable[[], bool],
 ) -> Trained:
     from placement.advice.replacing import prepare
+    from profiling import backends
     from profiling.measuring.lock import measuring
     from profiling.training import loop
+    from profiling.training.sites import LiveSite, VirtualSite
 
     with measuring(f"training of {model.graph.name}", waiting(emit)):
         emit({"event": "progress", "what": "preparing to train", "step": 0, "of": options.steps})
@@ -101,29 +101,14 @@ def _trained(
         if policy is not None:
             prepare(problem, policy)
             adjust = loop.Adjust(policy=policy)
-        site = _site(model, problem, options, inputs)
+        virtual = backends.emulated(problem.machine.devices)
+        site: Site = VirtualSite(problem) if virtual else LiveSite(problem, model, options, inputs)
         try:
             return loop.train(
                 problem, placement, site, steps=options.steps, adjust=adjust, emit=emit, stop=stop
             )
         finally:
             site.close()
-
-
-def _site(
-    model: Model,
-    problem: Problem,
-    options: TrainOptions,
-    inputs: Mapping[str, Any] | None,
-) -> Site:
-    from profiling import backends
-    from profiling.training.sites import LiveSite, VirtualSite
-
-    if not backends.emulated(problem.machine.devices):
-        return LiveSite(problem, model, options, inputs)
-    if inputs:
-        raise ValueError("A machine on a virtual clock computes nothing; leave the inputs out.")
-    return VirtualSite(problem)
 
 
 def has_diverged(losses: tuple[float, ...]) -> bool:

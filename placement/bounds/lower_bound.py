@@ -22,7 +22,7 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
     Latency: the shared work and the longest path through each unit with its transfers; where ops
     run in calls (execution "call") the host runs any number at a time, so only the longest path
-    without transfers holds. Small workloads have better bounds (`splits/bounds/problem.py`). The
+    without transfers holds. Small workloads have better bounds (`splits/bounds/`). The
     bound also holds for what a given placement does beyond the usual: several calls of an
     accelerator, or replicas.
     """
@@ -31,21 +31,27 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     if problem.objective is Objective.THROUGHPUT:
         bound_s = shared_work_s(problem)
         if not replicated:
-            bound_s = max(bound_s, largest_unit_s(problem), _of_split_s(problem, calls_each))
+            bound_s = max(bound_s, largest_unit_s(problem), split_bound_s(problem, calls_each))
         return bound_s
     if problem.execution is Execution.CALL:
-        return max(longest_path_s(problem), _of_split_s(problem, calls_each))
+        return max(longest_path_s(problem), split_bound_s(problem, calls_each))
     return max(shared_work_s(problem), ceft_through_units_s(problem))
 
 
-def _of_split_s(problem: Problem, calls_each: int) -> float:
+def split_bound_s(problem: Problem, calls_each: int = 1) -> float:
     """The bound of a workload that is small enough for it and has alike accelerators, else 0."""
     if len(problem.kernels.ops) > _MOST_KERNELS[problem.objective]:
         return 0.0
-    from placement.splits.bounds.problem import lower_bound_s
+    from placement.splits.bounds.chain import latency_bound_s
+    from placement.splits.bounds.loads import throughput_bound_s
+    from placement.splits.model.contract import class_units
+    from placement.splits.model.instance import from_problem
 
     try:
-        return _rounded_down(lower_bound_s(problem, calls_each=calls_each))
+        instance = from_problem(problem)
+        if problem.objective is Objective.THROUGHPUT:
+            return _rounded_down(throughput_bound_s(class_units(instance)))
+        return _rounded_down(latency_bound_s(instance, calls_each))
     except ValueError:
         return 0.0
 

@@ -126,9 +126,7 @@ def _reader(found: Option) -> Callable[[str], Any]:
 def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:
     """What goes on live: a placement or who finds one, the verb's options, and on what inputs."""
     _add_problem(sub)
-    given = sub.add_mutually_exclusive_group(required=True)
-    given.add_argument("--placement", metavar="FILE")
-    given.add_argument("--placer", metavar="NAME", help="place first, by this method")
+    _add_placed(sub, "place first, by this method")
     _add_mend(sub)
     _add_options(sub, *kinds, PlaceOptions, without=("--placer",))
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
@@ -153,9 +151,7 @@ def _compare(sub: argparse.ArgumentParser) -> None:
 
 def _what_if(sub: argparse.ArgumentParser) -> None:
     _add_problem(sub)
-    given = sub.add_mutually_exclusive_group(required=True)
-    given.add_argument("--placement", metavar="FILE")
-    given.add_argument("--placer", metavar="NAME", help="place for the changed machine")
+    _add_placed(sub, "place for the changed machine")
     _add_pins(sub)
     _add_mend(sub)
     _add_options(sub, Conditions, PlaceOptions, without=("--placer",))
@@ -167,6 +163,13 @@ def _export(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--placement", required=True, metavar="FILE")
     _add_mend(sub)
     _add_options(sub, ExportOptions)
+
+
+def _add_placed(sub: argparse.ArgumentParser, help: str) -> None:
+    """A placement, or who finds one."""
+    given = sub.add_mutually_exclusive_group(required=True)
+    given.add_argument("--placement", metavar="FILE")
+    given.add_argument("--placer", metavar="NAME", help=help)
 
 
 def _add_input(sub: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import math
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
@@ -30,7 +31,7 @@ def hold(options: Namespace, problem: "Problem") -> "Problem":
 
     pins = [split_pair(p, "--pin", "OP=DEVICE") for p in options.pin]
     if options.pins:
-        pins += read_pins(options.pins)
+        pins += read_pins(options.pins).items()
     if options.mend:
         unknown = next((op for op, _ in pins if op not in problem.graph.index), None)
         if unknown is not None:
@@ -50,21 +51,14 @@ def kept_placement(options: Namespace) -> "Placement | None":
     return read_placement(path) if path else None
 
 
-def read_pins(path: str) -> list[tuple[str, str]]:
-    pins = read_value(Path(path), "file of pins", _pins)
-    return list(pins.items())
-
-
-def _pins(content: Any) -> dict[str, str]:
-    return typed(content, dict[str, str], remedy='use {"op": "device"}')
+def read_pins(path: str) -> dict[str, str]:
+    decode = partial(typed, kind=dict[str, str], remedy='use {"op": "device"}')
+    return read_value(Path(path), "file of pins", decode)
 
 
 def read_names(path: str) -> list[str]:
-    return read_value(Path(path), "file of names", _names)
-
-
-def _names(content: Any) -> list[str]:
-    return typed(content, list[str], remedy="use a list of op names")
+    decode = partial(typed, kind=list[str], remedy="use a list of op names")
+    return read_value(Path(path), "file of names", decode)
 
 
 def read_number(text: str, option: str) -> float:

@@ -17,9 +17,11 @@ from placement.api.results import (
     ExportResult,
     PlaceResult,
     RunResult,
+    TrainResult,
     WhatIfPlaceResult,
     WhatIfResult,
 )
+from placement.api.train import has_diverged, require_training
 from placement.cli.printing import lines_of, listener, print_answer, table_of
 from placement.cli.reading import (
     chosen,
@@ -33,7 +35,6 @@ from placement.cli.reading import (
     read_timeline,
     read_whole,
 )
-from placement.cli.train_verb import train as train
 from placement.core.formatting import counted
 from placement.core.objective import Objective
 from placement.core.verb_options import (
@@ -43,6 +44,7 @@ from placement.core.verb_options import (
     ProfileOptions,
     RunOptions,
     StreamOptions,
+    TrainOptions,
 )
 from placement.costs.what_if import Conditions
 from placement.files.output import plain_refusals, require_room, write_text
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 SEARCH_PATIENCE_S = 15.0
 # What a person is not shown of an answer.
 _LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement")
+_LONG_OF_TRAINING = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
 
 def write_out(path: str, text: str) -> None:
@@ -126,8 +129,7 @@ def place(options: Namespace) -> int:
     from placement.formats.split_json import node_names, split_to_json
 
     require_room(options.out, options.split)
-    _, problem = read_problem(options)
-    problem = hold(options, problem)
+    problem = hold(options, read_problem(options)[1])
     if options.split:
         node_names(problem.graph)
     placed, stopped = _placed(options, problem)
@@ -150,13 +152,8 @@ def _placed(options: Namespace, problem: "Problem") -> tuple[Placed, bool]:
     """What the placer of the options finds, and whether it was stopped before it was done."""
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
-        placed = pl.place(
-            problem,
-            read_options(options, PlaceOptions),
-            emit=emit,
-            stop=stop,
-            keep=kept_placement(options),
-        )
+        asked, keep = read_options(options, PlaceOptions), kept_placement(options)
+        placed = pl.place(problem, asked, emit=emit, stop=stop, keep=keep)
     return placed, stop.asked
 
 
@@ -179,15 +176,10 @@ def run(options: Namespace) -> int:
     stop = Stop()
     answer: RunResult
     if problem.objective is Objective.THROUGHPUT:
+        pipeline = read_options(options, StreamOptions)
         with partly(stop, listener(options)) as emit:
             predicted, streamed = pl.stream(
-                model,
-                problem,
-                placement,
-                read_options(options, StreamOptions),
-                inputs=inputs,
-                emit=emit,
-                stop=stop,
+                model, problem, placement, pipeline, inputs=inputs, emit=emit, stop=stop
             )
         answer = answers.of_stream(problem, predicted, streamed, placement)
     else:
@@ -205,17 +197,42 @@ def run(options: Namespace) -> int:
     return 1 if answer.outputs_match is False else 0
 
 
+def train(options: Namespace) -> int:
+    model = read_model(options)
+    require_training(model.graph)
+    _, problem = read_problem(options, model=model)
+    inputs = read_inputs(options.inputs) if options.inputs else None
+    placement = chosen(options, problem)
+    asked, stop = read_options(options, TrainOptions), Stop()
+    with partly(stop, listener(options)) as emit:
+        predicted, trained = pl.train(
+            model, problem, placement, asked, inputs=inputs, emit=emit, stop=stop
+        )
+    found = answers.of_training(problem, predicted, trained, options.adjust)
+    answer = replace(found, cancelled=stop.asked)
+    if options.jsonl:
+        answer = replace(answer, placement=placement, final_placement=trained.placement)
+    print_answer(options, answer, _training_lines(answer))
+    return TERMINATED if stop.asked else int(has_diverged(trained.losses))
+
+
+def _training_lines(answer: TrainResult) -> list[str]:
+    """For a person: the numbers, then a line for each move."""
+    said = lines_of({k: v for k, v in answer.to_json().items() if k not in _LONG_OF_TRAINING})
+    moved = (
+        f"before step {move.step}: {counted(move.ops_moved, 'op')} moved with"
+        f" {move.bytes_moved} bytes; {move.reason}"
+        for move in answer.moves
+    )
+    return [*said, *moved]
+
+
 def compare(options: Namespace) -> int:
     model, problem = read_problem(options)
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
-        rows = pl.compare(
-            model,
-            hold(options, problem),
-            read_options(options, CompareOptions),
-            emit=emit,
-            stop=stop,
-        )
+        asked = read_options(options, CompareOptions)
+        rows = pl.compare(model, hold(options, problem), asked, emit=emit, stop=stop)
     answer = CompareResult(rows=rows, cancelled=stop.asked) if options.jsonl else rows
     print_answer(options, answer, table_of(rows))
     failed = any(r.violations or r.error or r.outputs_match is False for r in rows)

@@ -41,14 +41,10 @@ class Rule:
 
     @cached_property
     def _regex(self) -> re.Pattern[str] | None:
-        if not self.pattern.startswith(REGEX):
-            return None
         try:
-            return re.compile(self.pattern.removeprefix(REGEX))
+            return None if self.expression is None else re.compile(self.expression)
         except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(
-                f"{self.pattern.removeprefix(REGEX)!r} is not a regular expression: {error}."
-            ) from None
+            raise ValueError(f"{self.expression!r} is not a regular expression: {error}.") from None
 
     @property
     def expression(self) -> str | None:

@@ -1,13 +1,16 @@
 """Exports of several files, which appear whole or not at all: a folder or an archive."""
 
+import json
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from placement.files.output import beside, drafted, put_in_place
 
+ASSETS = Path(__file__).resolve().parents[2] / "assets" / "export"
 # The same content gives the same archive, whenever it is made.
 _MADE = (1980, 1, 1, 0, 0, 0)
 
@@ -32,6 +35,12 @@ def bundle(path: Path) -> Iterator[Path]:
                 _pack(folder, made)
             return
         put_in_place(folder, path)
+
+
+def add_script(folder: Path, script: str, about: str, content: Mapping[str, Any]) -> None:
+    """Put a script into a bundle, and the JSON file `about` from which it knows what to do."""
+    (folder / about).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / script).write_bytes((ASSETS / script).read_bytes())
 
 
 def _pack(folder: Path, archive: Path) -> None:

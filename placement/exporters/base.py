@@ -1,7 +1,7 @@
 """What exporters have in common, and what they are given: a placed model, its prediction, a run."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -81,3 +81,28 @@ class Exporter(ABC):
     @abstractmethod
     def export(self, export: Export, path: Path) -> None:
         """Write the file; ValueError where it cannot be."""
+
+
+def without_content(model: Model, format: str, lacking: str) -> str:
+    """Why a model has nothing to write in a format that is made of its content, empty if it has."""
+    if model.executable is None:
+        return (
+            f"{model.graph.name!r} has no executable side (it is a graph with given costs), so"
+            " there is no model to export; open a model file."
+        )
+    return "" if model.executable.format == format else f"{model.graph.name!r} is {lacking}."
+
+
+def not_told_apart(name_of: Mapping[str, str], runtime: str) -> str:
+    """Which devices are one device for another runtime, in a sentence; empty where each is its own.
+
+    `name_of` leads from devices that the placement uses to what the runtime calls them.
+    """
+    groups: dict[str, list[str]] = {}
+    for device, name in name_of.items():
+        groups.setdefault(name, []).append(device)
+    joined = [(name, devices) for name, devices in groups.items() if len(devices) > 1]
+    said = [f"{' and '.join(devices)} are one device, {name}" for name, devices in joined]
+    if not said:
+        return ""
+    return f"For {runtime} {'; '.join(said)}: the file does not tell apart what runs on which."

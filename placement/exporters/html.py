@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from placement.core import formatting
 from placement.drawing import svg
 from placement.drawing.paint import no_view
+from placement.exporters._files import ASSETS
 from placement.exporters._picture import Picture, picture
 from placement.exporters.base import Export, Exporter
 from placement.exporters.graph_svg import QUEUE_WORDS, TINT, words_of
@@ -20,7 +21,6 @@ from placement.files.output import write_text
 if TYPE_CHECKING:
     from pyvis.network import Network
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "assets" / "export"
 TEMPLATE = "graph.html"
 VIS = "lib/vis-9.1.2/vis-network.min.js"
 OPTIONS: dict[str, Any] = {
@@ -49,7 +49,7 @@ class Html(Exporter):
 def page(shown: Picture) -> str:
     """The page's text."""
     net = _network(shown)
-    net.set_template_dir(str(TEMPLATES), TEMPLATE)
+    net.set_template_dir(str(ASSETS), TEMPLATE)
     net.templateEnv.autoescape = True
     net.templateEnv.globals.update(
         headline=_readable(shown.headline),

@@ -9,10 +9,11 @@ however many ops read it, and because model inputs and outputs have no edge.
 """
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.core.graph import Graph
+from placement.core.graph import Graph, Op, Tensor
 from placement.core.placement import Placement
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
@@ -29,29 +30,17 @@ def to_networkx(graph: Graph, placement: Placement | None = None) -> "nx.DiGraph
     result.graph["name"] = graph.name
     result.graph["tensors"] = [
         {
-            "name": t.name,
-            "producer": t.producer,
+            **{field.name: getattr(t, field.name) for field in fields(Tensor)},
             "consumers": list(t.consumers),
-            "num_bytes": t.num_bytes,
             "shape": None if t.shape is None else list(t.shape),
-            "dtype": t.dtype,
-            "is_output": t.is_output,
         }
         for t in graph.tensors
     ]
     for op in graph.ops:
         device = {} if placement is None else {"device": placement.device_of.get(op.name)}
-        result.add_node(
-            op.name,
-            kind=op.kind,
-            scope=op.scope,
-            phase=op.phase,
-            flops=op.flops,
-            param_bytes=op.param_bytes,
-            colocation_group=op.colocation_group,
-            attributes=[list(pair) for pair in op.attributes],
-            **device,
-        )
+        about = {field.name: getattr(op, field.name) for field in fields(Op)[1:]}
+        about["attributes"] = [list(pair) for pair in op.attributes]
+        result.add_node(op.name, **about, **device)
     for tensor in graph.tensors:
         for consumer in tensor.consumers if tensor.producer is not None else ():
             if not result.has_edge(tensor.producer, consumer):

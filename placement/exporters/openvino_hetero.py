@@ -6,18 +6,15 @@ its `affinity`, found again by its friendly name, which OpenVINO takes from the 
 the names used here.
 """
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
-from placement.exporters._files import bundle
-from placement.exporters._together import said_together
-from placement.exporters.base import Export, Exporter
+from placement.exporters._files import add_script, bundle
+from placement.exporters.base import Export, Exporter, not_told_apart
 
-SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run_openvino.py"
-MODEL, AFFINITIES = "model.onnx", "affinities.json"
+MODEL, AFFINITIES, SCRIPT = "model.onnx", "affinities.json", "run_openvino.py"
 _NAMES = {"cpu": "CPU", "gpu": "GPU", "npu": "NPU"}
 
 
@@ -37,17 +34,16 @@ class OpenVinoHetero(Exporter):
     def note(self, export: Export) -> str:
         names = device_names(export.problem.machine.devices)
         used = set(export.placement.device_of.values())
-        return said_together({d: name for d, name in names.items() if d in used}, "OpenVINO")
+        return not_told_apart({d: name for d, name in names.items() if d in used}, "OpenVINO")
 
     def export(self, export: Export, path: Path) -> None:
         from placement.exporters._onnx.save import proto_of, save
 
         proto = proto_of(export.model)
-        content = json.dumps(affinities(export), indent=1) + "\n"
+        content = affinities(export)
         with bundle(path) as folder:
             save(proto, folder, "model")
-            (folder / AFFINITIES).write_text(content, encoding="utf-8")
-            (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())
+            add_script(folder, SCRIPT, AFFINITIES, content)
 
 
 def affinities(export: Export) -> dict[str, Any]:

@@ -7,18 +7,15 @@ with 1.27 and 1.31. A provider that has no kernel for a node leaves it to the ne
 has one device of each provider, so lanes of the CPU come together.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device, Machine
-from placement.exporters._files import bundle
-from placement.exporters._together import said_together
-from placement.exporters.base import Export, Exporter
+from placement.exporters._files import add_script, bundle
+from placement.exporters.base import Export, Exporter, not_told_apart
 
 OPTION, KEY = "session.layer_assignment_settings", "layer_ann"
-MODEL, SETTINGS = "model.onnx", "layers.json"
-SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "load.py"
+MODEL, SETTINGS, SCRIPT = "model.onnx", "layers.json", "load.py"
 CPU = "CPUExecutionProvider"
 # Words of the option for providers; any other provider is meant by its own name.
 _WORDS = {CPU: "cpu", "CUDAExecutionProvider": "cuda", "DmlExecutionProvider": "dml"}
@@ -41,7 +38,7 @@ class OrtLayers(Exporter):
 
     def note(self, export: Export) -> str:
         provider_of = {device.name: _provider(device) for device in _used(export)}
-        return said_together(provider_of, "a session of ONNX Runtime")
+        return not_told_apart(provider_of, "a session of ONNX Runtime")
 
     def export(self, export: Export, path: Path) -> None:
         from placement.exporters._onnx.save import proto_of, save
@@ -55,9 +52,7 @@ class OrtLayers(Exporter):
                 _annotate(node, word_of[device])
         with bundle(path) as folder:
             save(proto, folder, "model")
-            content = json.dumps(settings(devices, word_of), indent=1) + "\n"
-            (folder / SETTINGS).write_text(content, encoding="utf-8")
-            (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())
+            add_script(folder, SCRIPT, SETTINGS, settings(devices, word_of))
 
 
 def settings(devices: list[Device], word_of: dict[str, str]) -> dict[str, Any]:

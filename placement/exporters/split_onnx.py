@@ -4,17 +4,15 @@ The calls are those of the prediction as far as they can be told from the model'
 crossings between devices, merged while the step gets no longer.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
 from placement.core.machine import Device
-from placement.exporters._files import bundle
+from placement.exporters._files import add_script, bundle
 from placement.exporters._sources import source_schedule
 from placement.exporters.base import Export, Exporter
 
-MANIFEST = "parts.json"
-SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "run.py"
+MANIFEST, SCRIPT = "parts.json", "run.py"
 CPU = "CPUExecutionProvider"
 # Providers whose devices are told apart by a number.
 _NUMBERED = ("CUDAExecutionProvider", "DmlExecutionProvider", "ROCMExecutionProvider",
@@ -55,9 +53,7 @@ class SplitOnnx(Exporter):
                         "outputs": list(part.outputs),
                     }
                 )
-            manifest = json.dumps(_manifest(export, whole, rows), indent=1) + "\n"
-            (folder / MANIFEST).write_text(manifest, encoding="utf-8")
-            (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())
+            add_script(folder, SCRIPT, MANIFEST, _manifest(export, whole, rows))
 
 
 def _manifest(export: Export, whole: Any, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -4,18 +4,16 @@ One step computes the outputs; a training step also makes the next parameters, b
 optimiser state, from which the following step starts.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.exporters._files import bundle
+from placement.exporters._files import add_script, bundle
 from placement.exporters.base import Export, Exporter
 
 if TYPE_CHECKING:
     from placement.exporters._torch.layout import Layout
 
-SEGMENTS, ABOUT, WEIGHTS = "segments.py", "step.json", "weights.npz"
-SCRIPT = Path(__file__).resolve().parents[2] / "assets" / "export" / "step.py"
+SEGMENTS, ABOUT, WEIGHTS, SCRIPT = "segments.py", "step.json", "weights.npz", "step.py"
 
 
 class TorchStep(Exporter):
@@ -56,11 +54,10 @@ class TorchStep(Exporter):
         about = {"model": export.model.graph.name, "placement": export.label, **_about(layout)}
         with bundle(path) as folder:
             (folder / SEGMENTS).write_text(text, encoding="ascii")
-            (folder / ABOUT).write_text(json.dumps(about, indent=1) + "\n", encoding="ascii")
             keys = _keys(layout)
             arrays = {keys[name]: _array(value) for name, value in program.state.items()}
             np.savez(folder / WEIGHTS, **arrays)
-            (folder / SCRIPT.name).write_bytes(SCRIPT.read_bytes())
+            add_script(folder, SCRIPT, ABOUT, about)
 
 
 def _keys(layout: "Layout") -> dict[str, str]:

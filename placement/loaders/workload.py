@@ -12,6 +12,7 @@ An edge's cost is a time, not a size: a tensor is given the bytes that take this
 import math
 from collections import Counter
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -158,22 +159,12 @@ def _nets(edges: list[Row], position: Mapping[int, int]) -> tuple[list[list[int]
 
 
 def _on_cycle(readers: list[list[int]]) -> int:
-    """A node on a cycle: going back from a node that has to wait for ever ends up in one."""
-    waiting = [0] * len(readers)
-    for after in readers:
-        for j in after:
-            waiting[j] += 1
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    while ready:
-        for j in readers[ready.pop()]:
-            waiting[j] -= 1
-            if waiting[j] == 0:
-                ready.append(j)
-    before = {j: i for i, after in enumerate(readers) if waiting[i] for j in after if waiting[j]}
-    node = next(j for j, count in enumerate(waiting) if count)
-    for _ in readers:
-        node = before[node]
-    return node
+    """A node on a cycle of a graph that has one."""
+    try:
+        TopologicalSorter(dict(enumerate(readers))).prepare()
+    except CycleError as error:
+        return int(error.args[1][0])
+    raise AssertionError("no node is on a cycle")
 
 
 def _ops(nodes: list[Row]) -> list[Op]:

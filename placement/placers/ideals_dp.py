@@ -5,6 +5,7 @@ here with a rising threshold on the load, which leaves few pairs of ideals
 (`splits/exact/ideals.py`). A graph with too many ideals is linearised.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from placement.placers.base import Placer, Progress, Report, quiet, setting
 
 if TYPE_CHECKING:
     from placement.splits.exact.ideals import Chain
+    from placement.splits.model.contract import Units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +54,29 @@ def pipeline(
     most_replicas: int = 1,
 ) -> tuple["Chain", Placement]:
     """The best contiguous split, as it was found and as a placement; ValueError without any."""
-    from placement.splits.bounds.loads import throughput_bound_s
     from placement.splits.exact.ideals import TooManyIdeals, best_chain
     from placement.splits.exact.linear import best_intervals
+
+    def search(units: "Units") -> tuple["Chain | None", str]:
+        replicas = {"most_replicas": most_replicas}
+        try:
+            return best_chain(units, max_ideals=max_ideals, **replicas), note
+        except TooManyIdeals as error:
+            why = f"{error} This split is the best into intervals of {orders} linear orders"
+            return best_intervals(units, num_orders=orders, seed=seed, **replicas), why
+
+    return contiguous(problem, report, search, "contiguous split", most_replicas)
+
+
+def contiguous(
+    problem: Problem,
+    report: Report,
+    search: "Callable[[Units], tuple[Chain | None, str]]",
+    what: str,
+    most_replicas: int = 1,
+) -> tuple["Chain", Placement]:
+    """What a search in contiguous units finds and notes; ValueError where it finds no `what`."""
+    from placement.splits.bounds.loads import throughput_bound_s
     from placement.splits.model.contract import class_units, contiguous_units
     from placement.splits.model.feasible import no_split, require_room
     from placement.splits.model.instance import from_problem
@@ -64,13 +86,9 @@ def pipeline(
     free, units = class_units(instance), contiguous_units(instance)
     require_room(free)
     require_room(units)
-    try:
-        found = best_chain(units, max_ideals=max_ideals, most_replicas=most_replicas)
-    except TooManyIdeals as error:
-        note = f"{error} This split is the best into intervals of {orders} linear orders"
-        found = best_intervals(units, num_orders=orders, seed=seed, most_replicas=most_replicas)
+    found, note = search(units)
     if found is None:
-        raise no_split(units, "contiguous split")
+        raise no_split(units, what)
     report(Progress(found.load_s, throughput_bound_s(free, most_replicas), 1, 1, note))
     return found, placement_of(problem, units.device_of_class(found.device_of_unit))
 

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.splits.model.instance import SplitInstance, from_problem
+from placement.placers.ideals_dp import contiguous
+from placement.splits.exact.ideals import Chain
+from placement.splits.model.contract import Units
+from placement.splits.model.instance import from_problem
 
 # Pairs of ops that all orders together may visit: some seconds.
 MOST_PAIRS = 200_000_000
@@ -27,30 +30,25 @@ class LinearDp(Placer):
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.bounds.loads import throughput_bound_s
         from placement.splits.exact.linear import best_intervals
-        from placement.splits.model.contract import class_units, contiguous_units
-        from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.placements import placement_of
 
-        instance = from_problem(problem)
         if problem.objective is Objective.LATENCY:
-            return self._place_calls(problem, instance, report)
-        free, units = class_units(instance), contiguous_units(instance)
-        require_room(free)
-        require_room(units)
-        found = best_intervals(units, num_orders=self._num_orders(problem), seed=self.seed)
-        if found is None:
-            raise no_split(units, "contiguous split into intervals of a linear order")
-        report(Progress(found.load_s, throughput_bound_s(free), 1, 1))
-        return placement_of(problem, units.device_of_class(found.device_of_unit))
+            return self._place_calls(problem, report)
+        orders = self._num_orders(problem)
+        what = "contiguous split into intervals of a linear order"
 
-    def _place_calls(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
+        def search(units: Units) -> tuple[Chain | None, str]:
+            return best_intervals(units, num_orders=orders, seed=self.seed), ""
+
+        return contiguous(problem, report, search, what)[1]
+
+    def _place_calls(self, problem: Problem, report: Report) -> Placement:
         from placement.splits.annealing.latency import best_start
         from placement.splits.model.contract import call_units
         from placement.splits.model.feasible import no_split, require_room
         from placement.splits.model.placements import placement_of_calls
 
+        instance = from_problem(problem)
         units = call_units(instance)
         require_room(units)
         found = best_start(instance, num_orders=self._num_orders(problem), seed=self.seed)

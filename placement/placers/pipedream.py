@@ -11,7 +11,11 @@ from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Progress, Report, quiet
+from placement.placers.base import Placer, Report, quiet
+from placement.placers.ideals_dp import contiguous
+from placement.splits.exact.ideals import Chain
+from placement.splits.model.contract import Units
+from placement.splits.model.instance import require_sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,25 +27,14 @@ class PipeDream(Placer):
     quick_up_to = 3_000
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.annealing.throughput import max_load_s
-        from placement.splits.bounds.loads import throughput_bound_s
         from placement.splits.exact.chain import chain_of_layers
-        from placement.splits.model.contract import class_units, contiguous_units
-        from placement.splits.model.feasible import no_split, require_room
-        from placement.splits.model.instance import from_problem, require_sums
-        from placement.splits.model.placements import placement_of
 
-        instance = from_problem(problem)
-        require_sums(instance)
-        free, units = class_units(instance), contiguous_units(instance)
-        require_room(free)
-        require_room(units)
-        device_of_unit = chain_of_layers(units)
-        if device_of_unit is None:
-            raise no_split(units, "division of the chain of layers into stages")
-        load_s = max_load_s(units, device_of_unit)
-        report(Progress(load_s, throughput_bound_s(free), 1, 1))
-        return placement_of(problem, units.device_of_class(device_of_unit))
+        def search(units: Units) -> tuple[Chain | None, str]:
+            require_sums(units.instance)
+            return chain_of_layers(units), ""
+
+        what = "division of the chain of layers into stages"
+        return contiguous(problem, report, search, what)[1]
 
 
 PLACER = PipeDream

@@ -17,6 +17,7 @@ from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.placers.ideals_dp import pipeline
 from placement.splits.exact.ideals import Chain
+from placement.splits.model.instance import device_columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,6 @@ class Replicate(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.model.instance import device_columns
-
         accelerators = len(device_columns(problem).accelerators)
         found, placement = pipeline(
             problem,
@@ -51,8 +50,6 @@ class Replicate(Placer):
 
 def _named(problem: Problem, found: Chain) -> dict[str, int]:
     """Replicas by name of the device that stands for them, for devices that have any part."""
-    from placement.splits.model.instance import device_columns
-
     columns = device_columns(problem)
     used = np.unique(found.device_of_unit).tolist()
     return {problem.machine.devices[columns.all[d]].name: int(found.replicas[d]) for d in used}

@@ -50,14 +50,14 @@ def _value_s(problem: Problem, d: int) -> float:
     if problem.execution is Execution.CALL:
         return value_s(problem, make_schedule(problem, _everything_on(problem, d)))
     order = np.arange(len(problem.kernels.ops))
-    return Evaluator(problem, order).value_s(_units_on(problem, d))
+    return Evaluator(problem, order).value_s(units_on(problem, d))
 
 
 def _everything_on(problem: Problem, d: int) -> Placement:
-    return problem.placement_of(_units_on(problem, d))
+    return problem.placement_of(units_on(problem, d))
 
 
-def _units_on(problem: Problem, d: int) -> Ints:
+def units_on(problem: Problem, d: int) -> Ints:
     """All units on device d; those that it may not run (pins, support) on their fastest device."""
     elsewhere = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
     return np.where(problem.allowed[:, d], d, elsewhere)

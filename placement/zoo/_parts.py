@@ -1,5 +1,6 @@
 """What the networks share: example inputs, and losses over classes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -26,6 +27,15 @@ def classifier(module: nn.Module, batch: int, size: int) -> Built:
 def next_words(logits: Tensor, words: Tensor) -> Tensor:
     """Cross entropy of the words (batch, length) under logits (batch, length, words)."""
     return nn.functional.cross_entropy(logits.flatten(0, 1), words.flatten())
+
+
+def run(cell: nn.Module, rows: Sequence[Tensor]) -> list[Tensor]:
+    """What a recurrent cell makes of the rows one after another."""
+    state, made = None, []
+    for row in rows:
+        state = cell(row, state)
+        made.append(state[0])
+    return made
 
 
 def head(num_features: int) -> nn.Module:

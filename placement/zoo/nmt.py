@@ -7,20 +7,12 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from placement.zoo._parts import Built, next_words
+from placement.zoo._parts import Built, next_words, run
 
 SOURCE = "after Wu et al. 2016"
 NUM_OPS = (317, 6087)
 SIZES = {"batch": 16, "length": 12, "depth": 4, "width": 512}
 NUM_WORDS = 32_000
-
-
-def run(cell: nn.Module, rows: Sequence[Tensor]) -> list[Tensor]:
-    state, made = None, []
-    for row in rows:
-        state = cell(row, state)
-        made.append(state[0])
-    return made
 
 
 class Attention(nn.Module):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from placement.zoo._parts import Built, next_words
+from placement.zoo._parts import Built, next_words, run
 
 SOURCE = "Zaremba et al. 2014"
 NUM_OPS = (76, 3487)
@@ -24,13 +24,8 @@ class Rnnlm(nn.Module):
     def forward(self, words: Tensor) -> Tensor:
         rows = self.words(words).unbind(1)
         for layer in self.layers:
-            state = None
-            made = []
-            for row in rows:
-                state = layer(row, state)
-                made.append(state[0])
-            rows = tuple(made)
-        return self.head(torch.stack(list(rows), 1))  # type: ignore[no-any-return]
+            rows = run(layer, rows)
+        return self.head(torch.stack(rows, 1))  # type: ignore[no-any-return]
 
 
 def build(sizes: Mapping[str, int]) -> Built:

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from placement.loaders import load, samples
-from placement.loaders.onnx_samples import SAMPLES
+from placement.loaders.onnx import SAMPLES
 
 LIGHT = SAMPLES.samples()
 

@@ -9,7 +9,7 @@ from placement.formats.onnx.read import read_onnx
 from placement.formats.onnx.samples import light_folder
 from placement.formats.scopes.paths import module_path, node_path, tidy, tidy_paths, weight_path
 from placement.loaders import load, samples
-from placement.loaders.onnx_samples import _LIGHT
+from placement.loaders.onnx import _LIGHT
 from tests.loaders.models import model_of, value
 from tests.loaders.test_onnx_features import weight
 

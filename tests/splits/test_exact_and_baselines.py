@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from placement import place
+from placement.bounds.lower_bound import split_bound_s
 from placement.loaders.workload import problem_from_workload
 from placement.placers import names, placer_class
-from placement.splits.bounds.problem import lower_bound_s
 from placement.splits.model.instance import from_problem
 from tests.contiguity import contiguity
 from tests.splits import force
@@ -76,7 +76,7 @@ def test_baselines_are_feasible_and_not_below_the_optimum(name, file):
     given = replace(shared_problem("throughput", file), objective="throughput")
     placed = place(given, name)
     assert placed.violations == ()
-    assert placed.value >= lower_bound_s(given) * (1 - 1e-9)
+    assert placed.value >= split_bound_s(given) * (1 - 1e-9)
     if name in CONTIGUOUS:
         assert contiguity(given, given.kernel_devices(placed.placement)) == ()
         assert placed.value >= OPTIMA_MS[file] * 1e-3 * (1 - 1e-5)
@@ -88,7 +88,7 @@ def test_baselines_for_latency(name, file):
     given = shared_problem("latency", file)
     placed = place(given, name)
     assert placed.violations == ()
-    assert placed.value >= lower_bound_s(given) * (1 - 1e-9)
+    assert placed.value >= split_bound_s(given) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("name", BASELINES)

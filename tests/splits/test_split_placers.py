@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from placement import place, simulate
+from placement.bounds.lower_bound import split_bound_s
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class
 from placement.schedule.calls import make_call_schedule
-from placement.splits.bounds.problem import lower_bound_s
 from tests.contiguity import contiguity
 from tests.instances import random_problem
 
@@ -64,7 +64,7 @@ def test_throughput_placements_are_valid_and_not_below_the_bound(name, training)
         given = problem(seed, "throughput", training=training, limit=24.0)
         placed = place(given, name, settings=settings(name))
         assert placed.violations == (), (name, seed)
-        assert placed.value >= lower_bound_s(given) * (1 - 1e-9), (name, seed)
+        assert placed.value >= split_bound_s(given) * (1 - 1e-9), (name, seed)
         if name != "annealing_split":
             devices = given.kernel_devices(placed.placement)
             assert contiguity(given, devices) == (), (name, seed)
@@ -84,7 +84,7 @@ def test_latency_placements_are_valid_and_not_below_the_bound(name):
         given = problem(seed, "latency", limit=20.0)
         placed = place(given, name, settings=settings(name))
         assert placed.violations == (), (name, seed)
-        assert placed.value >= lower_bound_s(given) * (1 - 1e-9), (name, seed)
+        assert placed.value >= split_bound_s(given) * (1 - 1e-9), (name, seed)
         on_cpu = sum(given.costs.compute_s[:, -1])
         assert placed.value <= on_cpu, (name, seed)
 

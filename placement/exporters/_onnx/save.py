@@ -5,6 +5,7 @@ from pathlib import Path
 import onnx
 
 from placement.core.model import Model
+from placement.exporters.base import without_content
 from placement.formats.onnx.checks.walk import all_tensors
 
 MOST_BYTES = 1_900_000_000
@@ -31,11 +32,4 @@ def save(proto: onnx.ModelProto, folder: Path, stem: str) -> str:
 
 def not_onnx(model: Model) -> str:
     """Why a model has no ONNX nodes to write, empty if it has."""
-    if model.executable is None:
-        return (
-            f"{model.graph.name!r} has no executable side (it is a graph with given costs), so"
-            " there is no model to export; open a model file."
-        )
-    if model.executable.format != "onnx":
-        return f"{model.graph.name!r} is not an ONNX model; this format is made of ONNX nodes."
-    return ""
+    return without_content(model, "onnx", "not an ONNX model; this format is made of ONNX nodes")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
+from placement.exporters.base import without_content
 
 if TYPE_CHECKING:
     from placement.formats.torch.program import TorchProgram
@@ -18,14 +19,8 @@ _DEVICE = re.compile(r"(cuda|xpu)(:\d{1,3})?|mps(:0)?")
 
 def not_torch(model: Model) -> str:
     """Why a model has no PyTorch program to write, empty if it has."""
-    if model.executable is None:
-        return (
-            f"{model.graph.name!r} has no executable side (it is a graph with given costs), so"
-            " there is no model to export; open a model file."
-        )
-    if model.executable.format != "torch":
-        return f"{model.graph.name!r} is not a PyTorch model; this format is made of its modules."
-    return ""
+    lacking = "not a PyTorch model; this format is made of its modules"
+    return without_content(model, "torch", lacking)
 
 
 def program_of(model: Model) -> TorchProgram:

@@ -1,6 +1,11 @@
-"""From a functional aten graph to the graph people see: ops by module, with phases and sizes."""
+"""From a functional aten graph to the graph people see: ops by module, with phases and sizes.
 
-from collections.abc import Iterator, Mapping
+Sums of gradients and what a forward method does between its modules have no module of their own. A
+few of them say how a network hangs together; hundreds hide it, and are put into blocks.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,10 +14,10 @@ from torch import fx
 from torch.utils.flop_counter import FlopCounterMode
 
 from placement.core.graph import Graph, Op, Tensor
-from placement.formats.torch.loose import housed
-from placement.formats.torch.program import Node, TorchProgram, num_bytes
+from placement.formats.torch.program import Node, TorchProgram, has_nodes, num_bytes
 
 MAX_ATTRIBUTE_CHARS = 200
+MOST_LOOSE = 24
 # Ops that multiply matrices; the others do about one operation per element that they make.
 _COUNTED = (
     "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "gru", "linear",
@@ -76,14 +81,8 @@ def _attributes(node: Node) -> Iterator[tuple[str, str]]:
     names = [] if schema is None else [a.name for a in schema.arguments]
     rows = [*zip(names, node.args, strict=False), *node.kwargs.items()]
     for name, value in rows:
-        if value is not None and not _has_nodes(value):
+        if value is not None and not has_nodes(value):
             yield name, str(value)[:MAX_ATTRIBUTE_CHARS]
-
-
-def _has_nodes(value: Any) -> bool:
-    found: list[Node] = []
-    fx.map_arg(value, found.append)
-    return bool(found)
 
 
 def _flops(node: Node) -> float:
@@ -135,3 +134,40 @@ def _tensor(
         dtype=str(value.dtype).removeprefix("torch.") if is_tensor else type(value).__name__,
         is_output=is_output,
     )
+
+
+def housed(ops: Sequence[Op], tensors: Iterable[Tensor]) -> tuple[Op, ...]:
+    """The same ops, each in the block of what it reads, or else of what reads it.
+
+    That is the innermost block that has all of these, or the outermost one of the last.
+    """
+    if sum(not op.scope for op in ops) <= MOST_LOOSE:
+        return tuple(ops)
+    index = {op.name: i for i, op in enumerate(ops)}
+    makers: list[set[int]] = [set() for _ in ops]
+    readers: list[set[int]] = [set() for _ in ops]
+    for tensor in tensors:
+        if tensor.producer is not None:
+            maker = index[tensor.producer]
+            readers[maker] |= {index[name] for name in tensor.consumers}
+            for name in tensor.consumers:
+                makers[index[name]].add(maker)
+    scopes = [op.scope for op in ops]
+    forwards = range(len(ops))
+    for order, around in ((forwards, makers), (reversed(forwards), readers)):
+        for i in order:
+            if not scopes[i]:
+                scopes[i] = _block_of([scopes[j] for j in sorted(around[i]) if scopes[j]])
+    return tuple(dataclasses.replace(op, scope=s) for op, s in zip(ops, scopes, strict=True))
+
+
+def _block_of(scopes: Sequence[str]) -> str:
+    if not scopes:
+        return ""
+    paths = [scope.split("/") for scope in scopes]
+    shared = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared or paths[-1][:1])

@@ -1,4 +1,4 @@
-"""From a module in memory to a model: for inference by export, for training by tracing a step."""
+"""The verb `from_torch`: a module in memory as a model, by export or by tracing a training step."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from placement.formats.torch.program import TorchProgram
 from placement.formats.torch.training import training_program
 
 
-def model_of(
+def from_torch(
     module: nn.Module,
     example_inputs: Any,
     *,
@@ -26,7 +26,13 @@ def model_of(
     lr: float | None = None,
     name: str = "",
 ) -> Model:
-    """See `placement.api.models.from_torch`."""
+    """The model of a torch.nn.Module, as a loader would return it.
+
+    `example_inputs` is one tensor or a sequence of them. For inference the module is exported in
+    evaluation mode. For training the graph is one step: `loss(module(*example_inputs), *targets)`,
+    all gradients, and one update per parameter by "sgd", "momentum" or "adam"; without a loss the
+    module's output must be or have one.
+    """
     if not isinstance(module, nn.Module):
         raise ValueError(f"{type(module).__name__} is no torch.nn.Module; give a module.")
     if isinstance(example_inputs, torch.Tensor):

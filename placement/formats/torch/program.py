@@ -95,6 +95,13 @@ def is_update(node: Node) -> bool:
     return bool(node.meta.get("phase") == "update" and not is_part(node))
 
 
+def has_nodes(argument: Any) -> bool:
+    """Whether an argument is a value of the graph or holds some."""
+    found: list[Node] = []
+    fx.map_arg(argument, found.append)
+    return bool(found)
+
+
 def num_bytes(value: object) -> int:
     """Bytes of a value, by its fake tensor; a number that is no tensor has eight."""
     if isinstance(value, torch.Tensor):

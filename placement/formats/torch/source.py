@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import fx
 
-from placement.formats.torch.program import Node, TorchProgram, is_part, is_update
+from placement.formats.torch.program import Node, TorchProgram, has_nodes, is_part, is_update
 
 # Takes and fills the list of values that segments share.
 Function = Callable[[list[Any]], None]
@@ -196,15 +196,9 @@ def _call(words: Words, node: Node, place: dict[str, int], spare: Sequence[int])
 def _argument(words: Words, value: Any, place: dict[str, int]) -> str:
     if isinstance(value, fx.Node):
         return f"x{place[value.name]}"
-    if isinstance(value, list | tuple) and _has_nodes(value):
+    if isinstance(value, list | tuple) and has_nodes(value):
         inner = ", ".join(_argument(words, each, place) for each in value)
         return f"[{inner}]"
     if isinstance(value, fx.immutable_collections.immutable_list):
         value = list(value)
     return words.constant(value)
-
-
-def _has_nodes(value: Any) -> bool:
-    found: list[Node] = []
-    fx.map_arg(value, found.append)
-    return bool(found)

@@ -2,7 +2,9 @@
 
 The step is traced with gradients, which notes for each op the module it belongs to, its phase and
 the forward op it was derived from, and then freed of side effects. Ops that train a parameter (its
-first reader, the op that makes its gradient, its update) are one colocation group.
+first reader, the op that makes its gradient, its update) are one colocation group, since each would
+otherwise move the parameter or something as large. Views take no part in that by themselves: what
+reads a transposed weight reads the weight.
 """
 
 import inspect
@@ -17,8 +19,7 @@ from torch._functorch._aot_autograd.logging_utils import setup_stacktrace_preser
 from torch.fx import traceback as notes
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from placement.formats.torch.functional import BATCH_NORM, functional
-from placement.formats.torch.groups import join_groups
+from placement.formats.torch.functional import BATCH_NORM, functional, viewed
 from placement.formats.torch.optimisers import Optimiser
 from placement.formats.torch.program import Node, TorchProgram
 
@@ -148,7 +149,7 @@ def _program(
     ]
     _take_notes(graph)
     updates += _add_updates(graph, optimiser, places, grads, params, state, labels)
-    join_groups(places[: len(params)], labels)
+    _join_groups(places[: len(params)], labels)
     given = tuple(p.name for p in places[num_state:])
     labels[loss.name] = "loss"
     return TorchProgram(name, graph, given, state, labels, (("loss", loss.name),), tuple(updates))
@@ -220,3 +221,40 @@ def _told_apart(words: Sequence[str]) -> list[str]:
 
 def _target_names(number: int) -> list[str]:
     return ["target"] if number == 1 else [f"target_{i}" for i in range(number)]
+
+
+def _join_groups(places: Sequence[Node], labels: Mapping[str, str]) -> None:
+    """Note the group of each op; parameters that share an op share their group."""
+    group_of: dict[Node, Node] = {}
+
+    def root(node: Node) -> Node:
+        while node in group_of and group_of[node] is not node:
+            node = group_of[node]
+        return node
+
+    for place in places:
+        updates = [user for user in place.users if user.meta.get("phase") == "update"]
+        gradients = [maker for update in updates for maker in _makers(update.args[1])]
+        for node in (*_first_readers(place), *gradients, *updates):
+            group_of.setdefault(node, node)
+            group_of[root(node)] = root(place)
+    for node in list(group_of):
+        node.meta["group"] = f"train {labels[root(node).name]}"
+
+
+def _first_readers(value: Node) -> Iterator[Node]:
+    """The first forward op that reads a value; of a view also the first that reads the view."""
+    found = next((user for user in value.users if user.meta.get("phase") == "forward"), None)
+    if found is not None:
+        yield found
+        if viewed(found) is not None:
+            yield from _first_readers(found)
+
+
+def _makers(value: Node) -> Iterator[Node]:
+    """The op that makes a value; of a view also the one that makes what is viewed."""
+    maker = value.args[0] if value.target is getitem else value
+    yield maker
+    below = viewed(maker)
+    if below is not None:
+        yield from _makers(below)

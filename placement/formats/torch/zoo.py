@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from placement.core.model import Model, SymbolicDim
-from placement.formats.torch.module import model_of
+from placement.formats.torch.module import from_torch
 
 MOST = 1_000_000
 
@@ -36,7 +36,7 @@ def open_sample(
             how: dict[str, Any] = {}
             if sample.endswith(":training"):
                 how = {"training": True, "loss": loss, "targets": targets}
-            model = model_of(module, inputs, name=sample, **how)
+            model = from_torch(module, inputs, name=sample, **how)
         except RuntimeError as error:
             text = " ".join(str(error).split())[:200]
             raise ValueError(f"{sample!r} cannot be built with these sizes: {text}") from None

@@ -4,13 +4,15 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.splits.annealing.throughput import max_load_s
+from placement.splits.exact.ideals import Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 from placement.splits.model.parts import Part, devices_of_parts
 
 
-def chain_of_layers(units: Units) -> Ints | None:
-    """Device of each unit (U,): stages of the topological order; None if none keep all limits.
+def chain_of_layers(units: Units) -> Chain | None:
+    """Stages of the topological order, with their true loads; None if none keep all limits.
 
     A stage takes what crosses its begin and its end in the chain, besides its compute.
     """
@@ -38,7 +40,7 @@ def chain_of_layers(units: Units) -> Ints | None:
     return _traced(units, best[num], begin[0])
 
 
-def _traced(units: Units, last: Floats, begin: Ints) -> Ints:
+def _traced(units: Units, last: Floats, begin: Ints) -> Chain:
     num = units.num_units
     a, c = (int(x) for x in np.unravel_index(int(last.argmin()), last.shape))
     end = num
@@ -47,7 +49,8 @@ def _traced(units: Units, last: Floats, begin: Ints) -> Ints:
         on_cpu, start = divmod(int(begin[end, a, c]), num + 1)
         parts.append(Part(bool(on_cpu), np.arange(start, end)))
         a, c, end = a - (not on_cpu), c - on_cpu, start
-    return devices_of_parts(units, parts[::-1])[0]
+    device_of_unit, replicas = devices_of_parts(units, parts[::-1])
+    return Chain(device_of_unit, replicas, max_load_s(units, device_of_unit))
 
 
 class _Stages:

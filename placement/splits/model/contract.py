@@ -5,7 +5,6 @@ forward cycle are one unit, and a class with backward nodes only takes part thro
 Units without work join a neighbour where that can never cost anything.
 """
 
-import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -152,45 +151,14 @@ def forward_edges(instance: SplitInstance) -> list[Edge]:
 
 def _fused(start: list[int], edges: list[Edge]) -> list[int]:
     """Representative of each class once the cycles of the fused graph are fused too."""
-    after: list[list[int]] = [[] for _ in start]
-    for a, b in edges:
-        if start[a] != start[b]:
-            after[start[a]].append(start[b])
-    component = components(after)
+    import networkx as nx
+
+    graph: nx.DiGraph[int] = nx.DiGraph((start[a], start[b]) for a, b in edges)
+    graph.add_nodes_from(start)
+    cycles = enumerate(nx.strongly_connected_components(graph))
+    cycle_of = {c: number for number, members in cycles for c in members}
     first: dict[int, int] = {}
-    return [first.setdefault(component[start[c]], start[c]) for c in range(len(start))]
-
-
-def components(after: list[list[int]]) -> list[int]:
-    """Strongly connected component of each node.
-
-    Tarjan, "Depth-first search and linear graph algorithms", SIAM J. Comput. 1972, without
-    recursion.
-    """
-    number, low, component = [-1] * len(after), [0] * len(after), [-1] * len(after)
-    stack: list[int] = []
-    counter = itertools.count()
-    for root in range(len(after)):
-        path = [(root, 0)] if number[root] < 0 else []
-        while path:
-            node, i = path.pop()
-            if i == 0:
-                number[node] = low[node] = next(counter)
-                stack.append(node)
-            if i < len(after[node]):
-                path.append((node, i + 1))
-                target = after[node][i]
-                if number[target] < 0:
-                    path.append((target, 0))
-                elif component[target] < 0:
-                    low[node] = min(low[node], number[target])
-                continue
-            if low[node] == number[node]:
-                while component[node] < 0:
-                    component[stack.pop()] = node
-            if path:
-                low[path[-1][0]] = min(low[path[-1][0]], low[node])
-    return component
+    return [first.setdefault(cycle_of[c], c) for c in start]
 
 
 def _built(instance: SplitInstance, first: list[int], edges: list[Edge]) -> Units:

@@ -7,7 +7,7 @@ import torch
 from torch import fx, nn
 
 from placement.formats.torch import zoo
-from placement.formats.torch.module import model_of
+from placement.formats.torch.module import from_torch
 from tests.profiling.backends.test_torch import OPTIMISERS
 from tests.profiling.backends.test_torch_zoo import NETWORKS, SMALL
 from tests.thorough import either
@@ -40,7 +40,7 @@ def test_the_graph_is_a_plain_loop(name, optimizer):
         module = module.double()
         inputs = tuple(x.double() if x.is_floating_point() else x for x in inputs)
     how = {"loss": loss, "targets": targets, "optimizer": optimizer}
-    model = model_of(module, inputs, training=True, **how)
+    model = from_torch(module, inputs, training=True, **how)
     found, state = captured_steps(model.executable, (*inputs, *targets))
     wanted = plain_steps(module.train(), inputs, targets, loss, optimizer)
     assert found == pytest.approx(wanted, rel=1e-4)

@@ -20,6 +20,14 @@ MAX_INT = 2**40
 # Convolutions of steps beyond crash: transposed ones from about 10 000 on.
 MAX_STEP = 1024
 MAX_WINDOW = 2**31 - 1
+# Normalisations over batches that give their statistics too.
+BATCH_NORMS = (
+    "native_batch_norm",
+    "_native_batch_norm_legit",
+    "_native_batch_norm_legit_functional",
+    "_native_batch_norm_legit_no_training",
+    "_batch_norm_with_update",
+)
 # They take the end of a range, where the largest number means "to the last".
 _RANGES = frozenset(["slice", "slice_scatter", "narrow"])
 
@@ -310,12 +318,8 @@ def _not_empty(bound: Arguments) -> str:
 _CHECKS: Mapping[str, Callable[[Arguments], str]] = {
     **dict.fromkeys(
         [
+            *BATCH_NORMS,
             "batch_norm",
-            "native_batch_norm",
-            "_native_batch_norm_legit",
-            "_native_batch_norm_legit_functional",
-            "_native_batch_norm_legit_no_training",
-            "_batch_norm_with_update",
             "_batch_norm_impl_index",
             "instance_norm",
         ],

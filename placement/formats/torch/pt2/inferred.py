@@ -19,21 +19,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from placement.formats.torch.pt2.allowed import is_allowed
 from placement.formats.torch.pt2.archive import Refused, bad
-from placement.formats.torch.pt2.checks import arguments_of, packet_of, require_safe
+from placement.formats.torch.pt2.checks import BATCH_NORMS, arguments_of, packet_of, require_safe
 from placement.formats.torch.weights import MAX_DIMS, Layout
 
 # Their second and third results are means and deviations.
-NORMALISING = frozenset(
-    [
-        "native_layer_norm",
-        "native_group_norm",
-        "native_batch_norm",
-        "_native_batch_norm_legit",
-        "_native_batch_norm_legit_functional",
-        "_native_batch_norm_legit_no_training",
-        "_batch_norm_with_update",
-    ]
-)
+NORMALISING = frozenset(["native_layer_norm", "native_group_norm", *BATCH_NORMS])
 # More than any computer of today holds in one step.
 MAX_STEP_BYTES = 2**40
 MAX_INNER_CALLS = 300_000

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 def machine(spec: str = "local", lanes: int | None = None) -> Machine:
-    """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file."""
+    """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file.
+
+    "local:2" has as many lanes, "local:onnxruntime" only the devices of that runtime.
+    """
     from profiling.devices.local import load_machine, local_machine
 
     if lanes is not None:
@@ -23,7 +26,7 @@ def machine(spec: str = "local", lanes: int | None = None) -> Machine:
 
 
 def machine_for(model: Model, machine: Machine) -> Machine:
-    """The machine as the runtime of this model sees it: PyTorch models run on torch's devices."""
+    """The machine as the runtimes of this model's format have it."""
     if model.executable is None:
         return machine
     from profiling.devices.local import for_format

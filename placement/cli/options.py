@@ -180,7 +180,8 @@ def _add_input(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_machine(sub: argparse.ArgumentParser) -> None:
-    sub.add_argument("--machine", default="local", help="local, a preset's name, or a JSON file")
+    known = "local, local:LANES, local:RUNTIME, a preset's name, or a JSON file"
+    sub.add_argument("--machine", default="local", help=known)
     sub.add_argument("--lanes", type=int, help="split this computer's CPU into so many devices")
 
 

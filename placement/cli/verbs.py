@@ -106,7 +106,10 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
     for row in rows:
         lines.append(f"{row['name']:14} {row['summary']}")
         for name, field in row["settings"].items():
-            lines.append(f"{'':14}   --set {name}={field['default']}  {field['help']}")
+            ends = [f"{field[end]:g}" for end in ("low", "high") if end in field]
+            known = field.get("choices") or (ends and [" to ".join(ends)])
+            told = f" ({', '.join(known)})" if known else ""
+            lines.append(f"{'':14}   --set {name}={field['default']}  {field['help']}{told}")
     return lines
 
 

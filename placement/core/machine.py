@@ -173,7 +173,7 @@ def as_preset(machine: Machine, name: str) -> Machine:
     """The machine for any computer like the one it is of: without its cores, labels, libraries."""
     devices = tuple(replace(device, core_ids=(), label="") for device in machine.devices)
     note = "Devices as a computer has them; rates and links are nominal, not measured."
-    note = note if machine.libraries else machine.note
+    note = note if "nominal" in machine.note else machine.note
     return replace(machine, name=name, devices=devices, libraries=(), note=note)
 
 

@@ -44,7 +44,9 @@ class Placer(ABC):
             low, high = (field.metadata.get(end) for end in ("low", "high"))
             below = low is not None and not value >= low
             if below or (high is not None and not value <= high):
-                use = f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
+                ends = [f"{end:g}" for end in (low, high) if end is not None]
+                more = "or more" if high is None else "or less"
+                use = " to ".join(ends) if len(ends) == 2 else f"{ends[0]} {more}"
                 raise ValueError(f"Setting {field.name!r} is {value}; use {use}.")
 
     @abstractmethod
@@ -60,7 +62,7 @@ def setting(default: Any, help: str, *, low: float | None = None, high: float | 
     """A field of a placer with its explanation for the form and the command line.
 
     It is an int, float, bool or str, or one of a few values (a Literal or StrEnum), which is a
-    menu. A number is at least `low` and, where `low` is given too, at most `high`.
+    menu. A number is at least `low` and at most `high`.
     """
     about = {"help": help, "low": low, "high": high}
     return dataclasses.field(

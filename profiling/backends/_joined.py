@@ -7,6 +7,7 @@ the same kernels of a model, which they do of its source ops where none of them 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from placement.core.decoding import shown
@@ -80,7 +81,14 @@ class Joined(Compiled):
         crossing = _crossing(self.kernels, schedule, runtimes)
         for tensor, readers in crossing:
             self._require_exchange(tensor, (runtimes[_maker(schedule, tensor)], *readers))
-        rings = {name: ring(self._parts[name]) for name in used}
+        rings: dict[str, tuple[Program, ...]] = {}
+        try:
+            for name in used:
+                rings[name] = ring(self._parts[name])
+        except BaseException:
+            for program in chain.from_iterable(rings.values()):
+                program.close()
+            raise
         return tuple(
             JoinedProgram(
                 schedule, runtimes, {name: ring[i] for name, ring in rings.items()}, crossing

@@ -111,7 +111,11 @@ def load_machine(spec: str) -> Machine:
         if word in backends.names() and not backends.get(word).emulated:
             return local_machine(runtime=word)
         if not word.isdecimal():
-            raise ValueError(f"Machine {spec!r} has no number of lanes; use local:2, for example.")
+            known = [name for name in backends.names() if not backends.get(name).emulated]
+            raise ValueError(
+                f"Machine {spec!r} has no number of lanes; use local:2, for example, or one of"
+                f" {', '.join(f'local:{name}' for name in known)}."
+            )
         return local_machine(int(word))
     path = _preset_files().get(spec, Path(spec))
     if not path.is_file():

@@ -55,11 +55,13 @@ def find(project_id: str) -> Trashed | None:
     if not store.is_id(project_id):
         return None
     folder = _folder() / project_id
-    settings = store.settings_in(folder)
-    if settings is None:
+    if not folder.is_dir():
         return None
+    settings = store.settings_in(folder)
     noted = read(folder / "deleted.json", dict[str, float]) or {}
     deleted_at = noted.get("deleted_at", folder.stat().st_mtime)
+    if settings is None:
+        return Trashed(project_id, project_id, "unreadable", deleted_at)
     return Trashed(project_id, settings.name, Path(settings.model).name, deleted_at)
 
 

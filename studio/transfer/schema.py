@@ -29,6 +29,8 @@ from studio.transfer import fields
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")
 LONGEST_PATTERN = 400
+# What a project cannot be opened without; a default would be another project.
+REQUIRED = ("model_kind", "model", "machine", "objective")
 REMEDY = "export the project again"
 MOST_PLACEMENTS = 4_000
 # Files of a shelf that are no placement.
@@ -39,7 +41,10 @@ _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 def settings(content: object, machines: Iterable[str]) -> Settings:
     """The settings of a project file that brings these machine files."""
+    missing = [key for key in REQUIRED if isinstance(content, dict) and key not in content]
     try:
+        if missing:
+            raise ValueError(f"it has no {missing[0]!r}; {REMEDY}.")
         found = typed(content, Settings, remedy=REMEDY)
     except ValueError as error:
         raise ValueError(f"its settings are not understood: {error}") from None

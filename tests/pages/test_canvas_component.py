@@ -62,6 +62,8 @@ def test_edits_come_in_order_and_once(browser_says):
         {"n": 1, "kind": "search", "text": "x", "by": "name", "at": -2},
         {"n": 1, "kind": "search", "text": "x" * 201, "by": "name", "at": 0},
         {"n": 1, "kind": "search", "text": "x", "by": "smell", "at": 0},
+        {"n": 1, "kind": "\ud800"},
+        {"n": 1, "kind": "select", "nodes": ["o1"], "\ud800": 1},
     ],
 )
 def test_malformed_edits_are_left_out(browser_says, entry):

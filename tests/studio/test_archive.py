@@ -340,6 +340,7 @@ HOSTILE = {
     "lanes": (lambda: with_settings(lanes="2"), "lanes: expected a whole number"),
     "true lanes": (lambda: with_settings(lanes=True), "lanes: expected a whole number"),
     "goal": (lambda: with_settings(objective="fame"), "objective: invalid enum value 'fame'"),
+    "little": (lambda: changed("project.json", {"name": "a", "created_at": 1.0}), "'model_kind'"),
     "dims": (lambda: with_settings(dims={"batch": 0}), ">= 1"),
     "dims list": (lambda: with_settings(dims=[1]), "dims: expected an object"),
     "name": (lambda: with_settings(name=7), "name: expected a text"),

@@ -89,6 +89,14 @@ def test_a_damaged_note_of_the_deletion_counts_from_when_the_folder_changed():
     assert trash.find(thrown.id).deleted_at == folder.stat().st_mtime
 
 
+def test_a_project_whose_settings_are_not_understood_is_let_go_of_as_well():
+    project = worked_on("mine")
+    (project.folder / "project.json").write_text('{"lanes": 2000}')
+    thrown = trash.throw_away(project)
+    assert trash.listed() == (thrown,) and thrown.name == project.id
+    assert trash.empty() == 1 and trash.listed() == ()
+
+
 def test_deleting_stops_the_jobs_and_frees_the_project():
     project = worked_on("mine")
     claim.claim(project.folder, "one", lambda session: True)

@@ -7,6 +7,9 @@ import streamlit as st
 from pages.ui.session import choices
 from studio.jobs.methods import Setting, Value
 
+# The largest whole number that a browser keeps exact.
+MOST = 2**53 - 1
+
 
 def settings_form(placer: str, settings: Mapping[str, Setting], *, disabled: bool = False) -> None:
     """Widgets for all settings."""
@@ -54,11 +57,12 @@ def _widget(key: str, label: str, about: Setting, off: bool) -> None:
     elif about.type in ("int", "float"):
         # Its types tell whole numbers from others, which a form learns only when it is drawn.
         ask: Callable[..., object] = st.number_input
+        low, high, first = (_number(about.type, x) for x in (about.low, about.high, default))
         ask(
             label,
-            min_value=about.low,
-            max_value=about.high,
-            value=default if isinstance(default, int | float) else None,
+            min_value=low,
+            max_value=high,
+            value=first,
             step=1 if about.type == "int" else None,
             format="%g" if about.type == "float" else None,
             key=key,
@@ -68,3 +72,11 @@ def _widget(key: str, label: str, about: Setting, off: bool) -> None:
     else:
         value = "" if default is None else str(default)
         st.text_input(label, value=value, key=key, help=told, disabled=off)
+
+
+def _number(kind: str, value: object) -> float | None:
+    """A number as a browser knows it: of one type with its limits, and no larger than is exact."""
+    if not isinstance(value, int | float):
+        return None
+    within = max(-MOST, min(value, MOST))
+    return int(within) if kind == "int" else float(within)

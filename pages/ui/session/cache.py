@@ -62,10 +62,13 @@ def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
 
 
 KEYS: dict[str | type, Callable[..., object]] = {
-    Model: lambda model: model.graph.fingerprint,
-    Machine: lambda machine: (machine.fingerprint, machine.name),
+    Model: lambda model: (model.graph.fingerprint, model.problem and model.problem.fingerprint),
+    # With its rates, links and memory, which the fingerprint leaves out.
+    Machine: lambda machine: fingerprint_of(machine.to_json()),
     # By content: a profile that somebody edited and brought back keeps its date.
-    Profile: lambda told: fingerprint_of([told.measured_at, told.compute_s, told.call_s]),
+    Profile: lambda told: fingerprint_of(
+        [told.measured_at, told.compute_s, told.call_s, told.contention, told.machine.to_json()]
+    ),
     Problem: _number,
     Placement: _content,
     Conditions: lambda conditions: fingerprint_of(conditions.to_json()),

@@ -39,7 +39,7 @@ def unread(key: str, kinds: Sequence[type[M]], box: str = "ops") -> list[M]:
         return []
     queue, after, found = told.get("queue"), last(key), {}
     for entry in queue if isinstance(queue, list) else []:
-        with suppress(msgspec.ValidationError):
+        with suppress(ValueError):
             message: M = msgspec.convert(entry, reduce(or_, kinds))
             found[message.n] = message
     return [found[n] for n in sorted(found) if n > after]

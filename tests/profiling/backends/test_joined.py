@@ -442,3 +442,20 @@ def test_a_state_stays_with_one_runtime(registered):
     module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
     model = pl.from_torch(module, torch.rand(2, 4), training=True, loss=torch.sum)
     refused("torch exchanges no values of", model=model, machine=torch_machine(accelerators=False))
+
+
+def test_what_is_open_is_closed_where_another_runtime_cannot_open(reference, tmp_path, monkeypatch):
+    closed, close = [], OrtProgram.close
+    monkeypatch.setattr(OrtProgram, "close", lambda self: (closed.append(self), close(self)))
+    model = diamond(tmp_path)
+    problem = problem_of(model, both(*reference.devices()))
+
+    def refused(*arguments):
+        raise MemoryError("no room")
+
+    made = sys.modules[type(reference).__module__].ReferenceCompiled
+    monkeypatch.setattr(made, "open", refused)
+    joined = backends.compiled(model, problem.machine)
+    with pytest.raises(MemoryError, match="no room"):
+        joined.open(alternating(problem, "cpu:0", "reference:0"), joined.feeds(0, {}))
+    assert len(closed) == 1

@@ -8,7 +8,7 @@ from pages.ui.run import results, stream_results, train_form
 from pages.ui.session.current import studio
 from pages.ui.shell import frame, glossary
 from placement.api.results import StreamResult
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import jobs
 from studio.snapshot import Studio
 
@@ -22,8 +22,8 @@ def measure(now: Studio) -> None:
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         st.info(
             f"No run yet. The placement {glossary.plain(now.named.name)} is predicted to take"
-            f" {units.seconds(now.simulated.value, now.problem.unit)} per {goal.per} ({now.costs})"
-            + ("; press Run to measure it." if can_run else "."),
+            f" {formatting.seconds(now.simulated.value, now.problem.unit)} per {goal.per}"
+            f" ({now.costs})" + ("; press Run to measure it." if can_run else "."),
             icon=":material/play_circle:" if can_run else ":material/info:",
         )
     elif shown is not None:

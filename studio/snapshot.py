@@ -11,7 +11,7 @@ from typing import Protocol
 from placement.api.place import Placed
 from placement.constraints.fusion import mended
 from placement.constraints.pins import whole
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.amounts import in_unit
 from placement.core.costs import ORIGINS
 from placement.core.machine import Machine
@@ -300,7 +300,7 @@ def edit(now: Studio, ops: Sequence[str], device: str) -> str:
         return ""
     told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
     extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
-    also = f"{units.counted(extra, 'more op')} moved along (fused into one kernel)."
+    also = f"{formatting.counted(extra, 'more op')} moved along (fused into one kernel)."
     return " ".join(filter(None, (told, also if extra else "", stayed)))
 
 

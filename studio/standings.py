@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from placement.api.results import RunResult, StreamResult
 from placement.constraints.fusion import mended
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.symmetry import renaming, with_names
 from studio import snapshot
@@ -58,7 +58,7 @@ class Standing:
     @property
     def gap(self) -> float | None:
         """How far above the bound it is, as a share of the bound."""
-        return units.gap(self.value_s, self.bound_s)
+        return formatting.gap(self.value_s, self.bound_s)
 
     @property
     def is_best_possible(self) -> bool:
@@ -141,7 +141,7 @@ def _notes(now: Studio, item: Named) -> tuple[str, ...]:
     if facts.made_for:
         return (f"found for a what-if machine: {facts.made_for}",)
     if facts.num_selected:
-        number = units.counted(facts.num_selected, "op")
+        number = formatting.counted(facts.num_selected, "op")
         said.append(f"only {number} placed by it, from {facts.start}")
     if facts.objective not in (None, now.settings.objective):
         said.append("found for the other goal")

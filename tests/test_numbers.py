@@ -68,8 +68,8 @@ def test_nothing_but_units_formats_shares_and_plurals(path):
     if path == ROOT / "placement" / "core" / "formatting.py":
         return
     source = path.read_text("utf-8")
-    assert not list(own_percents(source)), "use units.percent"
-    assert not list(own_plurals(source)), "use units.counted"
+    assert not list(own_percents(source)), "use formatting.percent"
+    assert not list(own_plurals(source)), "use formatting.counted"
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: str(p.relative_to(ROOT)))

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from placement.core.amounts import MOST, UNIT_S
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.machine import MAX_DEVICES
 from placement.core.objective import Objective
 from placement.core.placement import Placement
@@ -384,12 +384,12 @@ def result_from_json(verb: str, content: Any) -> Result:
         return run_from_json(content)
     if verb == "what-if":
         if "placer" in content:
-            return typed(content, WhatIfPlaceResult, remedy=REMEDY)
-        return typed(content, WhatIfResult, remedy=REMEDY)
+            return decode(content, WhatIfPlaceResult, remedy=REMEDY)
+        return decode(content, WhatIfResult, remedy=REMEDY)
     kind = _KINDS.get(verb)
     if kind is None:
         raise ValueError(f"The verb {shown(verb)} gives no result that is known here.")
-    found: Result = typed(content, kind, remedy=REMEDY)
+    found: Result = decode(content, kind, remedy=REMEDY)
     return found
 
 
@@ -406,7 +406,7 @@ _KINDS: dict[str, type[Any]] = {
 def run_from_json(content: Any) -> RunResult:
     """A run, or a pipeline of samples, whose timelines can be shown."""
     streams = isinstance(content, Mapping) and "samples_per_s" in content
-    found = typed(content, StreamResult if streams else RunResult, remedy=REMEDY)
+    found = decode(content, StreamResult if streams else RunResult, remedy=REMEDY)
     for name in ("timeline", "predicted_timeline"):
         timeline = getattr(found, name)
         if len(timeline.spans) > MOST_SPANS:

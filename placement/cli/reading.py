@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import placement as pl
 from placement.cli.printing import listener
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.verb_options import Option, PlaceOptions, ProfileOptions, options_of
 from placement.files.input import read_value
 
@@ -52,13 +52,13 @@ def kept_placement(options: Namespace) -> "Placement | None":
 
 
 def read_pins(path: str) -> dict[str, str]:
-    decode = partial(typed, kind=dict[str, str], remedy='use {"op": "device"}')
-    return read_value(Path(path), "file of pins", decode)
+    as_pins = partial(decode, kind=dict[str, str], remedy='use {"op": "device"}')
+    return read_value(Path(path), "file of pins", as_pins)
 
 
 def read_names(path: str) -> list[str]:
-    decode = partial(typed, kind=list[str], remedy="use a list of op names")
-    return read_value(Path(path), "file of names", decode)
+    as_names = partial(decode, kind=list[str], remedy="use a list of op names")
+    return read_value(Path(path), "file of names", as_names)
 
 
 def read_number(text: str, option: str) -> float:

@@ -1,6 +1,6 @@
 """Values from outside, read into the types that they should have.
 
-A file may hold anything. `typed` gives back what a type says, checked all the way down, or a
+A file may hold anything. `decode` gives back what a type says, checked all the way down, or a
 ValueError whose sentence begins with the place: "ops[3].times_s[1]: expected a number, got a text".
 """
 
@@ -25,7 +25,7 @@ _TYPES = {
 }
 
 
-def typed(content: Any, kind: type[T], *, remedy: str = "correct it") -> T:
+def decode(content: Any, kind: type[T], *, remedy: str = "correct it") -> T:
     """The content of a JSON value as a `kind`; a ValueError names the place and the remedy.
 
     Nothing is converted but lists to tuples and whole numbers to numbers, and what a class itself

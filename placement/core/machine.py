@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.amounts import MOST, Bytes, is_amount
-from placement.core.decoding import listed, shown, typed
+from placement.core.decoding import decode, listed, shown
 from placement.core.fingerprint import fingerprint_of
 
 # Every pair of devices has costs of its own, and may have two links: the work for a step grows with
@@ -159,7 +159,7 @@ def machine_from_json(content: Any) -> Machine:
     remedy = "correct it, or see `python -m placement machine --json`"
     if not isinstance(content, Mapping):
         raise ValueError(f"A machine is an object with devices, not {shown(content)}; {remedy}.")
-    machine = typed({"name": "machine", **content}, Machine, remedy=remedy)
+    machine = decode({"name": "machine", **content}, Machine, remedy=remedy)
     for key, kind in (("devices", Device), ("links", Link)):
         known = {field.name for field in fields(kind)}
         for i, row in enumerate(content.get(key, ())):

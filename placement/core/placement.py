@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.graph import Graph
 
 # Of calls of one device, and of copies of its part.
@@ -91,4 +91,4 @@ def placement_from_json(content: Any) -> Placement:
                 f"The placement gives op {shown(op)} the device {shown(device)}; use a device name."
             )
     order = content.get("order") or ()
-    return typed({"graph": "", "machine": "", **content, "order": order}, Placement)
+    return decode({"graph": "", "machine": "", **content, "order": order}, Placement)

@@ -20,7 +20,7 @@ import numpy as np
 
 from placement.core.amounts import MOST, is_amount
 from placement.core.costs import Costs, Floats
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.graph import Graph, Op, Tensor, topological_order
 from placement.core.machine import Device, Link, Machine, link_arrays
 from placement.core.problem import Execution, Problem, own_kernels
@@ -93,7 +93,7 @@ def problem_from_json(content: Any, name: str) -> Problem:
         raise ValueError(
             f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).'
         )
-    file = typed(content, ProblemFile, remedy="see the format in the README")
+    file = decode(content, ProblemFile, remedy="see the format in the README")
     devices = tuple(
         Device(d.name, runtime="given", memory_bytes=_whole(d.memory_bytes)) for d in file.devices
     )

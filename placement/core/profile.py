@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.core.amounts import MOST, is_amount
 from placement.core.costs import ORIGINS, Costs
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.graph import Graph, graph_to_json
 from placement.core.machine import Machine, link_arrays
 
@@ -114,4 +114,4 @@ def profile_from_json(content: Any) -> Profile:
             f'A profile file needs "format": "{FORMAT}"; write one with'
             " `python -m placement profile INPUT --out FILE`."
         )
-    return typed({"origin": "given", **content}, Profile, remedy="measure it again")
+    return decode({"origin": "given", **content}, Profile, remedy="measure it again")

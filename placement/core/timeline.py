@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from placement.core.amounts import MOST, is_amount
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.graph import topological_order
 
 KINDS = ("compute", "transfer", "wait")
@@ -109,7 +109,7 @@ class _RunFile:
 
 def timeline_of_run(content: Any) -> Timeline:
     """The measured timeline in the JSON object that `run --json` prints."""
-    timeline = typed(content, _RunFile, remedy="write one with run --json").timeline
+    timeline = decode(content, _RunFile, remedy="write one with run --json").timeline
     require_complete(timeline)
     return timeline
 

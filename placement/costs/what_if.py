@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.core.amounts import MOST
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.machine import Device, Link, Machine
 from placement.core.problem import Problem
 from placement.core.verb_options import option
@@ -154,7 +154,7 @@ class ConditionRows:
 def conditions_from_json(content: Any) -> Conditions:
     """Conditions from their JSON object; a ValueError where the object is not understood."""
     try:
-        return typed(content, ConditionRows, remedy="set them anew").conditions()
+        return decode(content, ConditionRows, remedy="set them anew").conditions()
     except ValueError as error:
         raise ValueError(f"The what-if conditions are not understood: {error}") from None
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.timeline import Span, Timeline, idle_s
 from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
@@ -250,7 +250,7 @@ def _id(span: Span) -> tuple[str, str, str]:
 
 
 def _busy(busy_s: float, step_s: float) -> str:
-    return f"busy {units.percent(busy_s / step_s)} of the time" if step_s else "idle"
+    return f"busy {formatting.percent(busy_s / step_s)} of the time" if step_s else "idle"
 
 
 def _tip(
@@ -259,16 +259,16 @@ def _tip(
     """What hovering tells, line by line; the browser adds when."""
     lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
     if span.kind == "transfer" and span.num_bytes:
-        lines.append(units.num_bytes(span.num_bytes))
+        lines.append(formatting.num_bytes(span.num_bytes))
     if span.kind == "compute" and len(ops) > 1:
         more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
         names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
-        lines.append(f"{units.counted(len(ops), 'op')}: {names}{more}")
+        lines.append(f"{formatting.counted(len(ops), 'op')}: {names}{more}")
     if predicted_s is not None:
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
-        lines.append(f"predicted {units.seconds(predicted_s)}")
+        lines.append(f"predicted {formatting.seconds(predicted_s)}")
         if error is not None:
-            lines[-1] += f", {units.percent(error, signed=True)} against {origin}"
+            lines[-1] += f", {formatting.percent(error, signed=True)} against {origin}"
     if on_path:
         lines.append(on_path)
     return tuple(lines)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import MOST
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.model import Model
 from placement.files.input import read_json, read_value, refuse_dims
@@ -120,7 +120,7 @@ def _graph_of(content: Any, name: str) -> Graph:
 
     if isinstance(content, Mapping) and "edges" not in content and "links" in content:
         content = {**content, "edges": content["links"]}
-    file = typed(content, NodeLink, remedy="write it with networkx.node_link_data")
+    file = decode(content, NodeLink, remedy="write it with networkx.node_link_data")
     return from_networkx(nx.node_link_graph(vars(file), edges="edges"), name)
 
 

@@ -2,7 +2,7 @@
 
 from placement.api.results import Spread
 from placement.constraints.fusion import mended
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import jobs, runs
 from studio.project import method_results
 from studio.snapshot import Studio
@@ -33,9 +33,10 @@ def scatter(step_s: Spread) -> str:
     if not is_scattered(step_s):
         return ""
     return (
-        f"The steps took between {units.seconds(step_s.p5)} and {units.seconds(step_s.p95)}:"
-        " something else kept this computer busy meanwhile. Trust none of these times, nor what"
-        " they say of the prediction and of single devices; run again when it is quiet."
+        f"The steps took between {formatting.seconds(step_s.p5)} and"
+        f" {formatting.seconds(step_s.p95)}: something else kept this computer busy meanwhile."
+        " Trust none of these times, nor what they say of the prediction and of single devices; run"
+        " again when it is quiet."
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from placement.api.results import CompareRow, Move, Result, Stay, result_from_json
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.profile import Profile, profile_from_json
 from studio.project import former_names
 
@@ -134,5 +134,5 @@ def decoded(content: Any, verb: str) -> Event | None:
             return Damaged(why=str(error))
     if name == "not_kept":
         return NotKept(profile=profile_from_json(content.get("profile")))
-    found: Event | None = typed(content, _KINDS[name]) if name in _KINDS else None
+    found: Event | None = decode(content, _KINDS[name]) if name in _KINDS else None
     return found

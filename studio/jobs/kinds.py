@@ -14,7 +14,7 @@ from placement.api.results import (
     StreamResult,
     TrainResult,
 )
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement, placement_to_text
 from placement.core.verb_options import (
     CompareOptions,
@@ -202,8 +202,8 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         return _placed_kept(now, job, result)
     if job.status == "done" and isinstance(result, ProfileResult):
         return (
-            f"Measured {units.counted(result.num_kernels, 'kernel')} on"
-            f" {units.counted(len(result.devices), 'device')}."
+            f"Measured {formatting.counted(result.num_kernels, 'kernel')} on"
+            f" {formatting.counted(len(result.devices), 'device')}."
         )
     if job.status == "done" and isinstance(result, TrainResult):
         kept = outcomes.end_of_training_kept(now.project, job)
@@ -228,7 +228,7 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
         **{"from": about.start},
     )
     # What else was decided there is in it, so it stands beside earlier answers.
-    selected = units.counted(about.num_selected, "op")
+    selected = formatting.counted(about.num_selected, "op")
     name = f"{about.placer} on {selected}" if about.num_selected else about.placer
     kept = shelf.of_job(job.id)
     if kept:
@@ -279,16 +279,22 @@ def _measured_kept(job: jobs.Job) -> None:
 def in_short(result: RunResult) -> str:
     """What a run measured, in the goal that it was made for."""
     if isinstance(result, StreamResult):
-        return units.rate(result.samples_per_s)
-    return f"{units.seconds(result.step_s.median)} per step"
+        return formatting.rate(result.samples_per_s)
+    return f"{formatting.seconds(result.step_s.median)} per step"
 
 
 def trained_in_short(result: TrainResult) -> str:
     """What a training run has shown, in a few words."""
     losses = result.losses
-    said = [f"{units.counted(result.steps, 'step')} of {units.seconds(result.step_s.median)}"]
-    said += [f"loss {units.loss(losses.first)} to {units.loss(losses.last)}"] if losses else []
-    said += [units.counted(len(result.moves), "move")] if result.adjusted else []
+    said = [
+        f"{formatting.counted(result.steps, 'step')} of {formatting.seconds(result.step_s.median)}"
+    ]
+    said += (
+        [f"loss {formatting.loss(losses.first)} to {formatting.loss(losses.last)}"]
+        if losses
+        else []
+    )
+    said += [formatting.counted(len(result.moves), "move")] if result.adjusted else []
     return ", ".join(said)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from msgspec import Struct
 
 from placement import list_placers
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.problem import Problem
 
 DEFAULT = "auto"
@@ -72,4 +72,4 @@ def time_limit_s(method: Method) -> float | None:
 
 @cache
 def _all() -> list[Method]:
-    return [p for p in typed(list_placers(), tuple[Method, ...]) if p.name not in NOT_HERE]
+    return [p for p in decode(list_placers(), tuple[Method, ...]) if p.name not in NOT_HERE]

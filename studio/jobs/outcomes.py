@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.amounts import in_unit
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.project import method_results
@@ -25,7 +25,7 @@ BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
 def predicted(found: PlaceResult | CompareRow) -> str:
     """The value that a method reported, and by which times it is."""
-    value = "nothing" if found.value is None else units.stated(found.value, found.unit)
+    value = "nothing" if found.value is None else formatting.stated(found.value, found.unit)
     return f"predicted {value}{BY_TIMES.get(found.costs or '', '')}"
 
 
@@ -56,9 +56,9 @@ def rows_taken_over(
     if not found:
         return f"No method found a placement.{ended}"
     by_hand_s = by_hand_s or {}
-    number = units.counted(len(found), "method")
+    number = formatting.counted(len(found), "method")
     if by_hand_s:
-        number += f" and {units.counted(len(by_hand_s), 'placement')} made by hand"
+        number += f" and {formatting.counted(len(by_hand_s), 'placement')} made by hand"
     return f"Compared {number}: {best_in_words(found, by_hand_s)}.{ended}"
 
 
@@ -70,8 +70,8 @@ def best_in_words(found: Sequence[CompareRow], by_hand_s: Mapping[str, float]) -
     own = min(by_hand, key=lambda name: by_hand[name], default="")
     if own and (best.violations or by_hand[own] < value * (1 - SAME)):
         return (
-            f"the best is {own}, made by hand, predicted {units.stated(by_hand[own], unit)}; the"
-            f" best method is {best.placer}, {predicted(best)}"
+            f"the best is {own}, made by hand, predicted {formatting.stated(by_hand[own], unit)};"
+            f" the best method is {best.placer}, {predicted(best)}"
         )
     good = value * (1 + SAME)
     as_good = sum(not row.violations and _value(row) <= good for row in found)
@@ -113,7 +113,7 @@ def _is_as_good(facts: Facts, row: CompareRow) -> bool:
 def facts_of(result: PlaceResult | CompareRow, job_id: str, **more: object) -> Facts:
     """What is kept of a method's result beside its placement, and more that is known of it."""
     told = {key: value for key, value in result.to_json().items() if key not in _NOT_FACTS}
-    return typed({**told, "job": job_id, **more}, Facts)
+    return decode({**told, "job": job_id, **more}, Facts)
 
 
 def end_of_training_kept(project: Project, job: jobs.Job) -> str:
@@ -146,7 +146,7 @@ def answer_taken_over(project: Project, job: jobs.Job) -> str:
     if not shelf.of_job(job.id):
         shelf.add(f"{placer} what-if {number}", result.placement, placer, facts)
     project.change()
-    found = units.stated(result.value, result.unit)
+    found = formatting.stated(result.value, result.unit)
     if result.cancelled:
         return f"Stopped early; the best that {placer} had found is kept: {found} (simulated)."
     return f"On the what-if machine {placer} would reach {found} (simulated)."

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.objective import Objective
 from studio.project import former_names
 from studio.project.files import names_in, read_json
@@ -66,7 +66,7 @@ def read(folder: Path) -> Record | None:
     if isinstance(content, dict) and isinstance(content.get("about"), dict):
         content = {**content, "about": former_names.in_record(content["about"])}
     try:
-        return typed(content, Record)
+        return decode(content, Record)
     except ValueError:
         return None
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.problem import Problem
 
 MAX_STEPS = 500
@@ -111,7 +111,7 @@ class _Steps(Struct, frozen=True):
 def history_from_json(content: object) -> History:
     """A history from its JSON object; an empty one where the object is not understood."""
     try:
-        found = typed(content, _Steps)
+        found = decode(content, _Steps)
     except ValueError:
         return History()
     done, undone = (tuple(step.edit() for step in steps) for steps in (found.done, found.undone))

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.files import output
 from placement.files.output import NotWritten
 
@@ -138,7 +138,7 @@ def read_json(path: Path, default: Any = None) -> Any:
 def read(path: Path, kind: type[T]) -> T | None:
     """The content of a JSON file as a `kind`; None where there is none, or something else."""
     try:
-        return typed(json.loads(path.read_text()), kind)
+        return decode(json.loads(path.read_text()), kind)
     except (OSError, ValueError):
         return None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph
 from placement.core.machine import Machine
@@ -52,7 +52,7 @@ class Shelf:
         found = read_json(self.folder / "index.json")
         if not found:
             return Index()
-        return former_names.in_index(typed(found, Index, remedy="restore the list of placements"))
+        return former_names.in_index(decode(found, Index, remedy="restore the list of placements"))
 
     def _save(
         self, items: Sequence[Named], current: str, removed: Sequence[Named] | None = None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from placement.constraints.regexes import Searched, search_names
 from placement.constraints.rules import Decided, Rule, decide, found_by_wildcards, parse, to_text
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.graph import Graph
 from placement.drawing.memo import remembered
 from studio import snapshot
@@ -109,7 +109,7 @@ def apply(now: Studio) -> str:
     named = {now.model.graph.ops[i].name for ops in matched for i in ops}
     along = sum(op not in named for op, _, _ in move.changes)
     also = f", {along} of them because they run as one with ops that a rule names" if along else ""
-    done = f"The rules moved {units.counted(number, 'op')}{also}."
+    done = f"The rules moved {formatting.counted(number, 'op')}{also}."
     if not number:
         done = "The rules moved nothing: every op that they name is where they want it or stays."
     idle = [row.rule.text for row in rows(now) if row.trouble]

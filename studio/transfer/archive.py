@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import msgspec
 
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.machine import Machine
 from placement.files.input import json_value
 from studio.jobs import jobs, records, runs
@@ -91,12 +91,12 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     num_answers = _num_listed(project, names, answer_schema.FOLDER)
     num_rules = len(read_json(project.folder / "rules.json", ()))
     whose = "its" if num_placements == 1 else "their"
-    said = [f"{units.counted(num_placements, 'placement')} with {whose} history"]
-    said += [units.counted(num_machines, "machine file")] if num_machines else []
-    said += [units.counted(num_rules, "rule")] if num_rules else []
-    said += [units.counted(num_answers, "what-if answer")] if num_answers else []
+    said = [f"{formatting.counted(num_placements, 'placement')} with {whose} history"]
+    said += [formatting.counted(num_machines, "machine file")] if num_machines else []
+    said += [formatting.counted(num_rules, "rule")] if num_rules else []
+    said += [formatting.counted(num_answers, "what-if answer")] if num_answers else []
     num_runs = len(_runs(project))
-    said += [units.counted(num_runs, "finished run")] if num_runs else []
+    said += [formatting.counted(num_runs, "finished run")] if num_runs else []
     return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}."
 
 
@@ -112,7 +112,7 @@ def _model_words(project: Project, with_model: bool) -> str:
         return "the name of the bundled sample"
     if settings.model_kind == "path":
         return "the path of the model but not the model itself, which is not in the project"
-    return f"the model ({units.num_bytes(size)})" if with_model and size else "not the model"
+    return f"the model ({formatting.num_bytes(size)})" if with_model and size else "not the model"
 
 
 def pack(project: Project, *, with_model: bool = True) -> bytes:

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from placement.api.results import Amount, Count, RunResult, run_from_json
-from placement.core.decoding import shown, typed
+from placement.core.decoding import decode, shown
 from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.jobs.records import About, Record
@@ -65,7 +65,7 @@ def packed(job: jobs.Job) -> dict[str, object]:
 
 def run(content: object) -> Run:
     """A run from elsewhere, as `packed` writes it; a ValueError where it is none."""
-    found = typed(content, _File, remedy="export the project again")
+    found = decode(content, _File, remedy="export the project again")
     told = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}
     fields.require_texts([msgspec.to_builtins(found.about), told])
     about = About(**asdict(found.about), collected=True, imported=True)

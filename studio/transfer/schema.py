@@ -13,8 +13,8 @@ from msgspec import Meta, Struct, structs
 from placement import loaders
 from placement.constraints.regexes import search_names
 from placement.constraints.rules import REGEX, Rule
-from placement.core import formatting as units
-from placement.core.decoding import shown, typed
+from placement.core import formatting
+from placement.core.decoding import decode, shown
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
 from profiling.devices.local import load_machine, presets
@@ -45,7 +45,7 @@ def settings(content: object, machines: Iterable[str]) -> Settings:
     try:
         if missing:
             raise ValueError(f"it has no {missing[0]!r}; {REMEDY}.")
-        found = typed(content, Settings, remedy=REMEDY)
+        found = decode(content, Settings, remedy=REMEDY)
     except ValueError as error:
         raise ValueError(f"its settings are not understood: {error}") from None
     _check_model(found.model_kind, found.model)
@@ -91,7 +91,7 @@ class Listed(Struct, frozen=True):
 
 def index(content: object, kind: type[Listed] = Listed) -> Index:
     """The list of a shelf's placements, by names that can be shown."""
-    listed = typed(content, kind, remedy=REMEDY)
+    listed = decode(content, kind, remedy=REMEDY)
     items = tuple(_item(item) for item in listed.items)
     if len({i.name for i in items}) < len(items) or len({i.file for i in items}) < len(items):
         raise ValueError("two of its placements share a name or a file.")
@@ -123,7 +123,7 @@ def history(content: object) -> object:
 
 def pins(content: object) -> dict[str, str]:
     """Devices by name of the op that is held there."""
-    return typed(content, dict[str, str], remedy='pins are {"op": "device"}')
+    return decode(content, dict[str, str], remedy='pins are {"op": "device"}')
 
 
 class _Rule(Struct, frozen=True):
@@ -138,7 +138,7 @@ _Rules = Annotated[tuple[_Rule, ...], Meta(max_length=MAX_RULES)]
 
 def rules(content: object) -> list[dict[str, str]]:
     """Rules by pattern; all regular expressions are tried out before, within one time limit."""
-    rows = typed(content, _Rules, remedy=REMEDY)
+    rows = decode(content, _Rules, remedy=REMEDY)
     fields.require_texts(content)
     patterns, devices = [row.pattern for row in rows], [row.device for row in rows]
     expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
@@ -172,7 +172,7 @@ def unseen(project: Project, machine: Machine) -> str:
     devices = sorted({device for each in placed for device in each["device_of"].values()})
     if not placed:
         return ""
-    number = units.counted(len(placed), "placement")
+    number = formatting.counted(len(placed), "placement")
     named = ", ".join(devices[:MOST_SHOWN]) + (" and more" if len(devices) > MOST_SHOWN else "")
     return (
         f"{number} in it {'is' if len(placed) == 1 else 'are'} for"

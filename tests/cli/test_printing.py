@@ -4,7 +4,7 @@ import pytest
 
 from placement.api.results import CompareRow
 from placement.cli.printing import lines_of, table_of
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.graph import Graph, Op
 from placement.core.model import Model
 
@@ -52,7 +52,7 @@ def compared(placer, value, **changes):
         "error": "",
         "account": "",
     }
-    return typed(row | changes, CompareRow)
+    return decode(row | changes, CompareRow)
 
 
 def test_a_comparison_is_a_table_with_units():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.core.graph import Graph, Op, Tensor, graph_to_json
 from placement.core.machine import Device, Link, Machine, link_arrays, machine_from_json
 from placement.core.placement import Placement, placement_from_json
@@ -34,14 +34,14 @@ def test_values_survive_json(seed, num_ops, num_devices, groups):
         seed, num_ops=num_ops, num_devices=num_devices, execution="op", with_groups=groups
     )
     graph = problem.graph
-    assert typed(through_json(graph_to_json(graph)), Graph) == graph
+    assert decode(through_json(graph_to_json(graph)), Graph) == graph
     assert machine_from_json(through_json(problem.machine.to_json())) == problem.machine
     placement = problem.placement_of(random_devices(problem, seed), range(num_ops))
     assert placement_from_json(through_json(placement.to_json())) == placement
     schedule = make_schedule(problem, placement)
-    assert typed(through_json(schedule.to_json()), Schedule) == schedule
+    assert decode(through_json(schedule.to_json()), Schedule) == schedule
     timeline = simulate(problem, schedule)
-    assert typed(through_json(timeline.to_json()), Timeline) == timeline
+    assert decode(through_json(timeline.to_json()), Timeline) == timeline
 
 
 @settings(max_examples=60, deadline=None)

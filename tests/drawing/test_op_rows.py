@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.costs.op_times import placed_seconds
 from placement.drawing import op_rows, op_values
 from tests.pages.problems import diamond, everywhere
@@ -86,8 +86,8 @@ def test_totals_leave_out_what_cannot_run():
 
 
 def test_bytes_have_three_digits_below_the_next_unit():
-    assert units.num_bytes(1000 * 1024) == "1000 KiB"
-    assert units.num_bytes(1023 * 1024) == "1023 KiB"
-    assert units.num_bytes(99.96 * 1024) == "100 KiB"
-    assert units.num_bytes(999 * 1024) == "999 KiB"
-    assert units.num_bytes(1536) == "1.5 KiB"
+    assert formatting.num_bytes(1000 * 1024) == "1000 KiB"
+    assert formatting.num_bytes(1023 * 1024) == "1023 KiB"
+    assert formatting.num_bytes(99.96 * 1024) == "100 KiB"
+    assert formatting.num_bytes(999 * 1024) == "999 KiB"
+    assert formatting.num_bytes(1536) == "1.5 KiB"

@@ -5,7 +5,7 @@ import pytest
 from pages.ui.compare import differences
 from pages.ui.panels import side_by_side
 from placement import simulate
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.simulated import busy_of
 from studio import standings
@@ -44,7 +44,7 @@ def test_the_table_says_what_is_predicted_of_each_side():
     best, other = rows["Predicted step"]
     assert sides[0].name == "heft" and best.endswith("the best of these")
     more = sides[1].row.value_s / sides[0].row.value_s - 1
-    assert other.endswith(units.percent(more, signed=True))
+    assert other.endswith(formatting.percent(more, signed=True))
     assert rows["Segments"] == [str(len(s.simulated.schedule.segments)) for s in sides]
     assert rows["Sent per step"][1] == "0 B" and rows["Measured"] == ["not yet", "not yet"]
     device = next(iter(set(sides[1].placement.device_of.values())))

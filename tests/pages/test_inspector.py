@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.panels import inspector
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.machine import Device, Link, Machine
 from tests.pages import problems
 
@@ -68,7 +68,7 @@ def test_types_that_are_not_named_are_counted():
 
 
 def test_amounts_of_arithmetic_have_a_space_before_their_unit():
-    assert [units.flops(n) for n in (24, 134e3)] == ["24 FLOP", "134 kFLOP"]
+    assert [formatting.flops(n) for n in (24, 134e3)] == ["24 FLOP", "134 kFLOP"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pages.ui.forms import run_form
 from pages.ui.panels import charts, timeline_component
 from pages.ui.run import stream_results
 from pages.ui.session.current import snapshot
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.verb_options import RunOptions
 from studio.jobs import command_line, jobs, kinds
 from studio.project import method_results, store
@@ -302,7 +302,7 @@ def test_a_pipeline_that_does_not_pay_is_said_to(rate, said):
 
 
 def test_rates_have_three_digits():
-    shown = [units.rate(r) for r in (276.4, 0.0512, 31.26, 12345.0, None)]
+    shown = [formatting.rate(r) for r in (276.4, 0.0512, 31.26, 12345.0, None)]
     assert shown[:3] == ["276 samples/s", "0.0512 samples/s", "31.3 samples/s"]
     assert shown[3:] == ["12345 samples/s", "unknown"]
 
@@ -333,7 +333,7 @@ def test_running_a_pipeline_from_the_page_on_a_virtual_clock():
     assert job.progress[1] == "Sample 5 of 5"
     shown = texts(checked(app.run()))
     predicted = 1.0 / snapshot(project).simulated.value
-    assert metric(app, "Emulated throughput").value == units.rate(predicted)
+    assert metric(app, "Emulated throughput").value == formatting.rate(predicted)
     assert metric(app, "Outputs").value == "not checked"
     assert "sets the pace" in shown and "Run finished" in shown
     assert "Emulated: this run followed a virtual clock" in shown

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import placement as pl
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method, comparison, conditions, link_groups
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.formatting import percent
 from placement.core.machine import Device, Link, Machine
 from placement.costs.what_if import UNCHANGED, ConditionRows, Conditions
@@ -57,7 +57,7 @@ def test_a_slider_predicts_the_changed_machine_beside_the_one_as_it_is():
     now = now_of(project)
     slow = pl.what_if(now.problem, Conditions({"null:0": 0.5, "null:1": 0.5}, 0.5))
     ratio = pl.simulate(slow, now.placement).value / now.simulated.value
-    assert metric(app, "What-if time per step").delta == f"{units.percent(ratio - 1)} longer"
+    assert metric(app, "What-if time per step").delta == f"{formatting.percent(ratio - 1)} longer"
     assert "null:0, null:1 at ×0.5 speed, links at ×0.5 bandwidth" in texts(app)
     kept = store.find(project.id).settings.form
     assert next(v for k, v in kept.items() if k.startswith("what-if"))["bandwidth"] == 0.5

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.verb_options import PlaceOptions, ProfileOptions, RunOptions
 from studio.jobs import command_line
 from studio.project import store
@@ -24,24 +24,24 @@ from studio.project import store
     ],
 )
 def test_seconds(value, shown):
-    assert units.seconds(value) == shown
+    assert formatting.seconds(value) == shown
 
 
 def test_a_file_s_own_unit_is_kept():
     """Times are seconds inside, and a number of the file's unit once a command has printed them."""
-    assert units.seconds(0.08, "ms") == units.stated(80.0, "ms") == "80 ms"
-    assert units.seconds(20.0, "ms") == "20000 ms" and units.stated(0.08, "s") == "80 ms"
-    assert units.seconds(None) == "unknown"
+    assert formatting.seconds(0.08, "ms") == formatting.stated(80.0, "ms") == "80 ms"
+    assert formatting.seconds(20.0, "ms") == "20000 ms" and formatting.stated(0.08, "s") == "80 ms"
+    assert formatting.seconds(None) == "unknown"
 
 
 def test_bytes_counts_and_ages():
-    assert (units.num_bytes(0), units.num_bytes(4096), units.num_bytes(None)) == (
+    assert (formatting.num_bytes(0), formatting.num_bytes(4096), formatting.num_bytes(None)) == (
         "0 B",
         "4 KiB",
         "no limit",
     )
-    assert (units.count(4.07e9), units.count(12)) == ("4.07 G", "12")
-    assert (units.age(5), units.age(3600), units.age(2.5 * 86_400)) == (
+    assert (formatting.count(4.07e9), formatting.count(12)) == ("4.07 G", "12")
+    assert (formatting.age(5), formatting.age(3600), formatting.age(2.5 * 86_400)) == (
         "just now",
         "1 hour ago",
         "2 days ago",

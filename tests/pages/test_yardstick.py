@@ -10,7 +10,7 @@ import placement as pl
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method
 from placement.api.results import PlaceResult
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.costs.what_if import ConditionRows
 from profiling.measuring.store import ProfileStore
 from studio import snapshot as studio
@@ -49,7 +49,7 @@ def measured(project, factor=1.0):
 
 def seconds(now, name):
     value = pl.simulate(now.problem, standings.placement_of(now, name)).value
-    return units.seconds(value, now.problem.unit)
+    return formatting.seconds(value, now.problem.unit)
 
 
 def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
@@ -149,8 +149,12 @@ def test_answers_for_what_if_machines_are_predicted_by_the_times_of_now():
     measured(project)
     later = again(project)
     (item,) = what_if_shelf(project.folder, now.shelf.folder.name).items
-    value = units.seconds(pl.simulate(later.problem, placed.placement).value)
-    assert ask_method.values_of(later, item) == (value, value) != (units.seconds(placed.value),) * 2
+    value = formatting.seconds(pl.simulate(later.problem, placed.placement).value)
+    assert (
+        ask_method.values_of(later, item)
+        == (value, value)
+        != (formatting.seconds(placed.value),) * 2
+    )
 
 
 def test_the_run_page_has_the_menu_of_placements_and_shows_runs_of_the_one_on_it():
@@ -178,5 +182,7 @@ def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
     (job,) = runs.finished(project)
     value = pl.simulate(now.problem, now.placement).value
     assert runs.predicted_s(now, job) == value != job.result.predicted_s
-    assert metric(app, "Predicted").value == units.seconds(value)
-    assert metric(app, "Predicted").delta.startswith(units.percent(value / 0.030 - 1, signed=True))
+    assert metric(app, "Predicted").value == formatting.seconds(value)
+    assert metric(app, "Predicted").delta.startswith(
+        formatting.percent(value / 0.030 - 1, signed=True)
+    )

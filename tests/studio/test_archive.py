@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from pages.ui.what_if import ask_method
-from placement.core.decoding import typed
+from placement.core.decoding import decode
 from placement.costs.what_if import Conditions
 from studio.jobs import outcomes
 from studio.project import store
@@ -122,7 +122,7 @@ def asked():
     """A project with one what-if answer."""
     project = worked_on()
     shelf = outcomes.what_if_shelf(project.folder, shelf_of(project).folder.name)
-    facts = typed({**ANSWER, **UNSEEN}, Facts)
+    facts = decode({**ANSWER, **UNSEEN}, Facts)
     shelf.add("heft what-if 1", everywhere(diamond(), b="cpu:1"), "heft", facts)
     return project, shelf
 
@@ -132,7 +132,7 @@ def test_what_if_answers_come_along_with_their_sliders():
     assert "2 rules, 1 what-if answer, the model" in project_file.contents(project)
     twin = unpack(pack(project), any_model)
     (answer,) = outcomes.what_if_shelf(twin.folder, old.folder.name).items
-    assert answer.name == "heft what-if 1" and answer.facts == typed(ANSWER, Facts)
+    assert answer.name == "heft what-if 1" and answer.facts == decode(ANSWER, Facts)
     assert ask_method.conditions_of(answer) == Conditions({"cpu:1": 0.5}, 4.0, 1.0, {"cpu:0": None})
     new = outcomes.what_if_shelf(twin.folder, old.folder.name)
     assert new.read(answer.name) == old.read(answer.name)

@@ -8,7 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.ui import canvas
 from pages.ui.session import choices
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.costs.op_times import placed_seconds
 from placement.drawing import op_values
@@ -88,7 +88,7 @@ def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.To
         return canvas.tones_by_value(
             view,
             placed_seconds(now.problem, now.placement),
-            lambda value: units.seconds(value, now.problem.unit),
+            lambda value: formatting.seconds(value, now.problem.unit),
             by=by,
             title=f"Time on its device ({ORIGIN[now.problem.costs.origin]})",
             logarithmic=by == "time-log",
@@ -98,7 +98,7 @@ def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.To
         return canvas.tones_by_value(
             view,
             op_values.num_bytes(now.problem),
-            units.num_bytes,
+            formatting.num_bytes,
             by=by,
             title=MEMORY[now.problem.memory_model],
             logarithmic=True,
@@ -119,7 +119,7 @@ def _by_kind(now: Studio, view: canvas.View) -> canvas.Tones:
 
 
 def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
-    little, much = (units.percent(s) for s in (op_values.LITTLE_SLACK, op_values.MUCH_SLACK))
+    little, much = (formatting.percent(s) for s in (op_values.LITTLE_SLACK, op_values.MUCH_SLACK))
     said = (
         "on the critical path",
         f"slack below {little} of a step",
@@ -175,7 +175,7 @@ def sums(now: Studio, view: canvas.View) -> dict[int, str]:
     seconds = placed_seconds(now.problem, now.placement)
     total = canvas.sums_by_node(view, seconds)
     return {
-        i: units.seconds(float(total[i]), now.problem.unit)
+        i: formatting.seconds(float(total[i]), now.problem.unit)
         for i, node in enumerate(view.nodes)
         if node.group >= 0
     }
@@ -184,6 +184,6 @@ def sums(now: Studio, view: canvas.View) -> dict[int, str]:
 def devices(now: Studio) -> list[canvas.DeviceKey]:
     """The legend of devices: name, colour, hatch, and what the prediction says of each."""
     names, predicted = [d.name for d in now.machine.devices], now.simulated
-    busy = [units.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
-    memory = [units.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
+    busy = [formatting.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
+    memory = [formatting.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
     return canvas.device_keys(names, busy=busy, memory=memory)

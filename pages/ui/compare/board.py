@@ -13,7 +13,7 @@ from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.api.results import CompareRow
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.amounts import in_unit
 from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
@@ -93,14 +93,14 @@ def verdict(rows: Sequence[Standing], unit: str) -> str:
     equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + standings.SAME)]
     said = f"Best of {len(rows)}: **{glossary.plain(best.name, 40)}**"
     said += ", made by hand" * (best.made_by == HAND)
-    said += f", predicted {glossary.plain(units.seconds(best.value_s, unit))}"
+    said += f", predicted {glossary.plain(formatting.seconds(best.value_s, unit))}"
     if equal:
         named = ", ".join(glossary.plain(row.name, 40) for row in equal[:MOST_NAMED])
         more = " and more" if len(equal) > MOST_NAMED else ""
         said += f"; as good: {named}{more}"
     own = next((row for row in allowed if row.made_by == HAND), None)
     if own is not None and own is not best and own not in equal and best.value_s > 0:
-        longer = units.percent(own.value_s / best.value_s - 1)
+        longer = formatting.percent(own.value_s / best.value_s - 1)
         said += f"; **{glossary.plain(own.name, 40)}**, made by hand, takes {longer} longer"
     return f"{said}."
 
@@ -240,8 +240,8 @@ def _cells(row: Standing, scale_s: float, number: str, is_shown: bool) -> dict[s
         "Measured": _measured(row, measured, scale_s, number) if measured else None,
         "Error": None
         if measured is None or measured.error is None
-        else units.to_shown(measured.error),
-        "Search": None if row.search_s is None else units.seconds(row.search_s),
+        else formatting.to_shown(measured.error),
+        "Search": None if row.search_s is None else formatting.seconds(row.search_s),
         "Open": "shown" if is_shown else "Open",
     }
 

@@ -7,7 +7,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.machine import Machine, machine_from_json
 from placement.files.input import json_value
 from profiling import backends
@@ -87,8 +87,8 @@ def _links(now: Studio) -> None:
         {
             "From": link.src,
             "To": link.dst,
-            "Delay": units.seconds(link.latency_s),
-            "Per second": units.num_bytes(link.bytes_per_s),
+            "Delay": formatting.seconds(link.latency_s),
+            "Per second": formatting.num_bytes(link.bytes_per_s),
         }
         for link in (now.problem.machine if measured else now.machine).links
     ]
@@ -107,11 +107,11 @@ def _device_row(now: Studio, number: int) -> dict[str, object]:
         "Device": device.name,
         "What it is": device.label or device.kind,
         "Cores": device.cores,
-        "Memory": units.num_bytes(device.memory_bytes),
+        "Memory": formatting.num_bytes(device.memory_bytes),
     }
     if now.profile is not None:
         step_s = now.profile.step_s[number]
-        row["Whole model"] = "does not fit" if step_s is None else units.seconds(step_s)
+        row["Whole model"] = "does not fit" if step_s is None else formatting.seconds(step_s)
     row["Runs by"] = "virtual clock" if backends.emulated((device,)) else runner
     return row
 

@@ -10,7 +10,7 @@ import placement as pl
 from pages.ui.session import cache, choices, saving
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from placement.core.verb_options import ProfileOptions
@@ -40,18 +40,19 @@ def _state(now: Studio) -> None:
     profile = now.profile
     if profile is not None:
         age = age_s(profile)
-        when = "at an unknown time" if age is None else units.age(age)
+        when = "at an unknown time" if age is None else formatting.age(age)
         st.success(
-            f"Measured {when}: {units.counted(len(profile.kernels.ops), 'kernel')} on"
-            f" {units.counted(len(profile.step_s), 'device')},"
-            f" {units.percent(profile.coverage)} of all pairs.",
+            f"Measured {when}: {formatting.counted(len(profile.kernels.ops), 'kernel')} on"
+            f" {formatting.counted(len(profile.step_s), 'device')},"
+            f" {formatting.percent(profile.coverage)} of all pairs.",
             icon=":material/timer:",
         )
         if profile.all_cores_s is not None:
             alone = [s for s in profile.step_s if s is not None]
             st.caption(
-                f"The whole model takes {units.seconds(min(alone, default=None))} on the best"
-                f" device alone, {units.seconds(profile.all_cores_s)} on the whole CPU undivided."
+                f"The whole model takes {formatting.seconds(min(alone, default=None))} on the best"
+                f" device alone, {formatting.seconds(profile.all_cores_s)} on the whole CPU"
+                " undivided."
             )
         return
     found = cache.other_profiles(now.model, now.machine)

@@ -12,7 +12,7 @@ from pages.ui.panels import search_account
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
@@ -144,7 +144,7 @@ def _about(now: Studio, method: Method) -> None:
         said.append("Not measured on this machine yet: placing measures the model first.")
     others = methods.left_out(now.problem)
     if others:
-        number = units.counted(len(others), "method")
+        number = formatting.counted(len(others), "method")
         said.append(f"Not in the menu: {number} for other kinds of files.")
     notes = [f"Paper: {method.paper}."] if method.paper else []
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []

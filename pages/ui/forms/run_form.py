@@ -14,8 +14,8 @@ from pages.ui.session import cache, choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.constraints.fusion import mended
-from placement.core import formatting as units
-from placement.core.decoding import typed
+from placement.core import formatting
+from placement.core.decoding import decode
 from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
 from placement.core.verb_options import RunOptions, StreamOptions
@@ -76,7 +76,7 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
             values[name] = option_fields.kept_number(
                 cell, kind, name, key, placeholder="chosen for you", disabled=locked
             )
-    return typed(values, kind), go
+    return decode(values, kind), go
 
 
 def why_not(now: Studio) -> str:
@@ -153,7 +153,7 @@ def _list(done: tuple[jobs.Job, ...], shown: str | None, newest: str | None) -> 
 def label(job: jobs.Job, *, brief: bool = False) -> str:
     """A finished run in a list: what ran, how fast, and when; `brief` where all are of a model."""
     assert job.ran is not None
-    age = units.age(time.time() - job.started_at) + ", imported" * job.about.imported
+    age = formatting.age(time.time() - job.started_at) + ", imported" * job.about.imported
     about, measured = job.about, kinds.in_short(job.ran)
     if brief:
         return f"{about.placement}: {measured.removesuffix(' per step')}, {age}"

@@ -8,7 +8,7 @@ from pages.ui.session import cache, choices
 from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.advice.best_moves import Hint, covers_all
-from placement.core import formatting as units
+from placement.core import formatting
 from studio import snapshot
 from studio.snapshot import Studio
 
@@ -38,7 +38,7 @@ def heading(num_found: int, every: bool) -> str:
 
 
 def _row(now: Studio, number: int, hint: Hint) -> None:
-    ops = f" ({units.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
+    ops = f" ({formatting.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
     listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
     row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     row.markdown(
@@ -65,6 +65,8 @@ def way(now: Studio, hint: Hint) -> str:
 def saving(now: Studio, hint: Hint) -> str:
     """What a move gains, as a time and a share of the time now."""
     if not hint.saves_s:
-        return f"then everything fits, in {units.seconds(hint.value_s, now.problem.unit)}"
+        return f"then everything fits, in {formatting.seconds(hint.value_s, now.problem.unit)}"
     share = hint.saves_s / (hint.value_s + hint.saves_s)
-    return f"saves {units.seconds(hint.saves_s, now.problem.unit)} ({units.percent(share)})"
+    return (
+        f"saves {formatting.seconds(hint.saves_s, now.problem.unit)} ({formatting.percent(share)})"
+    )

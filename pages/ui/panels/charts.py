@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from placement.core import formatting as units
+from placement.core import formatting
 
 # A mid grey and a blue that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"
@@ -84,7 +84,7 @@ def busy_shares(
             name=name,
             opacity=opacity,
             marker={"color": colours},
-            text=["" if p is None else f"{units.percent(p / 100)} {name}" for p in percents],
+            text=["" if p is None else f"{formatting.percent(p / 100)} {name}" for p in percents],
             textposition="auto",
             hovertemplate="%{y}: %{text}<extra></extra>",
         )

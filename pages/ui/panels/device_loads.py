@@ -7,7 +7,7 @@ from html import escape
 import streamlit as st
 
 from pages.ui.canvas import colour_switch
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.schedule.simulated import busy_of
 from studio.snapshot import Studio
 
@@ -78,11 +78,11 @@ def html(loads: Sequence[Load], unit: str) -> str:
 
 
 def _row(load: Load, unit: str) -> str:
-    number = units.counted(load.num_ops, "op")
-    busy = f"{units.seconds(load.busy_s, unit)} busy ({units.percent(load.busy_share)})"
-    memory, share = units.num_bytes(load.memory_bytes), load.memory_share
+    number = formatting.counted(load.num_ops, "op")
+    busy = f"{formatting.seconds(load.busy_s, unit)} busy ({formatting.percent(load.busy_share)})"
+    memory, share = formatting.num_bytes(load.memory_bytes), load.memory_share
     if share is not None:
-        memory += f" of {units.num_bytes(load.limit_bytes)}"
+        memory += f" of {formatting.num_bytes(load.limit_bytes)}"
     over = ' <b style="color:#c62828">too much</b>' if share is not None and share > 1 else ""
     head = (
         '<div style="display:flex;justify-content:space-between;gap:8px">'

@@ -27,7 +27,7 @@ from pages.ui.panels import history as changing
 from pages.ui.session import cache, choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.drawing.op_reasons import critical_ops
 from studio import snapshot
 from studio.snapshot import Studio
@@ -102,7 +102,7 @@ def _side(with_prediction: bool) -> None:
     search_account.show(now)
     if with_prediction:
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
-        predicted = units.seconds(now.simulated.value, now.problem.unit)
+        predicted = formatting.seconds(now.simulated.value, now.problem.unit)
         st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=glossary.STEP)
     _move_buttons(now, with_placing=not with_prediction)
     pin_buttons.show(now)
@@ -130,7 +130,7 @@ def numbers_of(now: Studio) -> None:
     cells = st.columns(5 if knows_bytes else 4)
     cells[0].metric(
         f"Predicted {glossary.VALUE[now.settings.objective]}",
-        units.seconds(predicted.value, unit),
+        formatting.seconds(predicted.value, unit),
         origin[now.problem.costs.origin],
         delta_color="off",
         delta_arrow="off",
@@ -139,7 +139,7 @@ def numbers_of(now: Studio) -> None:
     bound_s = snapshot.bound_of(now)
     cells[1].metric(
         "Fastest possible",
-        f"≥ {units.seconds(bound_s, unit)}",
+        f"≥ {formatting.seconds(bound_s, unit)}",
         _above(predicted.value, bound_s),
         delta_color="off",
         delta_arrow="off",
@@ -149,8 +149,8 @@ def numbers_of(now: Studio) -> None:
     if knows_bytes:
         cells[3].metric(
             "Sent per step",
-            units.num_bytes(predicted.transfer_bytes),
-            f"adds {units.seconds(sending, unit)}",
+            formatting.num_bytes(predicted.transfer_bytes),
+            f"adds {formatting.seconds(sending, unit)}",
             delta_color="off",
             delta_arrow="off",
             help=f"{SENT} {glossary.CRITICAL}",
@@ -170,8 +170,8 @@ def _above(value_s: float, bound_s: float) -> str:
     """How far a placement is from what is known to be impossible."""
     if value_s <= bound_s * (1 + 1e-9):
         return "this is the best possible"
-    above = units.gap(value_s, bound_s)
-    return f"this is {units.percent(above)} above" if above else ""
+    above = formatting.gap(value_s, bound_s)
+    return f"this is {formatting.percent(above)} above" if above else ""
 
 
 def _move_buttons(now: Studio, with_placing: bool) -> None:
@@ -195,7 +195,7 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
         row.button(
             name.capitalize(),
             key=name,
-            help=f"{units.counted(len(steps), 'step')} can be {name.replace('do', 'done')}",
+            help=f"{formatting.counted(len(steps), 'step')} can be {name.replace('do', 'done')}",
             disabled=locked or not steps,
             on_click=edit,
             args=(travel,),

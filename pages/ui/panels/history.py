@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui.session import choices
 from pages.ui.session.current import edit
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from studio import snapshot
 from studio.project.edits import History
 from studio.snapshot import Studio
@@ -49,7 +49,7 @@ def _entries(history: History) -> None:
             number, label if number <= done else f":gray[{label} (undone)]", number == done, locked
         )
     if first:
-        st.caption(f"and {units.counted(first, 'step')} before them")
+        st.caption(f"and {formatting.counted(first, 'step')} before them")
     else:
         _entry(0, "0: as it was made", done == 0, locked)
 

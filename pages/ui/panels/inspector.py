@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui.panels import training_phases
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.drawing.op_reasons import Move, Why, why
 from studio.snapshot import Studio
 
@@ -47,10 +47,10 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
         st.markdown(f"**Selected: {one_of(chosen[0].kind)}**")
         st.text(chosen[0].name)
     else:
-        st.markdown(f"**Selected: {units.counted(len(chosen), 'op')}**")
+        st.markdown(f"**Selected: {formatting.counted(len(chosen), 'op')}**")
         st.text(kinds_of(op.kind for op in chosen))
     flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
-    said = [units.flops(flops), f"weights {units.num_bytes(weights)}"]
+    said = [formatting.flops(flops), f"weights {formatting.num_bytes(weights)}"]
     if training_phases.training_of(graph) is not None:
         said += [f"{n} {phase}" for phase, n in Counter(op.phase for op in chosen).items()]
     st.caption(", ".join(said))
@@ -83,7 +83,7 @@ def _times(now: Studio, answer: Why) -> None:
             {
                 "Device": glossary.plain(device),
                 "Time": glossary.plain(
-                    "cannot run it" if time_s is None else units.seconds(time_s, unit)
+                    "cannot run it" if time_s is None else formatting.seconds(time_s, unit)
                 ),
                 "Placed": here if len(answer.devices) == 1 else ("in part" if here else ""),
             }
@@ -100,7 +100,7 @@ def _times(now: Studio, answer: Why) -> None:
     elif answer.is_critical:
         st.caption("On the critical path: no slack.", help=SLACK_HELP)
     else:
-        st.caption(f"Slack: {units.seconds(answer.slack_s, unit)}", help=SLACK_HELP)
+        st.caption(f"Slack: {formatting.seconds(answer.slack_s, unit)}", help=SLACK_HELP)
 
 
 def _moves(now: Studio, answer: Why) -> None:
@@ -115,17 +115,17 @@ def _moves(now: Studio, answer: Why) -> None:
 
 
 def _sum(moves: Sequence[Move], unit: str) -> str:
-    total_bytes = units.num_bytes(sum(m.num_bytes for m in moves))
-    total_s = units.seconds(sum(m.duration_s for m in moves), unit)
-    number = units.counted(len(moves), "tensor")
+    total_bytes = formatting.num_bytes(sum(m.num_bytes for m in moves))
+    total_s = formatting.seconds(sum(m.duration_s for m in moves), unit)
+    number = formatting.counted(len(moves), "tensor")
     return f"{number}, {total_bytes}, {total_s}"
 
 
 def _row(move: Move, unit: str) -> dict[str, str]:
     return {
         "Way": glossary.plain(f"{move.src} to {move.dst}"),
-        "Size": glossary.plain(units.num_bytes(move.num_bytes)),
-        "Time": glossary.plain(units.seconds(move.duration_s, unit)),
+        "Size": glossary.plain(formatting.num_bytes(move.num_bytes)),
+        "Time": glossary.plain(formatting.seconds(move.duration_s, unit)),
     }
 
 

@@ -11,7 +11,7 @@ from pages.ui.session import choices, fragments, outbox
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.costs.op_times import placed_seconds
 from placement.drawing import op_rows, op_values
 from placement.drawing.op_reasons import critical_ops
@@ -141,8 +141,10 @@ def _row(now: Studio, table: Columns, i: int) -> list[object]:
         shortened(table.kind[i], 60),
         shortened(table.scope[i], MOST_NAME),
         int(table.device[i]),
-        units.seconds(seconds, now.problem.unit) if seconds < float("inf") else "cannot run it",
-        units.num_bytes(float(table.num_bytes[i])),
+        formatting.seconds(seconds, now.problem.unit)
+        if seconds < float("inf")
+        else "cannot run it",
+        formatting.num_bytes(float(table.num_bytes[i])),
         table.pinned[i],
         table.on_path[i],
     ]
@@ -154,8 +156,8 @@ def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
     ops = [i for i, name in enumerate(table.name) if name in chosen]
     if not ops:
         return f"{said}. Tick ops, or click a row, to select them in the picture too."
-    time_s = units.seconds(op_rows.total(table.seconds, ops), now.problem.unit)
-    memory = units.num_bytes(op_rows.total(table.num_bytes, ops))
+    time_s = formatting.seconds(op_rows.total(table.seconds, ops), now.problem.unit)
+    memory = formatting.num_bytes(op_rows.total(table.num_bytes, ops))
     return f"{said}. Selected: {len(ops)}, together {time_s} and {memory}."
 
 

@@ -9,7 +9,7 @@ from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, messages
 from pages.ui.shell.messages import plain_errors
 from placement.constraints.rules import NAME, REGEX, SCOPE, TYPE, blocks_of
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.project import rules
 from studio.project.rules import Row
 from studio.snapshot import Studio
@@ -67,7 +67,7 @@ def show() -> None:
 
 
 def _row(number: int, row: Row, of: int, locked: bool) -> None:
-    doing = row.trouble or units.counted(row.num_won, "op")
+    doing = row.trouble or formatting.counted(row.num_won, "op")
     if not row.trouble and row.num_won < row.num_matched:
         doing = f"{row.num_won} of {row.num_matched} ops"
     shown = glossary.plain(f"{number + 1}: {row.rule.pattern} → {row.rule.device}", 120)

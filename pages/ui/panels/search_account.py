@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
 from placement.api.results import PlaceResult
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import jobs
 from studio.jobs.event_log import Event, Progress
 from studio.project.facts import Facts
@@ -80,7 +80,7 @@ def show(now: Studio) -> None:
         return
     account = facts.account or ""
     best = "proven to be the best possible" if facts.proven_optimal else ""
-    found = f"Found by {now.named.made_by} in {units.seconds(facts.seconds)}"
+    found = f"Found by {now.named.made_by} in {formatting.seconds(facts.seconds)}"
     stale = _is_stale(now, facts)
     told = "" if stale else f": {account}" if account else f", {best}" if best else ""
     told += _held(facts)

@@ -11,7 +11,7 @@ from pages.ui.panels import timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.drawing import gantt, spans
@@ -85,14 +85,14 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     rows = [
         row(
             "Predicted per sample" if is_rate else "Predicted step",
-            lambda s: _beside(units.seconds(s.row.value_s, unit), s.row.value_s, best_s),
+            lambda s: _beside(formatting.seconds(s.row.value_s, unit), s.row.value_s, best_s),
         )
     ]
     if is_rate:
         rows.append(
             row(
                 "Predicted rate",
-                lambda s: units.rate(_inverse(s.row.value_s)),
+                lambda s: formatting.rate(_inverse(s.row.value_s)),
             )
         )
     rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
@@ -100,7 +100,9 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
         rows.append(row("Measured", lambda s: measured_in_words(s.row)))
     rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
     if now.problem.execution.uses_links:
-        rows.append(row("Sent per step", lambda s: units.num_bytes(s.simulated.transfer_bytes)))
+        rows.append(
+            row("Sent per step", lambda s: formatting.num_bytes(s.simulated.transfer_bytes))
+        )
     rows += [
         row(_device_label(now, device), partial(_load, now, device))
         for device in _devices(now, sides)
@@ -119,15 +121,16 @@ def _beside(text: str, value_s: float, best_s: float) -> str:
     if best_s <= 0 or value_s <= best_s * (1 + standings.SAME):
         return f"{text}, the best of these"
     more = value_s / best_s - 1.0
-    return f"{text}, {units.percent(more, signed=True)}"
+    return f"{text}, {formatting.percent(more, signed=True)}"
 
 
 def _bound(row: Standing, unit: str) -> str:
     if row.bound_s <= 0:
         return "unknown"
     if row.is_best_possible:
-        return f"≥ {units.seconds(row.bound_s, unit)}, so this is the best possible"
-    return f"≥ {units.seconds(row.bound_s, unit)}, this is {units.percent(row.gap or 0.0)} above"
+        return f"≥ {formatting.seconds(row.bound_s, unit)}, so this is the best possible"
+    above = formatting.percent(row.gap or 0.0)
+    return f"≥ {formatting.seconds(row.bound_s, unit)}, this is {above} above"
 
 
 def measured_in_words(row: Standing) -> str:
@@ -135,9 +138,9 @@ def measured_in_words(row: Standing) -> str:
     measured = row.measured
     if measured is None:
         return "not yet"
-    said = [units.seconds(measured.seconds)]
+    said = [formatting.seconds(measured.seconds)]
     if measured.error is not None:
-        said.append(f"predicted {units.percent(measured.error, signed=True)}")
+        said.append(f"predicted {formatting.percent(measured.error, signed=True)}")
     if measured.emulated:
         said.append("emulated")
     if measured.edited:
@@ -153,7 +156,7 @@ def _devices(now: Studio, sides: Sequence[Side]) -> list[str]:
 
 def _device_label(now: Studio, name: str) -> str:
     limit = now.problem.machine.device(name).memory_bytes
-    return name if limit is None else f"{name} (memory {units.num_bytes(limit)})"
+    return name if limit is None else f"{name} (memory {formatting.num_bytes(limit)})"
 
 
 def _load(now: Studio, device: str, side: Side) -> str:
@@ -161,11 +164,10 @@ def _load(now: Studio, device: str, side: Side) -> str:
     number = side.placement.ops_per_device().get(device, 0)
     busy_s = busy_of(now.problem, side.simulated, side.placement).get(device, 0.0)
     share = busy_s / side.row.value_s if side.row.value_s else 0.0
-    memory = units.num_bytes(side.simulated.peak_bytes.get(device, 0))
-    ops = units.counted(number, "op")
-    return (
-        f"{ops}, busy {units.seconds(busy_s, now.problem.unit)} ({units.percent(share)}), {memory}"
-    )
+    memory = formatting.num_bytes(side.simulated.peak_bytes.get(device, 0))
+    ops = formatting.counted(number, "op")
+    busy = formatting.seconds(busy_s, now.problem.unit)
+    return f"{ops}, busy {busy} ({formatting.percent(share)}), {memory}"
 
 
 def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list[gantt.Panel]:
@@ -176,7 +178,8 @@ def panels(now: Studio, parts: Sequence[tuple[str, Problem, Simulated]]) -> list
         gantt.panel(
             f"{number} {name}",
             name,
-            f"{alone} {units.seconds(simulated.timeline.step_s, posed.unit)}, simulated".lstrip(),
+            f"{alone} {formatting.seconds(simulated.timeline.step_s, posed.unit)},"
+            " simulated".lstrip(),
             simulated.timeline,
             colours,
             sources=spans.Sources(posed.graph, spans.ops_of(posed, simulated.schedule)),

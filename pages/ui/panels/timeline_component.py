@@ -13,7 +13,7 @@ import streamlit as st
 
 from pages.ui.session import choices, outbox
 from pages.ui.session.outbox import Count, Message
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.drawing.gantt import Panel
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "timeline"
@@ -48,7 +48,7 @@ def draw(
     data = {
         "of": of,
         "began": began,
-        "label": "; ".join(f"{p.title}, {units.counted(len(p.bars), 'bar')}" for p in panels),
+        "label": "; ".join(f"{p.title}, {formatting.counted(len(p.bars), 'bar')}" for p in panels),
         "panels": [panel.to_data(chosen) for panel in panels],
         "legend": [
             *(sign for sign in legend if sign != QUEUED or any(p.has_queues for p in panels)),

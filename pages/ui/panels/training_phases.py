@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.graph import PHASES, Graph
 from studio.project.file_cache import by_identity
 
@@ -62,7 +62,7 @@ def show(graph: Graph) -> None:
     cells = st.columns([0.31, 0.23, 0.23, 0.23])
     ops = " + ".join(f"{number:,}" for number in found.num_ops.values())
     cells[0].metric(" + ".join(found.num_ops).capitalize() + " ops", ops, help=HELP)
-    cells[1].metric("Parameters", units.num_bytes(found.parameter_bytes))
-    cells[2].metric("Gradients", units.num_bytes(found.gradient_bytes))
-    state = units.num_bytes(found.state_bytes) if found.state_bytes else "none"
+    cells[1].metric("Parameters", formatting.num_bytes(found.parameter_bytes))
+    cells[2].metric("Gradients", formatting.num_bytes(found.gradient_bytes))
+    state = formatting.num_bytes(found.state_bytes) if found.state_bytes else "none"
     cells[3].metric("Optimiser state", state)

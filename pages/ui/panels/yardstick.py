@@ -13,7 +13,7 @@ from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from placement.constraints.fusion import mended
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from studio.snapshot import Studio
@@ -80,13 +80,13 @@ def sentence(before: Shown, problem: Problem) -> str:
     if not changed:
         return ""
     told = [
-        f"{name}: {units.seconds(once_s, problem.unit)} {ONCE[before.origin]},"
+        f"{name}: {formatting.seconds(once_s, problem.unit)} {ONCE[before.origin]},"
         f" {ANEW[problem.costs.origin]} the same placement takes"
-        f" {units.seconds(now_s, problem.unit)}"
+        f" {formatting.seconds(now_s, problem.unit)}"
         for name, once_s, now_s in changed[:MOST_SHOWN]
     ]
     more = len(changed) - MOST_SHOWN
-    also = f" The values of {units.counted(more, 'more placement')} changed too." * (more > 0)
+    also = f" The values of {formatting.counted(more, 'more placement')} changed too." * (more > 0)
     return f"{reason}. {'; '.join(told)}.{also}"
 
 

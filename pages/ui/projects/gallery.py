@@ -8,7 +8,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from pages.ui.session import cache, choices, saving
 from pages.ui.session.current import snapshot
 from pages.ui.shell import frame, glossary
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.project import store, trash
 from studio.project.files import NotWritten
 from studio.project.store import Project
@@ -127,7 +127,7 @@ def _name_field(project: Project) -> None:
 def _export(project: Project) -> None:
     size = archive.model_bytes(project)
     with_model = bool(size) and st.checkbox(
-        f"With the model ({units.num_bytes(size)})", value=True, key=f"with-model-{project.id}"
+        f"With the model ({formatting.num_bytes(size)})", value=True, key=f"with-model-{project.id}"
     )
     st.caption(glossary.plain(archive.contents(project, with_model=with_model)))
     st.download_button(
@@ -148,7 +148,7 @@ def _trash() -> None:
             st.caption(f"Empty. Deleted projects stay here for {trash.KEEP_DAYS} days.")
             return
         for one in thrown:
-            left = units.counted(one.days_left, "day")
+            left = formatting.counted(one.days_left, "day")
             row = st.container(horizontal=True, vertical_alignment="center")
             row.markdown(
                 f"**{glossary.plain(one.name)}**  :small[{glossary.plain(one.model, 60)};"

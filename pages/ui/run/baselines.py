@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
 from placement.api.results import RunResult
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import caveats
 
 UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
@@ -49,7 +49,7 @@ def verdict(result: RunResult) -> str:
     if alone:
         best = min(alone, key=lambda d: (alone[d], d))
         gain = 1 - median / alone[best]
-        how = f"{units.percent(abs(gain))} {'faster' if gain >= 0 else 'slower'} than"
+        how = f"{formatting.percent(abs(gain))} {'faster' if gain >= 0 else 'slower'} than"
         if abs(gain) < 0.005:
             how = "as fast as"
         said.append(f"This placement is {how} the best device alone ({glossary.plain(best)}).")
@@ -57,9 +57,9 @@ def verdict(result: RunResult) -> str:
     if whole is not None and whole < median:
         still = "faster still" if alone and median < min(alone.values()) else "faster"
         said.append(
-            f"**One device with all cores is {still}: {units.seconds(whole)}**"
-            f" against {units.seconds(median)}."
+            f"**One device with all cores is {still}: {formatting.seconds(whole)}**"
+            f" against {formatting.seconds(median)}."
         )
     elif whole is not None:
-        said.append(f"One device with all cores is slower ({units.seconds(whole)}).")
+        said.append(f"One device with all cores is slower ({formatting.seconds(whole)}).")
     return " ".join(said)

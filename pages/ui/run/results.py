@@ -10,7 +10,7 @@ from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from studio.jobs import caveats, jobs, runs
@@ -26,7 +26,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     result = job.ran
     assert result is not None
     about = job.about
-    number = units.counted(len(result.steps_s), "step")
+    number = formatting.counted(len(result.steps_s), "step")
     steps = f"{number} after {about.warmup} to warm up"
     run_warnings.badges(now, job, result, steps)
     by_now_s = runs.predicted_s(now, job)
@@ -58,8 +58,8 @@ def step_time(cell: DeltaGenerator, result: RunResult | TrainResult) -> None:
     step = result.step_s
     cell.metric(
         f"{result.verb} step time",
-        units.seconds(step.median),
-        f"p5 {units.seconds(step.p5)}, p95 {units.seconds(step.p95)}",
+        formatting.seconds(step.median),
+        f"p5 {formatting.seconds(step.p5)}, p95 {formatting.seconds(step.p95)}",
         delta_color="off",
         delta_arrow="off",
         help="The median of the steps, and the 5th and 95th percentile: nine in ten steps took"
@@ -72,15 +72,15 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     cells = st.columns(4)
     step_time(cells[0], result)
     off = predicted_s / step.median - 1 if step.median else 0.0
-    error = units.percent(off, signed=True)
-    then = units.seconds(result.predicted_s)
+    error = formatting.percent(off, signed=True)
+    then = formatting.seconds(result.predicted_s)
     cells[1].metric(
         "Predicted",
-        units.seconds(predicted_s),
+        formatting.seconds(predicted_s),
         f"{error} against {result.verb.lower()}",
         delta_color="off",
         delta_arrow="off",
-        help=OTHER_TIMES.format(then) if then != units.seconds(predicted_s) else None,
+        help=OTHER_TIMES.format(then) if then != formatting.seconds(predicted_s) else None,
     )
     outputs(cells[2], result, difference(result))
     cells[3].metric("Segments", result.num_segments, help=glossary.SEGMENT)
@@ -126,7 +126,7 @@ def timelines(
     predicted = {"path": critical_path(result.predicted_timeline)}
     panels = [
         gantt.panel(
-            key, title, units.seconds(drawn.step_s), drawn, colours, sources=sources, **marks
+            key, title, formatting.seconds(drawn.step_s), drawn, colours, sources=sources, **marks
         )
         for key, title, drawn, marks in (
             ("predicted", titles[0], result.predicted_timeline, predicted),
@@ -147,9 +147,9 @@ def _critical(result: RunResult, sources: spans.Sources) -> None:
     total = sum(s.duration_s for s in rows) or 1.0
     share = {k: sum(s.duration_s for s in rows if s.kind == k) / total for k in gantt.KIND_WORDS}
     st.markdown(
-        f"Of the step, {units.percent(share['compute'])} is computing,"
-        f" {units.percent(share['transfer'])} sending between devices and"
-        f" {units.percent(share['wait'])} waiting."
+        f"Of the step, {formatting.percent(share['compute'])} is computing,"
+        f" {formatting.percent(share['transfer'])} sending between devices and"
+        f" {formatting.percent(share['wait'])} waiting."
     )
     st.dataframe(
         [
@@ -157,7 +157,7 @@ def _critical(result: RunResult, sources: spans.Sources) -> None:
                 "What": gantt.KIND_WORDS[s.kind],
                 "Where": s.device,
                 "Name": spans.name_of(s, sources.of(s), sources.graph),
-                "Takes": units.seconds(s.duration_s),
+                "Takes": formatting.seconds(s.duration_s),
             }
             for s in rows[:MOST_ROWS]
         ],
@@ -176,8 +176,8 @@ def devices(result: RunResult, per: str = "step") -> None:
             {
                 "Device": name,
                 "Ran on": _ran_on(requested.get(name), actual.get(name)),
-                "Busy": units.seconds(busy[name]) if name in busy else "idle",
-                "Peak memory": units.num_bytes(peak[name]) if name in peak else "unknown",
+                "Busy": formatting.seconds(busy[name]) if name in busy else "idle",
+                "Peak memory": formatting.num_bytes(peak[name]) if name in peak else "unknown",
             }
             for name in dict.fromkeys((*requested, *actual, *result.baseline_s))
         ],
@@ -185,7 +185,7 @@ def devices(result: RunResult, per: str = "step") -> None:
     )
     for fallback in result.fallbacks:
         st.warning(f"Fell back: {glossary.plain(fallback)}")
-    sent = units.num_bytes(result.transfer_bytes)
+    sent = formatting.num_bytes(result.transfer_bytes)
     st.caption(f"Sent between devices: {sent} per {per}")
 
 

@@ -6,7 +6,7 @@ from pages.ui.panels import charts, run_warnings
 from pages.ui.run import baselines, results
 from pages.ui.shell import glossary
 from placement.api.results import StreamResult
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import jobs, runs
 from studio.snapshot import Studio
 
@@ -43,8 +43,9 @@ def show(now: Studio, job: jobs.Job) -> None:
 def _how_long(result: StreamResult) -> str:
     stages = result.stages
     return (
-        f"{units.counted(result.samples, 'sample')} through {units.counted(stages, 'stage')},"
-        f" at most {result.depth} in flight, {units.counted(result.num_segments, 'segment')}"
+        f"{formatting.counted(result.samples, 'sample')} through"
+        f" {formatting.counted(stages, 'stage')},"
+        f" at most {result.depth} in flight, {formatting.counted(result.num_segments, 'segment')}"
     )
 
 
@@ -52,12 +53,12 @@ def _numbers(result: StreamResult) -> None:
     cells = st.columns(4)
     cells[0].metric(
         f"{result.verb} throughput",
-        units.rate(result.samples_per_s),
+        formatting.rate(result.samples_per_s),
         help=f"{glossary.THROUGHPUT} {glossary.SAMPLE}",
     )
     cells[1].metric(
         "Predicted throughput",
-        units.rate(result.predicted_samples_per_s),
+        formatting.rate(result.predicted_samples_per_s),
         _against(result),
         delta_color="off",
         delta_arrow="off",
@@ -65,14 +66,14 @@ def _numbers(result: StreamResult) -> None:
     latency = result.latency_s
     cells[2].metric(
         "Latency of one sample",
-        units.seconds(latency.median),
-        f"{units.seconds(latency.p5)} to {units.seconds(latency.p95)}",
+        formatting.seconds(latency.median),
+        f"{formatting.seconds(latency.p5)} to {formatting.seconds(latency.p95)}",
         delta_color="off",
         delta_arrow="off",
         help=(
             f"{glossary.LATENCY} The median, and the range from the 5th to the 95th percentile."
             f" Alone in the pipeline it is predicted to take"
-            f" {units.seconds(result.predicted_latency_s)}."
+            f" {formatting.seconds(result.predicted_latency_s)}."
         ),
     )
     results.outputs(cells[3], result, _compared(result))
@@ -85,7 +86,7 @@ def _against(result: StreamResult) -> str:
     predicted, measured = result.predicted_samples_per_s, result.samples_per_s
     if not predicted or not measured:
         return ""
-    off = units.percent(predicted / measured - 1.0, signed=True)
+    off = formatting.percent(predicted / measured - 1.0, signed=True)
     return f"{off} against {result.verb.lower()}"
 
 
@@ -94,7 +95,7 @@ def _compared(result: StreamResult) -> str:
         return results.difference(result)
     how = "no bit differs" if result.bit_equal else results.difference(result)
     number = result.outputs_compared
-    return f"{units.counted(number, 'output')} compared" + (f", {how}" * bool(how))
+    return f"{formatting.counted(number, 'output')} compared" + (f", {how}" * bool(how))
 
 
 def _pace(result: StreamResult) -> None:
@@ -122,7 +123,7 @@ def pace(result: StreamResult) -> str:
     """Which device is the bottleneck, how busy it is, and whether that was predicted."""
     name, predicted = result.bottleneck, result.predicted_bottleneck
     share = busy_share(result, name)
-    how = "" if share is None else f": it is busy {units.percent(share)} of the time"
+    how = "" if share is None else f": it is busy {formatting.percent(share)} of the time"
     said = [f"**{glossary.plain(name)} sets the pace{how}.**"]
     if share is not None and share < NEARLY_ALWAYS:
         said.append("In the rest even this device waits, for other devices or for what they send.")
@@ -149,11 +150,15 @@ def _between(result: StreamResult) -> None:
     st.subheader("Time between outputs", help=glossary.BETWEEN)
     step, error = result.step_s, result.error
     verb = result.verb
-    off = "" if error is None else f" ({units.percent(error, signed=True)} against {verb.lower()})"
+    off = (
+        ""
+        if error is None
+        else f" ({formatting.percent(error, signed=True)} against {verb.lower()})"
+    )
     st.markdown(
-        f"{verb}: {units.seconds(step.median)} (median), mostly"
-        f" {units.seconds(step.p5)} to {units.seconds(step.p95)}."
-        f" Predicted: {units.seconds(result.predicted_s)}{off}."
+        f"{verb}: {formatting.seconds(step.median)} (median), mostly"
+        f" {formatting.seconds(step.p5)} to {formatting.seconds(step.p95)}."
+        f" Predicted: {formatting.seconds(result.predicted_s)}{off}."
     )
     chart = charts.step_times(result.steps_s, result.predicted_s, "output")
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)
@@ -166,7 +171,7 @@ def verdict(result: StreamResult) -> str:
     if alone:
         best = max(alone, key=lambda name: alone[name])
         gain = rate / alone[best] - 1.0
-        how = f"{units.percent(abs(gain))} {'more' if gain >= 0 else 'fewer'} samples than"
+        how = f"{formatting.percent(abs(gain))} {'more' if gain >= 0 else 'fewer'} samples than"
         if abs(gain) < 0.005:
             how = "as many samples as"
         said.append(
@@ -177,9 +182,9 @@ def verdict(result: StreamResult) -> str:
         whole = 1.0 / result.all_cores_s
         if whole > rate:
             said.append(
-                f"**One device with all cores delivers more: {units.rate(whole)}**"
-                f" against {units.rate(rate)}."
+                f"**One device with all cores delivers more: {formatting.rate(whole)}**"
+                f" against {formatting.rate(rate)}."
             )
         else:
-            said.append(f"One device with all cores delivers less ({units.rate(whole)}).")
+            said.append(f"One device with all cores delivers less ({formatting.rate(whole)}).")
     return " ".join(said)

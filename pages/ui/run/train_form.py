@@ -13,7 +13,7 @@ from pages.ui.session.current import carry_out
 from pages.ui.shell import glossary, job_status
 from placement.api.results import Move
 from placement.api.train import is_training
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import TrainOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
@@ -62,7 +62,7 @@ def show(now: Studio) -> None:
     elif not jobs.is_live(now.project.folder, "train"):
         st.info(
             f"Not trained yet. A step of the placement {glossary.plain(now.named.name)} is"
-            f" predicted to take {units.seconds(now.simulated.value, now.problem.unit)}"
+            f" predicted to take {formatting.seconds(now.simulated.value, now.problem.unit)}"
             f" ({now.costs})" + ("; press Train to start." if not why_not(now) else "."),
             icon=":material/model_training:",
         )
@@ -145,7 +145,7 @@ def _chosen(now: Studio) -> jobs.Job | None:
 def label(job: jobs.Job) -> str:
     """A finished training run in a list."""
     assert job.trained is not None
-    age = units.age(time.time() - job.started_at)
+    age = formatting.age(time.time() - job.started_at)
     return f"{job.about.placement}: {kinds.trained_in_short(job.trained)}, {age}"
 
 

@@ -6,7 +6,7 @@ from pages.ui.panels.charts import CONFIG
 from pages.ui.run import results, training_charts
 from pages.ui.shell import glossary
 from placement.api.results import Move, TrainResult
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
@@ -31,7 +31,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     st.caption(
         glossary.plain(
             f"{about.model} on {about.machine}, begun with the placement"
-            f" {about.placement}, {units.counted(result.steps, 'step')}{stopped}"
+            f" {about.placement}, {formatting.counted(result.steps, 'step')}{stopped}"
         )
     )
     if result.emulated:
@@ -55,16 +55,16 @@ def _numbers(result: TrainResult) -> None:
     results.step_time(cells[0], result)
     cells[1].metric(
         "Predicted",
-        units.seconds(result.predicted_final_s),
-        f"{units.seconds(result.predicted_s)} at the start",
+        formatting.seconds(result.predicted_final_s),
+        f"{formatting.seconds(result.predicted_s)} at the start",
         delta_color="off",
         delta_arrow="off",
         help="For the placement at the end, at the speed that the devices then had.",
     )
     cells[2].metric(
         "Loss",
-        units.loss(losses.last) if losses else "not computed",
-        f"{units.loss(losses.first)} at the start" if losses else "",
+        formatting.loss(losses.last) if losses else "not computed",
+        f"{formatting.loss(losses.first)} at the start" if losses else "",
         delta_color="off",
         delta_arrow="off",
     )
@@ -73,7 +73,7 @@ def _numbers(result: TrainResult) -> None:
     cells[3].metric(
         "Moves",
         number if result.adjusted else "off",
-        f"{units.seconds(between_s)} between steps",
+        f"{formatting.seconds(between_s)} between steps",
         delta_color="off",
         delta_arrow="off",
         help=f"How often other devices took over ops. {BETWEEN}",
@@ -113,7 +113,8 @@ def _moves(result: TrainResult) -> None:
     if rows:
         number = len({row["Op"] for row in rows})
         with st.expander(
-            f"{units.counted(number, 'op')} moved, {units.counted(len(rows), 'time')} in all"
+            f"{formatting.counted(number, 'op')} moved,"
+            f" {formatting.counted(len(rows), 'time')} in all"
         ):
             st.dataframe(rows[:MOST_ROWS], hide_index=True, height=280)
             if len(rows) > MOST_ROWS:
@@ -122,11 +123,11 @@ def _moves(result: TrainResult) -> None:
 
 def sentence(number: int, move: Move) -> str:
     """A move in plain words."""
-    ops = units.counted(move.ops_moved, "op")
+    ops = formatting.counted(move.ops_moved, "op")
     why = glossary.plain(move.reason)
     return (
         f"**Move {number}, before step {move.step + 1}:** {why}."
-        f" {ops} changed device, with {units.num_bytes(move.bytes_moved)} of weights and"
-        f" optimiser state. Looking for it took {units.seconds(move.solve_s)}, switching"
-        f" {units.seconds(move.switch_s)}."
+        f" {ops} changed device, with {formatting.num_bytes(move.bytes_moved)} of weights and"
+        f" optimiser state. Looking for it took {formatting.seconds(move.solve_s)}, switching"
+        f" {formatting.seconds(move.switch_s)}."
     )

@@ -10,7 +10,7 @@ from pages.ui.panels import yardstick
 from pages.ui.session import callbacks, choices, saving
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, messages, next_step, opening_wait
-from placement.core import formatting as units
+from placement.core import formatting
 from studio.jobs import jobs, kinds
 from studio.project import store
 from studio.snapshot import Studio
@@ -89,9 +89,9 @@ def _account(now: Studio) -> None:
     st.markdown(f"Project: **{glossary.plain(now.settings.name)}**")
     try:
         machine = now.machine
-        ops = units.counted(len(now.model.graph.ops), "op")
+        ops = formatting.counted(len(now.model.graph.ops), "op")
         st.markdown(f"Model: {glossary.plain(now.model.graph.name)} ({ops})")
-        devices = units.counted(len(machine.devices), "device")
+        devices = formatting.counted(len(machine.devices), "device")
         st.markdown(f"Machine: {glossary.plain(machine.name)}, {devices}")
         of = f"times-{now.model.graph.fingerprint}-{machine.fingerprint}"
         if choices.have_changed(of, now.costs):
@@ -174,7 +174,7 @@ def described(settings: store.Settings) -> str:
 
 
 def changed(project: store.Project) -> str:
-    return units.age(time.time() - project.changed_at)
+    return formatting.age(time.time() - project.changed_at)
 
 
 def _rename(key: str, drawn: str) -> None:

@@ -9,7 +9,7 @@ from pages.ui.panels import training_phases
 from pages.ui.session import choices, saving
 from pages.ui.shell import glossary, model_request
 from placement import loaders
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.graph import Graph, Tensor
 from placement.core.model import SymbolicDim
 from studio.jobs import command_line as commands
@@ -141,11 +141,11 @@ def summary(now: Studio) -> None:
     graph = now.model.graph
     cells = st.columns([0.1, 0.15, 0.19, 0.32, 0.24], vertical_alignment="center")
     cells[0].metric("Ops", f"{len(graph.ops):,}", help="Operators, as the model file lists them.")
-    cells[1].metric("Weights", units.num_bytes(graph.param_bytes))
+    cells[1].metric("Weights", formatting.num_bytes(graph.param_bytes))
     if graph.flops:
         cells[2].metric(
             "Arithmetic",
-            units.flops(graph.flops),
+            formatting.flops(graph.flops),
             help="Per step; a multiplication and an addition count as two.",
         )
     with cells[3]:
@@ -191,8 +191,8 @@ def _kinds_table(graph: Graph) -> None:
             {
                 "Kind": kind,
                 "Ops": int(row[0]),
-                "Share of arithmetic": units.percent(row[1] / total),
-                "Weights": units.num_bytes(row[2]),
+                "Share of arithmetic": formatting.percent(row[1] / total),
+                "Weights": formatting.num_bytes(row[2]),
             }
             for kind, row in sorted(rows.items(), key=lambda r: (-r[1][1], -r[1][0], r[0]))
         ],

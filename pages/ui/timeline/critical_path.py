@@ -11,7 +11,7 @@ from pages.ui.shell import glossary
 from pages.ui.timeline import timelines
 from pages.ui.timeline.timelines import Measured
 from placement.advice.speedups import Lever
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.graph import Graph
 from placement.core.problem import Objective, Problem
 from placement.core.timeline import Span
@@ -74,7 +74,7 @@ def _path(
                 "Where": gantt.shown(s.device),
                 "Name": spans.name_of(s, of(s), now.problem.graph),
                 "Ops": str(len(of(s))) if s.kind == "compute" else "",
-                "Takes": units.seconds(s.duration_s, now.problem.unit),
+                "Takes": formatting.seconds(s.duration_s, now.problem.unit),
                 **({"Waited for": gantt.shown(place)} if queued else {}),
             }
             for s, place in zip(shown, waited, strict=False)
@@ -96,11 +96,11 @@ def in_words(path: Sequence[Span], unit: str = "s") -> str:
     if not total:
         return "nothing takes any time."
     told = [
-        f"{units.percent(took[kind] / total)} {word} ({units.seconds(took[kind], unit)})"
+        f"{formatting.percent(took[kind] / total)} {word} ({formatting.seconds(took[kind], unit)})"
         for kind, word in gantt.KIND_WORDS.items()
         if took[kind]
     ]
-    return f"{units.seconds(total, unit)}, of which {', '.join(told)}."
+    return f"{formatting.seconds(total, unit)}, of which {', '.join(told)}."
 
 
 def _select(key: str, ops: Sequence[Sequence[str]]) -> None:
@@ -118,7 +118,7 @@ def _pace(now: Studio) -> None:
     loads = loads_s(now.problem, now.simulated.schedule, now.placement.replicas)
     ranked = sorted(loads, key=lambda name: -loads[name])[:6]
     names = [glossary.plain(gantt.shown(name)) for name in ranked]
-    times = [units.seconds(loads[name], now.problem.unit) for name in ranked]
+    times = [formatting.seconds(loads[name], now.problem.unit) for name in ranked]
     busy = [" ".join(pair) for pair in zip(names, times, strict=True)]
     st.markdown(
         f"**{names[0]} has most to do for each sample, so it sets the pace.**"
@@ -146,8 +146,8 @@ def sentence(lever: Lever, of: spans.OpsOf, what: str, value_s: float, problem: 
         "device": f"If {name} were twice as fast",
         "link": f"If the link {link} were twice as fast",
     }[lever.kind]
-    share = f" ({units.percent(lever.saves_s / value_s)})" if value_s else ""
-    saved = units.seconds(lever.saves_s, problem.unit)
+    share = f" ({formatting.percent(lever.saves_s / value_s)})" if value_s else ""
+    saved = formatting.seconds(lever.saves_s, problem.unit)
     return f"{condition}, the {what} would be **{saved} shorter**{share}."
 
 

@@ -12,7 +12,7 @@ from pages.ui.session import cache
 from pages.ui.shell import glossary
 from pages.ui.timeline import timelines
 from pages.ui.timeline.timelines import Measured
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.objective import Objective
 from placement.simulator.simulate import MemoryCurve
 from studio.snapshot import Studio
@@ -60,12 +60,12 @@ def show(now: Studio, run: Measured | None) -> None:
 
 def told(curve: MemoryCurve) -> str:
     """A device's peak against its limit, in words."""
-    name, peak = glossary.plain(curve.device), units.num_bytes(curve.peak_bytes)
+    name, peak = glossary.plain(curve.device), formatting.num_bytes(curve.peak_bytes)
     if curve.limit_bytes is None:
         return f"**{name}** holds at most {peak}; it has no limit."
     share = curve.peak_bytes / curve.limit_bytes if curve.limit_bytes else float("inf")
-    verdict = "**too much**" if share > 1 else units.percent(share)
-    limit = units.num_bytes(curve.limit_bytes)
+    verdict = "**too much**" if share > 1 else formatting.percent(share)
+    limit = formatting.num_bytes(curve.limit_bytes)
     return f"**{name}** holds at most {peak}, {verdict} of its {limit}."
 
 
@@ -112,7 +112,7 @@ def figure(
                 annotation={"text": "limit", "font": {"size": charts.FONT_SIZE}},
             )
         elif curve.limit_bytes is not None:
-            _note(found, row, f"limit {units.num_bytes(curve.limit_bytes)}, far above")
+            _note(found, row, f"limit {formatting.num_bytes(curve.limit_bytes)}, far above")
         if curve.device in used_bytes:
             top = max(top, (1.5 if _is_far(curve) else 1.15) * used_bytes[curve.device] / scale)
             found.add_hline(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui.panels import timeline_component
 from pages.ui.session import choices
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.timeline import Timeline, idle_s
 from placement.drawing import gantt
 from placement.schedule.microbatches import (
@@ -72,9 +72,11 @@ def _legend(stages: Sequence[Stage]) -> list[dict[str, str]]:
 def _numbers(now: Studio, found: dict[str, Microbatched]) -> None:
     cells = st.columns(4)
     for i, (kind, each) in enumerate(found.items()):
-        cells[2 * i].metric(f"{NAMES[kind]} step", units.seconds(each.step_s, now.problem.unit))
+        cells[2 * i].metric(
+            f"{NAMES[kind]} step", formatting.seconds(each.step_s, now.problem.unit)
+        )
         cells[2 * i + 1].metric(
-            f"{NAMES[kind]} bubble", units.percent(each.bubble_share), help=BUBBLE
+            f"{NAMES[kind]} bubble", formatting.percent(each.bubble_share), help=BUBBLE
         )
 
 
@@ -94,7 +96,8 @@ def panel(kind: str, found: Microbatched, unit: str = "s") -> gantt.Panel:
     return gantt.Panel(
         kind,
         NAMES[kind],
-        f"{units.seconds(found.step_s, unit)}, {units.percent(found.bubble_share)} idle (bubble)",
+        f"{formatting.seconds(found.step_s, unit)},"
+        f" {formatting.percent(found.bubble_share)} idle (bubble)",
         tuple(gantt.Row(name, gantt.LINK_COLOUR, _about(timeline, name)) for name in names),
         tuple(bars),
         found.step_s,
@@ -105,7 +108,9 @@ def panel(kind: str, found: Microbatched, unit: str = "s") -> gantt.Panel:
 def _about(timeline: Timeline, name: str) -> str:
     idle = sum(end - start for start, end in idle_s(timeline, name))
     return (
-        f"idle {units.percent(idle / timeline.step_s)} of the step" if timeline.step_s else "idle"
+        f"idle {formatting.percent(idle / timeline.step_s)} of the step"
+        if timeline.step_s
+        else "idle"
     )
 
 
@@ -116,9 +121,9 @@ def _in_flight(now: Studio, stages: Sequence[Stage], found: dict[str, Microbatch
         [
             {
                 "Stage": stage.device,
-                "Forward": units.seconds(stage.forward_s, unit),
-                "Backward": units.seconds(stage.backward_s, unit),
-                "Update": units.seconds(stage.update_s, unit),
+                "Forward": formatting.seconds(stage.forward_s, unit),
+                "Backward": formatting.seconds(stage.backward_s, unit),
+                "Update": formatting.seconds(stage.update_s, unit),
                 **{f"In flight, {NAMES[k]}": each.in_flight[i] for k, each in found.items()},
             }
             for i, stage in enumerate(stages)

@@ -12,7 +12,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.api.results import RunResult, StreamResult
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from placement.simulator.path_steps import waits
@@ -84,7 +84,7 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
     return gantt.panel(
         "predicted",
         f"Predicted, {alone}" if alone else "Predicted",
-        f"{units.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
+        f"{formatting.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
         predicted.timeline,
         colours_of(now),
         sources=spans.Sources(now.problem.graph, spans.ops_of(now.problem, predicted.schedule)),
@@ -103,7 +103,7 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
     return gantt.panel(
         f"run-{run.job.id}",
         f"{run.verb}, {what}",
-        f"{units.seconds(timeline.step_s)}, placement {run.job.about.placement}",
+        f"{formatting.seconds(timeline.step_s)}, placement {run.job.about.placement}",
         timeline,
         colours_of(now),
         sources=spans.Sources(now.problem.graph, ops_of(now, run)),
@@ -130,7 +130,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     predicted, goal = now.simulated.value, now.settings.objective
     cells[0].metric(
         f"Predicted {glossary.VALUE[goal]}",
-        units.seconds(predicted, now.problem.unit),
+        formatting.seconds(predicted, now.problem.unit),
         help=f"{glossary.VALUE_HELP[goal]} {glossary.ESTIMATE * now.is_estimate}",
     )
     if run is None:
@@ -144,15 +144,15 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     measured = run.result.step_s.median
     cells[1].metric(
         f"{run.verb} {glossary.VALUE[goal]}",
-        units.seconds(measured),
+        formatting.seconds(measured),
         help="The median of the run.",
     )
     if measured:
-        error = units.percent(run.result.predicted_s / measured - 1.0, signed=True)
+        error = formatting.percent(run.result.predicted_s / measured - 1.0, signed=True)
         if caveats.not_of_screen(now, run.job):
             cells[2].metric(
                 "Its prediction",
-                units.seconds(run.result.predicted_s),
+                formatting.seconds(run.result.predicted_s),
                 f"{error} off",
                 delta_color="off",
                 delta_arrow="off",
@@ -219,9 +219,9 @@ def accuracy(run: Measured) -> list[dict[str, str]]:
         rows.append(
             {
                 "Device or link": gantt.shown(name),
-                "Predicted": "" if guess_s is None else units.seconds(guess_s),
-                run.verb: "not watched" if found_s is None else units.seconds(found_s),
-                "Error": "" if error is None else units.percent(error, signed=True),
+                "Predicted": "" if guess_s is None else formatting.seconds(guess_s),
+                run.verb: "not watched" if found_s is None else formatting.seconds(found_s),
+                "Error": "" if error is None else formatting.percent(error, signed=True),
             }
         )
     return rows

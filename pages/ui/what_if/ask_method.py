@@ -13,7 +13,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import job_status
 from pages.ui.what_if import conditions
 from placement.constraints.fusion import mended
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.costs.what_if import Conditions
@@ -121,7 +121,7 @@ def values_of(now: Studio, item: Named) -> tuple[str, str]:
         cache.simulated(problem, placement).value
         for problem in (cache.what_if(posed, conditions_of(item)), posed)
     )
-    return units.seconds(there, posed.unit), units.seconds(here, posed.unit)
+    return formatting.seconds(there, posed.unit), formatting.seconds(here, posed.unit)
 
 
 def _cells(now: Studio, item: Named) -> dict[str, object]:

@@ -11,7 +11,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status, messages
 from pages.ui.shell.messages import plain_errors
 from pages.ui.what_if import conditions
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.costs.what_if import UNCHANGED, Conditions
@@ -111,7 +111,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
     cells = st.columns(3)
     cells[0].metric(
         f"What-if time per {per}",
-        units.seconds(case.after_s, unit),
+        formatting.seconds(case.after_s, unit),
         _change(case.ratio),
         delta_color="off",
         delta_arrow="off",
@@ -119,7 +119,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
     )
     cells[1].metric(
         f"Time per {per} as it is",
-        units.seconds(case.before_s, unit),
+        formatting.seconds(case.before_s, unit),
         ORIGIN[now.problem.costs.origin],
         delta_color="off",
         delta_arrow="off",
@@ -138,7 +138,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
 def _change(ratio: float) -> str:
     if abs(ratio - 1.0) < NOTICEABLE:
         return "no change"
-    return f"{units.percent(abs(ratio - 1.0))} {'longer' if ratio > 1 else 'shorter'}"
+    return f"{formatting.percent(abs(ratio - 1.0))} {'longer' if ratio > 1 else 'shorter'}"
 
 
 def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
@@ -152,18 +152,18 @@ def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
         columns[title] = []
         for name in names:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0
-            busy = units.seconds(busy_s.get(name, 0.0), posed.unit)
+            busy = formatting.seconds(busy_s.get(name, 0.0), posed.unit)
             held = simulated.peak_bytes.get(name, 0)
-            columns[title] += [f"{busy} ({units.percent(share)})", _held(posed, name, held)]
+            columns[title] += [f"{busy} ({formatting.percent(share)})", _held(posed, name, held)]
     return {key: [glossary.plain(text) for text in texts] for key, texts in columns.items()}
 
 
 def _held(posed: Problem, device: str, num_bytes: float) -> str:
     limit = posed.machine.device(device).memory_bytes
-    held = units.num_bytes(num_bytes)
+    held = formatting.num_bytes(num_bytes)
     if limit is None:
         return f"{held}, no limit"
-    return f"{held} of {units.num_bytes(limit)}" + (", too much" * (num_bytes > limit))
+    return f"{held} of {formatting.num_bytes(limit)}" + (", too much" * (num_bytes > limit))
 
 
 def _others(now: Studio, changed: Problem, case: Case) -> None:
@@ -211,19 +211,21 @@ def verdict(case: Case, cases: Sequence[Case], unit: str) -> str:
         if len(cases) == 2:
             return "The other placement would not be better there than this one."
         return f"None of the {len(cases) - 1} other placements would be better there than this one."
-    reach = f"**{glossary.plain(best.name)}** would be best: {units.seconds(best.after_s, unit)}"
+    reach = (
+        f"**{glossary.plain(best.name)}** would be best: {formatting.seconds(best.after_s, unit)}"
+    )
     if case.broken:
         return f"Of the placements that are allowed there, {reach}."
     gain = 1 - best.after_s / case.after_s
-    return f"{reach}, {units.percent(gain)} shorter than this one there."
+    return f"{reach}, {formatting.percent(gain)} shorter than this one there."
 
 
 def _ranking(cases: Sequence[Case], now: Studio) -> dict[str, list[str]]:
     unit = now.problem.unit
     return {
         "Placement": [glossary.plain(c.name, 40) for c in cases],
-        "What if": [glossary.plain(units.seconds(c.after_s, unit)) for c in cases],
-        "As it is": [glossary.plain(units.seconds(c.before_s, unit)) for c in cases],
+        "What if": [glossary.plain(formatting.seconds(c.after_s, unit)) for c in cases],
+        "As it is": [glossary.plain(formatting.seconds(c.before_s, unit)) for c in cases],
         "Change": [glossary.plain(_change(c.ratio)) for c in cases],
         "Allowed": ["no" if c.broken else "yes" for c in cases],
     }

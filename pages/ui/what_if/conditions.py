@@ -13,7 +13,7 @@ from pages.ui.what_if import held_slider as held
 from pages.ui.what_if import link_groups, link_sliders, slider
 from pages.ui.what_if.slider import key as _key
 from pages.ui.what_if.slider import times
-from placement.core import formatting as units
+from placement.core import formatting
 from placement.core.machine import Device
 from placement.core.verb_options import option_of
 from placement.costs.what_if import UNCHANGED, Conditions, Ends, changes, conditions_from_json
@@ -138,7 +138,7 @@ def in_words(conditions: Conditions) -> str:
     for f, links in _by(conditions.link_latency):
         said.append(f"{_listed_links(links)} with {times(f)} delay")
     for limit, names in _by(conditions.memory_bytes):
-        size = "without a memory limit" if limit is None else f"with {units.num_bytes(limit)}"
+        size = "without a memory limit" if limit is None else f"with {formatting.num_bytes(limit)}"
         said.append(f"{_listed(names)} {size}")
     return ", ".join(said) or "as it is"
 
@@ -157,7 +157,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _listed_links(links: Sequence[Ends]) -> str:
     if len(links) > 3:
-        return units.counted(len(links), "link")
+        return formatting.counted(len(links), "link")
     return ", ".join(map(link_groups.name_of, links))
 
 
@@ -174,12 +174,12 @@ def _limit(now: Studio, group: Group, kept: Conditions) -> None:
     # What the slider holds stays among its stops when the placement, and so its range, changes.
     held = int(choices.typed(_key(now, f"memory {group.label}"), _drawn_limit(kept, device.name)))
     options = limits(device.memory_bytes, needed, held if held >= 0 else None)
-    as_it_is = f"as it is: {units.num_bytes(device.memory_bytes)}"
+    as_it_is = f"as it is: {formatting.num_bytes(device.memory_bytes)}"
 
     def shown(limit: float) -> str:
         if limit == AS_IT_IS:
             return as_it_is
-        return units.num_bytes(None if limit == NO_LIMIT else limit)
+        return formatting.num_bytes(None if limit == NO_LIMIT else limit)
 
     asked = option_of(Conditions, "memory_bytes")
     what, label = f"memory {group.label}", f"{asked.label} of {group.label}"

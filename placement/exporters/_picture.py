@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from placement.constraints.fusion import mended
 from placement.core import formatting
+from placement.drawing.colours.painting import Mix, colours, mixes
 from placement.drawing.crossing import QueueLine, path_lines
 from placement.drawing.edge_paths import Point, arrow_of, edge_width, path_of, points_of
 from placement.drawing.op_reasons import critical_ops
-from placement.drawing.paint import Mix, colours, mixes
 from placement.drawing.views import View
 from placement.exporters.base import Export
 from placement.simulator.path_steps import PathSteps, path_steps

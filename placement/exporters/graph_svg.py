@@ -5,9 +5,9 @@ from pathlib import Path
 
 from placement.core import formatting
 from placement.drawing import svg
+from placement.drawing.colours.painting import Mix, no_view
 from placement.drawing.crossing import QueueLine
 from placement.drawing.edge_paths import QUEUE_WIDTH
-from placement.drawing.paint import Mix, no_view
 from placement.drawing.views import ViewBox, ViewNode
 from placement.exporters._picture import Key, Line, Picture, picture
 from placement.exporters.base import Export, Exporter

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.core import formatting
 from placement.drawing import svg
-from placement.drawing.paint import no_view
+from placement.drawing.colours.painting import no_view
 from placement.exporters._files import ASSETS
 from placement.exporters._picture import Picture, picture
 from placement.exporters.base import Export, Exporter

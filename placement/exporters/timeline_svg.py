@@ -7,8 +7,8 @@ from pathlib import Path
 from placement.core import formatting
 from placement.core.timeline import Span, Timeline
 from placement.drawing import svg
+from placement.drawing.colours.painting import colours
 from placement.drawing.gantt import KIND_WORDS
-from placement.drawing.paint import colours
 from placement.exporters._picture import account, headline
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text

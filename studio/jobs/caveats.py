@@ -4,7 +4,7 @@ from placement.api.results import Spread
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from studio.jobs import jobs, runs
-from studio.project import method_results
+from studio.project import placements
 from studio.snapshot import Studio
 
 # Steps further apart than this come from work of others on the computer, not from the placement.
@@ -20,7 +20,7 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
     if name not in current:
         return "The placement of this run has been deleted or renamed since."
     placement = mended(now.problem, now.shelf.read(name))
-    if method_results.devices_key(placement) != runs.key_of(job.folder):
+    if placements.devices_key(placement) != runs.key_of(job.folder):
         changed = "edited" if current[name].by_hand else "made anew by its method"
         return f"The placement was {changed} after this run; run again to measure the new one."
     if name != now.named.name:

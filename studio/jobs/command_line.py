@@ -1,9 +1,10 @@
-"""The command line that does what a button does, for the eye and for the worker process."""
+"""The command line that does what a button does, for the eye and the worker; ops it may not move."""
 
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from placement.core.fingerprint import fingerprint_of
 from placement.core.verb_options import (
     CompareOptions,
     ExportOptions,
@@ -15,7 +16,9 @@ from placement.core.verb_options import (
     command,
 )
 from placement.costs.what_if import Conditions
+from studio.project.files import write_json
 from studio.project.store import Project
+from studio.snapshot import Studio
 
 
 def _input(project: Project) -> list[str]:
@@ -108,3 +111,33 @@ def export(project: Project, placement: Path, options: ExportOptions) -> list[st
 def text(argv: Sequence[str]) -> str:
     """The command as one types it in the project's root folder."""
     return "python -m placement " + " ".join(shlex.quote(part) for part in argv)
+
+
+# More than these make a command that nobody reads, and at some number one that no shell takes.
+MOST_ON_THE_LINE = 4
+MOST_LETTERS = 200
+
+
+def fixed_ops(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) -> list[str]:
+    """Options of `place` that hold the pinned ops and, where ops are given, all the others.
+
+    What is too long for a command stays in a file. With `lasting`, pins are copied to one that no
+    later edit touches, as a job needs that reads it a moment later.
+    """
+    # With an equals sign, because an op's name may begin with a dash.
+    argv = [f"--pin={op}={device}" for op, device in now.pins.items()]
+    if len(argv) > MOST_ON_THE_LINE or sum(map(len, argv)) > MOST_LETTERS:
+        kept = now.shelf.pins_path
+        argv = ["--pins", str(_kept(now, "pins", dict(now.pins)) if lasting else kept)]
+    if ops:
+        argv += ["--keep", str(_kept(now, "placement", now.placement.to_json()))]
+        argv += ["--move", str(_kept(now, "ops", list(ops)))]
+    # Measuring may show that more ops move together than was known when they were pinned.
+    return [*argv, "--mend"] if argv else []
+
+
+def _kept(now: Studio, what: str, content: object) -> Path:
+    path = now.project.folder / "held" / f"{what}-{fingerprint_of(content)}.json"
+    if not path.exists():
+        write_json(path, content)
+    return path

@@ -29,10 +29,10 @@ from placement.files import output
 from placement.schedule.symmetry import aligned
 from profiling.measuring.store import ProfileStore
 from studio import snapshot
-from studio.jobs import command_line, fixed_ops, jobs, outcomes, records
+from studio.jobs import command_line, jobs, outcomes, records
 from studio.jobs.event_log import Damaged, NotKept
 from studio.jobs.records import About
-from studio.project import method_results
+from studio.project import placements
 from studio.project.files import all_or_nothing, write_text
 from studio.project.placements import Shelf
 from studio.snapshot import Studio
@@ -68,7 +68,7 @@ def start_profile(now: Studio, options: ProfileOptions) -> str:
 @output.losing(NOT_STARTED)
 def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> str:
     """Let a placer decide; where ops are named, all others stay where the placement has them."""
-    held = fixed_ops.options(now, ops, lasting=True)
+    held = command_line.fixed_ops(now, ops, lasting=True)
     argv = command_line.place(now.project, options, held=held)
     about = About(
         placer=options.placer,
@@ -106,7 +106,7 @@ def start_training(now: Studio, options: TrainOptions) -> str:
 
 def _as_it_is(now: Studio) -> tuple[Path, About]:
     """A copy of the current placement, so that editing on does no harm, and what it is."""
-    key = method_results.devices_key(now.placement)
+    key = placements.devices_key(now.placement)
     path = now.project.folder / "runs" / f"{now.shelf.folder.name}-{key}.json"
     write_text(path, placement_to_text(now.placement))
     return path, About(
@@ -121,7 +121,7 @@ def _as_it_is(now: Studio) -> tuple[Path, About]:
 
 @output.losing(NOT_STARTED)
 def start_compare(now: Studio, options: CompareOptions) -> str:
-    held = fixed_ops.options(now, lasting=True)
+    held = command_line.fixed_ops(now, lasting=True)
     argv = command_line.compare(now.project, options, held=held)
     about = About(
         placers=options.placers,
@@ -133,7 +133,7 @@ def start_compare(now: Studio, options: CompareOptions) -> str:
 
 @output.losing(NOT_STARTED)
 def start_what_if(now: Studio, conditions: Conditions, options: PlaceOptions) -> str:
-    held = fixed_ops.options(now, lasting=True)
+    held = command_line.fixed_ops(now, lasting=True)
     argv = command_line.what_if(now.project, conditions, options, held=held)
     about = About(
         placer=options.placer,
@@ -235,7 +235,7 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
         name = kept[0].name
     else:
         placed = _with_names_of(now, shelf, name, result.placement)
-        name = method_results.keep(
+        name = placements.keep(
             now.project, shelf, name, placed, about.placer, facts, beside=bool(about.num_selected)
         )
     now.project.change()

@@ -10,7 +10,7 @@ from placement.core.amounts import in_unit
 from placement.core.decoding import decode
 from placement.core.objective import Objective
 from studio.jobs import jobs
-from studio.project import method_results
+from studio.project import placements
 from studio.project.facts import Facts
 from studio.project.placements import Shelf
 from studio.project.store import Project
@@ -100,7 +100,7 @@ def _keep(project: Project, shelf: Shelf, row: CompareRow, job_id: str) -> None:
     if earlier is not None and _is_as_good(earlier.facts, row):
         return
     assert row.placement is not None
-    method_results.keep(project, shelf, name, row.placement, row.placer, facts, show=False)
+    placements.keep(project, shelf, name, row.placement, row.placer, facts, show=False)
 
 
 def _is_as_good(facts: Facts, row: CompareRow) -> bool:

@@ -9,7 +9,7 @@ from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.drawing import spans
 from studio.jobs import jobs
-from studio.project import method_results
+from studio.project import placements
 from studio.project.store import Project
 from studio.snapshot import Studio
 
@@ -80,7 +80,7 @@ def ran(job: jobs.Job) -> Placement | None:
 
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:
     """The newest of some runs that was of this very placement."""
-    key = method_results.devices_key(placement)
+    key = placements.devices_key(placement)
     return next((job for job in found if key_of(job.folder) == key), None)
 
 
@@ -92,4 +92,4 @@ def key_of(folder: Path) -> str:
     """
     job = jobs.read(folder.parents[1], folder.name)
     used = ran(job)
-    return job.about.devices_key if used is None else method_results.devices_key(used)
+    return job.about.devices_key if used is None else placements.devices_key(used)

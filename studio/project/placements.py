@@ -1,9 +1,9 @@
-"""Named placements of one graph on one machine, on disk: made by placers or by hand."""
+"""Named placements of one graph on one machine, on disk: made by hand or by placers, which keep runs."""
 
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,11 +13,13 @@ from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph
 from placement.core.machine import Machine
 from placement.core.placement import Placement, placement_from_json, placement_to_text
+from studio.jobs import jobs
 from studio.project import former_names
 from studio.project.edits import History, history_from_json
 from studio.project.facts import HAND, Facts, Index, Named
 from studio.project.file_cache import parsed, written
 from studio.project.files import read, read_json, write_json, write_text
+from studio.project.store import Project
 
 MOST_REMOVED = 5
 NO_FACTS = Facts()
@@ -224,3 +226,41 @@ def _next_name(name: str, taken: set[str], gap: str = " ") -> str:
     while f"{name}{gap}{number}" in taken:
         number += 1
     return f"{name}{gap}{number}"
+
+
+RUNS = ("run", "train")
+
+
+def keep(
+    project: Project,
+    shelf: Shelf,
+    name: str,
+    placed: Placement,
+    made_by: str,
+    facts: Facts,
+    *,
+    show: bool = True,
+    beside: bool = False,
+) -> str:
+    """Put a method's result on the shelf, and return its name there.
+
+    It takes the place of what the method found before, but for what has been run and is another
+    placement: figures that were measured stay with what they were measured of.
+    """
+    earlier = next((i for i in shelf.items if i.name == name), None)
+    if earlier is not None and not beside:
+        key = devices_key(shelf.read(name))
+        beside = key != devices_key(placed) and key in set(_run(project))
+    return shelf.add(name, placed, made_by, facts, show=show, beside=beside)
+
+
+def devices_key(placement: Placement) -> str:
+    """Tells whether two placements of one graph put every op on the same device."""
+    return fingerprint_of([sorted(placement.device_of.items()), placement.order])
+
+
+def _run(project: Project) -> Iterator[str]:
+    """Keys of the placements that were run, however the run ended."""
+    for verb in RUNS:
+        for job_id in jobs.listed(project.folder, verb):
+            yield jobs.read(project.folder, job_id).about.devices_key

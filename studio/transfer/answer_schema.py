@@ -15,7 +15,7 @@ from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
 from studio.project.facts import Facts, Index
 from studio.project.files import read, read_json
-from studio.transfer import fields, schema
+from studio.transfer import schema
 
 FOLDER = "what_if"
 
@@ -32,7 +32,7 @@ class AnswerFacts(Facts, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         links = [name for link in self.what_if.links for name in (link.src, link.dst)]
-        if len({*self.what_if.speed, *self.what_if.memory_bytes, *links}) > fields.MOST_NAMES:
+        if len({*self.what_if.speed, *self.what_if.memory_bytes, *links}) > schema.MOST_NAMES:
             raise ValueError("an answer is for a machine with too many devices.")
 
 

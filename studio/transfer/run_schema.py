@@ -19,7 +19,7 @@ from placement.core.decoding import decode, shown
 from placement.core.objective import Objective
 from studio.jobs import jobs
 from studio.jobs.records import About, Record
-from studio.transfer import fields
+from studio.transfer import schema
 
 # No process has this number, so nobody takes the job for a living one.
 NO_PROCESS = -1
@@ -67,7 +67,7 @@ def run(content: object) -> Run:
     """A run from elsewhere, as `packed` writes it; a ValueError where it is none."""
     found = decode(content, _File, remedy="export the project again")
     told = {name: value for name, value in found.result.items() if name not in NOT_SHOWN}
-    fields.require_texts([msgspec.to_builtins(found.about), told])
+    schema.require_texts([msgspec.to_builtins(found.about), told])
     about = About(**asdict(found.about), collected=True, imported=True)
     record = Record(
         verb="run",

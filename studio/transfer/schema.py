@@ -1,7 +1,7 @@
 """What a project from elsewhere says, field by field: taken over where it is what it should be."""
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -24,7 +24,33 @@ from studio.project.files import read, read_json
 from studio.project.placements import machine_key
 from studio.project.rules import MAX_RULES
 from studio.project.store import LONGEST_NAME, Project, Settings
-from studio.transfer import fields
+
+LONGEST_TEXT = 4_000
+MOST_NAMES = 1_000
+
+
+def label(value: str) -> str:
+    """A name that is shown: cut where it is too long, with blanks for what cannot be shown."""
+    return "".join(c if c.isprintable() else " " for c in value[:200])
+
+
+def require_text(value: str, longest: int = LONGEST_TEXT) -> None:
+    if len(value) > longest or not value.isprintable():
+        raise ValueError(f"{shown(value)} in it is not a text of at most {longest} letters.")
+
+
+def require_texts(content: object) -> None:
+    """ValueError where a text in a JSON value, a name too, cannot be shown on a page."""
+    waiting: list[object] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            require_text(value)
+        elif isinstance(value, Mapping):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value
+
 
 # What was typed into the forms of another computer's pages is no part of the work.
 NOT_TAKEN = ("form", "touched")
@@ -53,12 +79,12 @@ def settings(content: object, machines: Iterable[str]) -> Settings:
         raise ValueError(
             f"it names the machine {shown(found.machine)}, which is not here nor inside."
         )
-    name = fields.label(found.name)[:LONGEST_NAME].strip() or "Imported"
+    name = label(found.name)[:LONGEST_NAME].strip() or "Imported"
     return structs.replace(found, name=name, form={}, touched=True)
 
 
 def _check_model(kind: str, model: str) -> None:
-    fields.require_text(model)
+    require_text(model)
     if kind == "sample" and not any(s.name == model for s in loaders.samples()):
         raise ValueError(f"it is about the sample {shown(model)}, which is not here.")
     if kind == "file" and not _FILE.fullmatch(model):
@@ -95,13 +121,13 @@ def index(content: object, kind: type[Listed] = Listed) -> Index:
     items = tuple(_item(item) for item in listed.items)
     if len({i.name for i in items}) < len(items) or len({i.file for i in items}) < len(items):
         raise ValueError("two of its placements share a name or a file.")
-    return Index(fields.label(listed.current), items)
+    return Index(label(listed.current), items)
 
 
 def _item(item: Item) -> Item:
     facts = structs.replace(item.facts, **dict.fromkeys(NOT_TRUSTED))
-    fields.require_texts(msgspec.to_builtins(facts, enc_hook=dict))
-    name, made_by = fields.label(item.name), fields.label(item.made_by)
+    require_texts(msgspec.to_builtins(facts, enc_hook=dict))
+    name, made_by = label(item.name), label(item.made_by)
     return structs.replace(item, name=name, made_by=made_by, facts=facts)
 
 
@@ -115,7 +141,7 @@ def history(content: object) -> object:
     if len(found.done) + len(found.undone) > MAX_STEPS:
         raise ValueError(f"it has more than {MAX_STEPS} steps.")
     done, undone = (
-        tuple(replace(step, label=fields.label(step.label)) for step in steps)
+        tuple(replace(step, label=label(step.label)) for step in steps)
         for steps in (found.done, found.undone)
     )
     return History(done, undone).to_json()
@@ -139,7 +165,7 @@ _Rules = Annotated[tuple[_Rule, ...], Meta(max_length=MAX_RULES)]
 def rules(content: object) -> list[dict[str, str]]:
     """Rules by pattern; all regular expressions are tried out before, within one time limit."""
     rows = decode(content, _Rules, remedy=REMEDY)
-    fields.require_texts(content)
+    require_texts(content)
     patterns, devices = [row.pattern for row in rows], [row.device for row in rows]
     expressions = [p.removeprefix(REGEX) for p in patterns if p.startswith(REGEX)]
     for expression, tried in zip(expressions, search_names(expressions, ()), strict=True):

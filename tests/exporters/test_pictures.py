@@ -11,8 +11,8 @@ from placement import place
 from placement.core.model import Model
 from placement.core.problem_json import problem_from_json
 from placement.drawing import svg
+from placement.drawing.colours.painting import colours, mixes
 from placement.drawing.edge_paths import path_of
-from placement.drawing.paint import colours, mixes
 from placement.exporters import Export
 from placement.exporters._picture import picture
 from placement.exporters.graph_svg import QUEUE_WORDS

@@ -15,7 +15,7 @@ from placement.api.results import Spread
 from studio import snapshot as studio
 from studio.jobs import caveats, jobs
 from studio.jobs import kinds as start
-from studio.project import claim, method_results, store
+from studio.project import claim, placements, store
 from studio.project.files import write_json
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -92,7 +92,7 @@ def finished_run(project, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": method_results.devices_key(now.placement),
+        "devices_key": placements.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,

@@ -15,7 +15,7 @@ from pages.ui.session.current import snapshot
 from placement.core import formatting
 from placement.core.verb_options import RunOptions
 from studio.jobs import command_line, jobs, kinds
-from studio.project import method_results, store
+from studio.project import placements, store
 from studio.project.files import write_json
 from tests.pages.test_pages import APP, checked, metric, own_home, texts
 
@@ -91,7 +91,7 @@ def finished(project, told=pipelined, **changes):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
     about = {
         "placement": now.named.name,
-        "devices_key": method_results.devices_key(now.placement),
+        "devices_key": placements.devices_key(now.placement),
         "shelf": now.shelf.folder.name,
         "model": now.model.graph.name,
         "machine": now.machine.name,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pages.ui.session.current import snapshot
-from studio.project import method_results, store
+from studio.project import placements, store
 from studio.project.files import write_json
 
 
@@ -25,7 +25,7 @@ def on_one_device(placement, device):
 
 def run_of(project, placement):
     folder = project.folder / "jobs" / f"{time.time_ns():020d}-0000"
-    about = {"devices_key": method_results.devices_key(placement)}
+    about = {"devices_key": placements.devices_key(placement)}
     record = {"verb": "run", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
     write_json(folder / "job.json", record)
 
@@ -38,7 +38,7 @@ def test_what_was_run_stays_beside_what_the_method_finds_later(project):
     )
 
     def kept(placed):
-        return method_results.keep(project, shelf, "single", placed, "single", {})
+        return placements.keep(project, shelf, "single", placed, "single", {})
 
     assert kept(first) == "single"
     assert kept(second) == "single"

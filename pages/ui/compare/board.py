@@ -17,7 +17,7 @@ from placement.core import formatting
 from placement.core.amounts import in_unit
 from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
-from studio.jobs import command_line, fixed_ops, jobs, kinds, methods, outcomes
+from studio.jobs import command_line, jobs, kinds, methods, outcomes
 from studio.project.facts import HAND
 from studio.snapshot import Studio
 from studio.standings import Measured, Standing
@@ -123,7 +123,7 @@ def _controls(now: Studio) -> None:
         st.button(
             "Run these methods", disabled=not names, on_click=_start_chosen, args=(names, limit_s)
         )
-        held = fixed_ops.options(now, ())
+        held = command_line.fixed_ops(now, ())
         if names or quick:
             options = CompareOptions(placers=tuple(names or quick), time_limit_s=limit_s)
             argv = command_line.compare(now.project, options, held=held)

@@ -16,7 +16,7 @@ from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
 from placement.placers import current_name
-from studio.jobs import command_line, fixed_ops, jobs, kinds, methods
+from studio.jobs import command_line, jobs, kinds, methods
 from studio.jobs.methods import Method
 from studio.snapshot import Studio
 
@@ -88,7 +88,7 @@ def command() -> None:
     place = command_line.place(
         now.project,
         asked.options,
-        held=fixed_ops.options(now),
+        held=command_line.fixed_ops(now),
         out=f"{asked.options.placer}.json",
     )
     simulate = command_line.simulate(now.project, now.shelf.path(now.named.name))

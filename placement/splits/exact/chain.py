@@ -8,7 +8,7 @@ from placement.splits.annealing.throughput import max_load_s
 from placement.splits.exact.ideals import Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
-from placement.splits.model.parts import Part, devices_of_parts
+from placement.splits.model.placements import Part, devices_of_parts
 
 
 def chain_of_layers(units: Units) -> Chain | None:

@@ -17,7 +17,7 @@ from placement.core.graph import Ints
 from placement.splits.bounds.loads import offload_s, throughput_bound_s
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools, csr
-from placement.splits.model.parts import Part, devices_of_parts
+from placement.splits.model.placements import Part, devices_of_parts
 
 if TYPE_CHECKING:
     from placement.splits.exact.chains_compiled import Ideals

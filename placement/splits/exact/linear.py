@@ -13,7 +13,7 @@ from placement.core.graph import Ints
 from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.exact.ideals import FIRST_SLACK, TINY, Chain
 from placement.splits.model.contract import Units
-from placement.splits.model.parts import Part, call_devices, devices_of_parts
+from placement.splits.model.placements import Part, call_devices, devices_of_parts
 from placement.splits.model.timing import Timing
 
 

@@ -1,4 +1,4 @@
-"""The command line that does what a button does, for the eye and the worker; ops it may not move."""
+"""The command line that does what a button does, for eye and worker; ops that it may not move."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Named placements of one graph on one machine, on disk: made by hand or by placers, which keep runs."""
+"""Named placements of one graph on one machine, on disk: made by hand, or by methods."""
 
 import json
 import re

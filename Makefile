@@ -36,9 +36,8 @@ setup: $(VENV)/ready-to-run $(VENV)/compiled
 test: check
 
 PYTEST = $(VENV)/bin/python -m pytest -q
-# Processes that take tests from one another: one more than a small computer has cores, for many wait
-# for a browser or a worker.
-WORKERS = 3
+# Processes that take tests from one another, so that a new file needs no place in a list.
+WORKERS = 2
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
 # What waits for a browser or a measurement leaves room for the types and the second provider.

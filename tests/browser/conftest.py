@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.canvas_page import PROBE, Canvas
 from tests.browser.serving import Server
+from tests.browser.studio import PATIENCE_MS
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_BROWSER = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -84,6 +85,7 @@ def new_page(chromium, studio_url, studio_log):
 
     def open_page(path: str = "", *, bare: bool = False, **options):
         context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
@@ -132,6 +134,7 @@ def opened(chromium, harness_url):
 
     def open_canvas(query: str = "model=blocks", **options) -> Canvas:
         context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))

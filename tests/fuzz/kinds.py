@@ -203,8 +203,8 @@ def _use_run(timeline: Any) -> object:
     return None
 
 
-def _use_pins(pins: list[tuple[str, str]]) -> object:
-    return _placed(dataclasses.replace(diamond(), pins=tuple(pins)))
+def _use_pins(pins: dict[str, str]) -> object:
+    return _placed(dataclasses.replace(diamond(), pins=tuple(pins.items())))
 
 
 def _use_names(names: list[str]) -> object:

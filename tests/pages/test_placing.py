@@ -37,23 +37,23 @@ def ops_of(project):
 
 
 def test_few_pins_stand_in_the_command_and_many_in_a_file(project):
-    assert command_line.options(now(project)) == []
+    assert command_line.fixed_ops(now(project)) == []
     ops = ops_of(project)
     pins.pin(now(project), ops[:1])
     device = now(project).pins[ops[0]]
-    assert command_line.options(now(project)) == [f"--pin={ops[0]}={device}", "--mend"]
+    assert command_line.fixed_ops(now(project)) == [f"--pin={ops[0]}={device}", "--mend"]
     pins.pin(now(project), ops)
-    option, path, mend = command_line.options(now(project))
+    option, path, mend = command_line.fixed_ops(now(project))
     assert (option, mend) == ("--pins", "--mend")
     assert json.loads(Path(path).read_text()) == dict(now(project).pins)
-    lasting = command_line.options(now(project), lasting=True)[1]
+    lasting = command_line.fixed_ops(now(project), lasting=True)[1]
     pins.unpin(now(project), ops[:1])
     assert len(json.loads(Path(lasting).read_text())) == len(ops) > len(now(project).pins)
 
 
 def test_the_selection_is_handed_on_in_files_with_the_placement_as_it_is(project):
     ops = ops_of(project)[:3]
-    keep, placement, move, names, mend = command_line.options(now(project), ops)
+    keep, placement, move, names, mend = command_line.fixed_ops(now(project), ops)
     assert (keep, move, mend) == ("--keep", "--move", "--mend")
     assert json.loads(Path(placement).read_text()) == now(project).placement.to_json()
     assert json.loads(Path(names).read_text()) == ops

@@ -14,13 +14,10 @@ X, MAP, POOLED, Y = 3 * 16 * 16 * 4, 8 * 16 * 16 * 4, 8 * 4, 10 * 4
 ROWS, SQUARE = 12 * 32 * 4, 12 * 12 * 4
 # Model, ops on WebGPU, bytes that must cross: inputs start on the host and outputs end there.
 CASES = {
-    "cnn, first part": (cnn, CNN[:5], X + MAP),
     "cnn, last part": (cnn, CNN[5:], MAP + Y),
     "cnn, skip over the border": (cnn, CNN[:4], X + 2 * MAP),
     "cnn, middle": (cnn, CNN[2:5], 2 * MAP),
     "cnn, all": (cnn, CNN, X + Y),
-    "cnn, none": (cnn, (), 0),
-    "attention, queries and keys": (attention, ("q", "k", "kt"), 3 * ROWS),
     "attention, scores": (attention, ("scores", "shares"), 2 * ROWS + SQUARE),
     "attention, all": (attention, ATTENTION, 2 * ROWS),
 }

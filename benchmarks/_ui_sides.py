@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from studio.project.files import write_json
 from studio.project.store import Settings
 
@@ -66,7 +68,7 @@ def studio(stack: ExitStack) -> Side:
     def opened(file: Path) -> AbstractContextManager[str]:
         folder = home / "projects" / secrets.token_hex(5)
         made = Settings(file.stem, time.time(), model_kind="path", model=str(file))
-        write_json(folder / "project.json", dict(vars(made)))
+        write_json(folder / "project.json", msgspec.to_builtins(made))
         return nullcontext(f"{url}/?project={folder.name}")
 
     drawn = f"(() => {{ const p = {PROBE}; return !!p && p.drawn === p.view && !p.busy; }})()"

@@ -20,6 +20,9 @@ def _installed(distribution: str) -> bool:
     return True
 
 
+# Tests run side by side: threads of one that wait for each other would take the others' cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 SLOW = Path(__file__).with_name("slow.txt")
 # Of one test function with all its parameters.
 SLOW_S = 0.3

@@ -177,9 +177,9 @@ def test_the_conformance_tests_try_them(copy):
     told = answered(
         copy, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/placers/test_placers.py",
         "tests/exporters/test_exporters.py", "tests/loaders/test_registry.py",
-        "tests/profiling/backends/test_backends.py",
-        "-k", "dice or device-list or test_registry or test_backends"
+        "tests/profiling/backends/test_backends.py", "tests/loaders/test_zoo.py",
+        "-k", "dice or device-list or test_registry or test_backends or perceptron"
     )  # fmt: skip
     passed = [line for line in told.splitlines() if " PASSED" in line]
-    for new in ("dice", "device-list", "test_registry", "toy", "reference"):
+    for new in ("dice", "device-list", "test_registry", "toy", "reference", "perceptron"):
         assert any(new in line for line in passed), told

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
-# Hundreds of megabytes of weights, and no kind of op that AlexNet has not: see `light`.
-HEAVY = ("onnx-vgg19", "onnx-zfnet512", "vgg16:training")
+# Hundreds of megabytes of weights, and no kind of op that Inception v1 (ONNX) or v3 has not.
+HEAVY = ("alexnet:training", "onnx-alexnet", "onnx-vgg19", "onnx-zfnet512", "vgg16:training")
 
 
 def either(enough: T, everything: T) -> T:

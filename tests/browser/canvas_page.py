@@ -2,6 +2,8 @@
 
 import json
 
+# Asking at every frame keeps a core busy.
+LOOK_EVERY_MS = 50
 PROBE = "() => globalThis.__placementCanvas?.probe?.() ?? null"
 
 
@@ -17,7 +19,7 @@ class Canvas:
     def wait(self, condition: str):
         """Until a JavaScript expression over the probe `p` holds."""
         self.page.wait_for_function(
-            f"() => {{ const p = ({PROBE})(); return p && ({condition}); }}"
+            f"() => {{ const p = ({PROBE})(); return p && ({condition}); }}", polling=LOOK_EVERY_MS
         )
         return self.probe()
 

@@ -74,20 +74,26 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def visitor(chromium):
+    """A browser whose pages share what they have fetched: loading it all anew takes a second."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
 @pytest.fixture
-def new_page(chromium, studio_url, studio_log):
+def new_page(visitor, studio_url, studio_log):
     """Open as many sessions of the studio as a test asks for; their errors fail the test.
 
     Each has a new project unless the path names one; a bare address would open the last one.
     """
-    contexts, errors = [], []
+    pages, errors = [], []
     logged = studio_log.stat().st_size
 
-    def open_page(path: str = "", *, bare: bool = False, **options):
-        context = chromium.new_context(viewport={"width": 1440, "height": 900}, **options)
-        context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
-        page = context.new_page()
+    def open_page(path: str = "", *, bare: bool = False):
+        page = visitor.new_page()
+        pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))
         page.on("console", lambda message: errors.extend(_error_in(message)))
         chosen = path if "project=" in path or bare else f"{path}?project=new"
@@ -95,11 +101,10 @@ def new_page(chromium, studio_url, studio_log):
         return page
 
     yield open_page
-    for context in contexts:
-        for page in context.pages:
-            shown = page.locator('[data-testid="stException"]')
-            errors += [f"shown on the page: {text}" for text in shown.all_inner_texts()]
-        context.close()
+    for page in (page for page in pages if not page.is_closed()):
+        shown = page.locator('[data-testid="stException"]')
+        errors += [f"shown on the page: {text}" for text in shown.all_inner_texts()]
+        page.close()
     with studio_log.open() as log:
         log.seek(logged)
         written = log.read()
@@ -128,15 +133,14 @@ def harness_url(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(chromium, harness_url):
+def opened(visitor, harness_url):
     """Open the harness; errors and any request outside fail the test."""
-    contexts, wrong = [], []
+    pages, wrong = [], []
 
-    def open_canvas(query: str = "model=blocks", **options) -> Canvas:
-        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
-        context.set_default_timeout(PATIENCE_MS)
-        contexts.append(context)
-        page = context.new_page()
+    def open_canvas(query: str = "model=blocks") -> Canvas:
+        page = visitor.new_page()
+        page.set_viewport_size({"width": 1280, "height": 860})
+        pages.append(page)
         page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))
         page.on("dialog", lambda d: (wrong.append("a dialog: code was executed"), d.dismiss()))
         page.on("console", lambda m: wrong.append(m.text) if "graph canvas:" in m.text else None)
@@ -154,12 +158,11 @@ def opened(chromium, harness_url):
         return canvas
 
     yield open_canvas
-    for context in contexts:
-        for page in context.pages:
-            probe = page.evaluate(PROBE)
-            assert probe is None or probe["error"] is None, probe["error"]
-            assert page.locator('[data-testid="stException"]').count() == 0
-        context.close()
+    for page in pages:
+        probe = page.evaluate(PROBE)
+        assert probe is None or probe["error"] is None, probe["error"]
+        assert page.locator('[data-testid="stException"]').count() == 0
+        page.close()
     assert not wrong, wrong
 
 

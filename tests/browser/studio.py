@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import Page, TimeoutError, expect
 
+from tests.browser.canvas_page import LOOK_EVERY_MS
 from tests.browser.serving import ROOT
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
@@ -21,6 +22,7 @@ def until(page: Page, condition: str, given: object = None) -> dict:
     found = page.wait_for_function(
         f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}) && p; }}",
         arg=given,
+        polling=LOOK_EVERY_MS,
         timeout=PATIENCE_MS,
     )
     return found.json_value()

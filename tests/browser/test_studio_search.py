@@ -4,17 +4,18 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, until
+from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, settled, until
 
 # A method is compiled when it is used for the first time on a computer.
 COMPILING_MS = 2 * PATIENCE_MS
 
 
 def place(page, method):
-    """Press the button and wait for what the chosen method finds."""
+    """Press the button and wait until the page shows all of what the chosen method finds."""
     page.get_by_role("button", name="Place", exact=True).click()
     told = page.get_by_text(re.compile(f"Placed by {method}")).first
     expect(told).to_be_visible(timeout=COMPILING_MS)
+    settled(page)
 
 
 def test_auto_tells_how_its_search_went(page):
@@ -43,13 +44,14 @@ def seconds(text):
 
 
 def test_a_move_that_saves_time_is_applied_and_undone(page):
-    drawn(page)
+    first = drawn(page)["counts"]
     go(page, "Place")
     choose(page, "Method", "round_robin")
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_test_id("stCode").first).to_contain_text("--placer round_robin")
     place(page, "round_robin")
-    before = drawn(page)["counts"]
+    # The message may be there before the picture is.
+    before = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", first)["counts"]
     slow = metric(page, "Predicted step time").inner_text()
     page.get_by_text("Moves that would save most").click()
     page.get_by_role("button", name="Apply", exact=True).first.click()

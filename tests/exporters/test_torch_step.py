@@ -73,8 +73,7 @@ def check_same(export, losses, state):
     assert not differ
 
 
-@pytest.mark.parametrize("number", [1, 2])
-@pytest.mark.parametrize("name", ["seeing", "attending", "remembering"])
+@pytest.mark.parametrize(("name", "number"), [("seeing", 1), ("attending", 2), ("remembering", 1)])
 def test_a_training_step_runs_alone_and_is_the_captured_graph_to_the_bit(name, number, tmp_path):
     export = placed(training(name), number)
     folder = tmp_path / "step"

@@ -8,6 +8,7 @@ import pytest
 
 from placement.loaders import load, samples
 from placement.loaders.onnx import SAMPLES
+from tests.thorough import light
 
 LIGHT = SAMPLES.samples()
 
@@ -28,10 +29,11 @@ def test_the_listed_number_of_ops_is_right(sample):
     assert all(t.shape is not None for t in graph.tensors if t.consumers or t.is_output)
 
 
-@pytest.mark.parametrize("sample", LIGHT, ids=lambda s: s.name)
+@pytest.mark.thorough
+@pytest.mark.parametrize("sample", light(s.name for s in LIGHT))
 def test_outputs_mean_something(sample):
     """Finite, not all alike, not one class for all, and different for different images."""
-    model = load(sample.name)
+    model = load(sample)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(

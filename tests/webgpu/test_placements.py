@@ -16,8 +16,6 @@ ROWS, SQUARE = 12 * 32 * 4, 12 * 12 * 4
 CASES = {
     "cnn, last part": (cnn, CNN[5:], MAP + Y),
     "cnn, skip over the border": (cnn, CNN[:4], X + 2 * MAP),
-    "cnn, middle": (cnn, CNN[2:5], 2 * MAP),
-    "cnn, all": (cnn, CNN, X + Y),
     "attention, scores": (attention, ("scores", "shares"), 2 * ROWS + SQUARE),
     "attention, all": (attention, ATTENTION, 2 * ROWS),
 }

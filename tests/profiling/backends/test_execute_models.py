@@ -20,9 +20,9 @@ from tests.profiling.onnx_models import never_empty, shipped, sizes
 from tests.thorough import either, light
 
 PLACEMENTS = either(1, 2)
-# Of the models in the onnx package every second one, or all.
-EVERY = either(2, 1)
-COMPOSITIONS = either(60, 200)
+# Of the models in the onnx package every fifth one, or all.
+EVERY = either(5, 1)
+COMPOSITIONS = either(40, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too
 

@@ -39,6 +39,7 @@ ROWS = (
     ("profiling.devices", "profiling.backends", "profiling.measuring", "profiling.sandbox"),
     ("placement.schedule", "placement.pbqp", "placement.splits", "placement.drawing"),
     ("placement.bounds", "placement.search"),
+    ("placement.learning",),
     ("placement.placers",),
     ("placement.advice", "placement.exporters", "profiling.execution", "profiling.training"),
     ("placement.remote", "placement.api"),

@@ -1,0 +1,1 @@
+"""Learning where to put units: environments that value placements, policies, and their training."""

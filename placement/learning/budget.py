@@ -1,0 +1,37 @@
+"""What a search by samples may spend: seconds, or placements that it values."""
+
+import time
+from dataclasses import dataclass, field
+
+from placement.core.problem import Problem
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Ends after some seconds or evaluations, whichever comes first; 0 evaluations: no limit.
+
+    With evaluations alone the answer depends on nothing but input and seed.
+    """
+
+    time_limit_s: float | None
+    max_evaluations: int
+    begun_s: float = field(default_factory=time.perf_counter)
+
+    def spent(self, evaluations: int) -> float:
+        """The share that is used up, at most 1."""
+        share = evaluations / self.max_evaluations if self.max_evaluations else 0.0
+        if self.time_limit_s is not None:
+            passed_s = time.perf_counter() - self.begun_s
+            share = max(share, passed_s / max(1e-9, self.time_limit_s))
+        return min(1.0, share)
+
+
+# Visits of kernels and tensors that a search may make when nobody limits it.
+DEFAULT_VISITS = 40_000_000
+FEWEST, MOST = 2_000, 100_000
+
+
+def default_evaluations(problem: Problem) -> int:
+    """Placements for a search that nobody limits: fewer on graphs where each costs more."""
+    visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
+    return max(FEWEST, min(MOST, DEFAULT_VISITS // max(1, visits)))

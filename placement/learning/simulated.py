@@ -1,0 +1,61 @@
+"""The environment of problems whose steps are simulated: execution "op" and "segment"."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.learning.environment import Edges, Environment, num_cores, on_all_cores
+from placement.schedule.order import by_priority, upward_ranks
+from placement.search.coarsening import unit_edges
+from placement.search.feasible import limit_bytes, unit_bytes
+from placement.simulator.evaluator import Evaluator
+from placement.simulator.flat import flatten
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simulated(Environment):
+    """Units of a problem in one order of kernels (K,), as searches simulate them."""
+
+    order: Ints
+
+    @cached_property
+    def _evaluators(self) -> list[Evaluator]:
+        flat = flatten(self.problem)
+        return [Evaluator(self.problem, self.order, flat) for _ in range(num_cores())]
+
+    def _seconds(self, devices: Ints) -> Floats:
+        from placement.simulator.compiled.moves import begin_each
+
+        def value(core: int, some: Ints, found_s: Floats) -> None:
+            own = self._evaluators[core]
+            begin_each(own.flat, own.state, some, own.throughput, found_s)
+
+        return on_all_cores(value, devices)
+
+    def placement_of(self, devices: Ints) -> Placement:
+        return self.problem.placement_of(devices, self.order.tolist())
+
+
+def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
+    """The environment of a problem, by default in the order of ranks on its fastest devices."""
+    limits, size_bytes = limit_bytes(problem), unit_bytes(problem)
+    allowed = problem.allowed & (size_bytes[:, None] <= limits)
+    if order is None:
+        fastest = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
+        ranks = upward_ranks(problem, fastest[problem.unit_of_kernel])
+        order = np.array(by_priority(problem.kernels, [-r for r in ranks]), dtype=np.int64)
+    return Simulated(
+        problem=problem,
+        unit_of_kernel=problem.unit_of_kernel,
+        unit_s=problem.unit_s,
+        allowed=allowed,
+        size_bytes=size_bytes,
+        limit_bytes=limits,
+        edges=Edges(*unit_edges(problem)),
+        order=order,
+    )

@@ -1,0 +1,227 @@
+"""Training by policy gradient on batches of simulated placements.
+
+Half of a batch is drawn from the policy, the other half are changes of the best placement so far
+(the incumbent). Advantages are of logarithms of values, against the mean of the policy's own half;
+the best placements found (the elite) are imitated besides. Williams, "Simple statistical
+gradient-following algorithms", 1992; what the recipe adds stands in each placer's header.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.learning.budget import Budget
+from placement.learning.environment import Environment
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Drawn(NamedTuple):
+    """Placements (N, U) of a policy, the logarithm of the chance of each (N,), which has a
+    gradient, and the mean entropy of a decision."""
+
+    devices: Ints
+    log_chance: torch.Tensor
+    entropy: torch.Tensor
+
+
+class Policy(Protocol):
+    """What is trained: it draws placements and says how likely given ones are."""
+
+    def parameters(self) -> list[torch.nn.Parameter]: ...
+
+    def draw(self, num: int, generator: torch.Generator) -> Drawn:
+        """Placements by chance; a policy computes its outputs once for all of them."""
+        ...
+
+    def log_chance(self, devices: Ints) -> torch.Tensor | None:
+        """Of given placements (N, U), after a `draw` with the same weights; None where a policy
+        cannot tell, which then imitates nothing."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How a policy is trained.
+
+    `proposed` is the share of a batch that are changes of the incumbent, each of which draws a
+    share `changed` of its units anew; `elite` the number of placements that are imitated, with the
+    weight `imitation`. The weight of the entropy falls from `entropy` to 0.
+    """
+
+    batch: int = 128
+    proposed: float = 0.5
+    changed: float = 0.05
+    elite: int = 16
+    imitation: float = 0.5
+    entropy: float = 0.02
+    learning_rate: float = 3e-3
+    clip: float = 1.0
+
+
+class Point(NamedTuple):
+    """The state of training after a batch: seconds of the best so far and of the policy's mean."""
+
+    evaluations: int
+    best_s: float
+    mean_s: float
+    entropy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """The best placement that training met (U,), its seconds, and the curve."""
+
+    devices: Ints
+    value_s: float
+    evaluations: int
+    curve: tuple[Point, ...]
+
+
+# Hears a point and the share of the budget; False ends the training with the best so far.
+Tell = Callable[[Point, float], bool]
+
+
+def train(
+    environment: Environment,
+    policy: Policy,
+    recipe: Recipe,
+    budget: Budget,
+    *,
+    seed: int,
+    tell: Tell = lambda point, share: True,
+    start: Ints | None = None,
+) -> Learned:
+    """Train until the budget is spent; `start` (U,) is an incumbent to begin from.
+
+    Raises a ValueError where not one placement that was tried is possible.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    chance = np.random.default_rng(seed)
+    optimiser = torch.optim.Adam(policy.parameters(), lr=recipe.learning_rate)
+    found = Elite(recipe.elite)
+    if start is not None:
+        found.add(start[None], environment.values_s(start[None]))
+    evaluations, curve, share = 0, [], 0.0
+    while share < 1.0:
+        has_incumbent = math.isfinite(found.best_s)
+        num_proposed = int(recipe.proposed * recipe.batch) if has_incumbent else 0
+        drawn = policy.draw(recipe.batch - num_proposed, generator)
+        proposals = changed(environment, found.best, num_proposed, recipe.changed, chance)
+        devices = np.concatenate([drawn.devices, proposals])
+        value_s = environment.values_s(devices)
+        evaluations += len(devices)
+        found.add(devices, value_s)
+        own_s = value_s[: len(drawn.devices)]
+        weight = torch.from_numpy(advantages(own_s)).to(drawn.log_chance.dtype)
+        loss = -(weight * drawn.log_chance).mean() / environment.num_units
+        loss = loss - recipe.entropy * (1.0 - share) * drawn.entropy
+        if recipe.imitation and found.num:
+            likely = policy.log_chance(found.devices)
+            if likely is not None:
+                loss = loss - recipe.imitation * likely.mean() / environment.num_units
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(policy.parameters(), recipe.clip)
+        optimiser.step()
+        possible = own_s[np.isfinite(own_s)]
+        mean_s = float(possible.mean()) if possible.size else math.inf
+        curve.append(Point(evaluations, found.best_s, mean_s, float(drawn.entropy.detach())))
+        share = budget.spent(evaluations)
+        if not tell(curve[-1], share):
+            break
+    if math.isinf(found.best_s):
+        raise ValueError(
+            f"None of the {evaluations} placements that were tried is possible; give the devices"
+            " more memory, remove pins or take another placer."
+        )
+    return Learned(found.best, found.best_s, evaluations, tuple(curve))
+
+
+def advantages(value_s: Floats) -> Floats:
+    """How much better than their mean placements (N,) are, in standard deviations of log values.
+
+    Those that cannot be count as the worst possible ones, and a little worse.
+    """
+    possible = np.isfinite(value_s)
+    if not possible.any():
+        return np.zeros(value_s.size)
+    logs = np.log(np.maximum(value_s, 1e-30), where=possible, out=np.zeros(value_s.size))
+    logs[~possible] = logs[possible].max() + max(1e-3, float(logs[possible].std()))
+    spread = float(logs.std())
+    if spread < 1e-12:
+        return np.zeros(value_s.size)
+    better: Floats = (logs.mean() - logs) / spread
+    return better
+
+
+def changed(
+    environment: Environment, devices: Ints, num: int, share: float, chance: np.random.Generator
+) -> Ints:
+    """A placement (U,) as many times as wanted, in each a share of the units drawn anew (N, U)."""
+    rows = np.repeat(devices[None], num, axis=0)
+    if not num:
+        return rows
+    moves = chance.random(rows.shape) < share
+    one = chance.integers(environment.num_units, size=num)
+    moves[np.arange(num), one] |= ~moves.any(axis=1)
+    rows[moves] = at_random(environment, num, chance)[moves]
+    return rows
+
+
+def at_random(environment: Environment, num: int, chance: np.random.Generator) -> Ints:
+    """Placements (N, U), each unit on any device that may hold it."""
+    of_unit = np.argsort(~environment.allowed, axis=1, kind="stable")
+    counts = environment.allowed.sum(axis=1)
+    drawn = (chance.random((num, environment.num_units)) * counts).astype(np.int64)
+    found: Ints = of_unit[np.arange(environment.num_units), drawn]
+    return found
+
+
+class Elite:
+    """The best different placements so far, the best first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = max(1, size)
+        self.devices: Ints = np.zeros((0, 0), dtype=np.int64)
+        self._value_s: Floats = np.zeros(0)
+
+    @property
+    def num(self) -> int:
+        return len(self.devices)
+
+    @property
+    def best_s(self) -> float:
+        return float(self._value_s[0]) if self.num else math.inf
+
+    @property
+    def best(self) -> Ints:
+        """The best placement (U,); any row of none where there is no possible one."""
+        found: Ints = self.devices[0] if self.num else np.zeros(0, dtype=np.int64)
+        return found
+
+    def add(self, devices: Ints, value_s: Floats) -> None:
+        """Take in what is better than the worst held; of equals the older stays."""
+        worst_s = float(self._value_s[-1]) if self.num == self._size else math.inf
+        better = np.flatnonzero(value_s < worst_s)
+        if not better.size:
+            return
+        if self.num:
+            devices = np.concatenate([self.devices, devices[better]])
+            value_s = np.concatenate([self._value_s, value_s[better]])
+        else:
+            devices, value_s = devices[better], value_s[better]
+        order = np.argsort(value_s, kind="stable")
+        _, first = np.unique(devices[order], axis=0, return_index=True)
+        kept = order[np.sort(first)][: self._size]
+        self.devices, self._value_s = devices[kept], value_s[kept]

@@ -1,0 +1,114 @@
+"""The environments of workload files: loads of a split for throughput, calls for latency.
+
+The cost model is that of Tarnawski et al., NeurIPS 2020 (`placement/splits/`). Devices are the
+accelerators, then the CPUs; for latency, where CPUs run nodes one by one, all CPUs are one device.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.objective import Objective
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.learning.environment import Bools, Edges, Environment, on_all_cores
+from placement.splits.model.contract import Units, class_units
+from placement.splits.model.instance import from_problem
+from placement.splits.model.placements import placement_of, placement_of_calls
+from placement.splits.model.timing import Timing, timing_of
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Loads(Environment):
+    """Units of a split; a placement is worth the largest load of a device."""
+
+    units: Units
+
+    def _seconds(self, devices: Ints) -> Floats:
+        from placement.learning.workload_compiled import largest_loads
+
+        arrays, overlap = self.units.arrays, self.units.instance.overlap
+        return on_all_cores(
+            lambda _, some, found_s: largest_loads(some, arrays, overlap, found_s), devices
+        )
+
+    def placement_of(self, devices: Ints) -> Placement:
+        return placement_of(self.problem, self.units.device_of_class(devices))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calls(Environment):
+    """Units of subgraph calls, one per accelerator; what waits for itself takes forever."""
+
+    timing: Timing
+
+    def _seconds(self, devices: Ints) -> Floats:
+        from placement.learning.workload_compiled import samples_s
+
+        units, nodes = self.timing.units, self.timing.nodes
+        num_slots = units.instance.num_accelerators
+        slots = np.where(devices < num_slots, devices, -1)
+        return on_all_cores(
+            lambda _, some, found_s: samples_s(some, units.arrays, nodes, num_slots, found_s), slots
+        )
+
+    def placement_of(self, devices: Ints) -> Placement:
+        units = self.timing.units
+        slot = np.where(devices < units.instance.num_accelerators, devices, -1)
+        of_class = units.device_of_class(slot)
+        return placement_of_calls(self.problem, units.instance, of_class, 1)
+
+
+def workload(problem: Problem) -> Environment:
+    """The environment of a workload; ValueError for any other problem."""
+    instance = from_problem(problem)
+    k, num_cpus = instance.num_accelerators, instance.num_cpus
+    if problem.objective is Objective.THROUGHPUT:
+        units = class_units(instance)
+        return _made(Loads, problem, units, units.allowed(), num_cpus, units=units)
+    timing = timing_of(instance)
+    allowed = timing.units.allowed()
+    if num_cpus:
+        on_cpu = allowed[:, k:].any(axis=1, keepdims=True)
+        allowed = np.concatenate([allowed[:, :k], on_cpu], axis=1)
+    return _made(Calls, problem, timing.units, allowed, min(1, num_cpus), timing=timing)
+
+
+def _made(
+    kind: Callable[..., Environment],
+    problem: Problem,
+    split: Units,
+    allowed: Bools,
+    num_cpus: int,
+    **own: Units | Timing,
+) -> Environment:
+    """What every environment has, from the units of a split, and what this kind has of its own."""
+    instance = split.instance
+    num_each = [instance.num_accelerators, num_cpus]
+    limits = np.repeat([float(instance.limit_bytes), np.inf], num_each)
+    return kind(
+        problem=problem,
+        unit_of_kernel=split.unit_of_class[instance.class_of],
+        unit_s=np.repeat(np.stack([split.acc_s, split.cpu_s], axis=1), num_each, axis=1),
+        allowed=allowed & (split.size_bytes[:, None] <= limits),
+        size_bytes=split.size_bytes,
+        limit_bytes=limits,
+        edges=_edges(problem, split),
+        **own,
+    )
+
+
+def _edges(problem: Problem, units: Units) -> Edges:
+    arrays = problem.kernels.arrays
+    tensor_of = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
+    made = arrays.producer[tensor_of] >= 0
+    unit_of = units.unit_of_class[units.instance.class_of]
+    every = Edges(
+        arrays.producer[tensor_of[made]],
+        arrays.consumers[made],
+        arrays.tensor_bytes[tensor_of[made]].astype(np.float64),
+    )
+    return every.between(unit_of)

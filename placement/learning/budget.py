@@ -26,12 +26,16 @@ class Budget:
         return min(1.0, share)
 
 
-# Visits of kernels and tensors that a search may make when nobody limits it.
+# Visits of kernels and tensors that a search may make when nobody limits it, and its placements.
 DEFAULT_VISITS = 40_000_000
 FEWEST, MOST = 2_000, 100_000
+PER_CHOICE = 100
 
 
 def default_evaluations(problem: Problem) -> int:
-    """Placements for a search that nobody limits: fewer on graphs where each costs more."""
+    """Placements for a search that nobody limits: fewer on graphs where each costs more, and on
+    those with little to choose."""
     visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
-    return max(FEWEST, min(MOST, DEFAULT_VISITS // max(1, visits)))
+    choices = int(problem.allowed.sum() - problem.allowed.any(axis=1).sum())
+    most = max(FEWEST, min(MOST, DEFAULT_VISITS // max(1, visits)))
+    return max(1, min(most, PER_CHOICE * choices))

@@ -141,11 +141,51 @@ def train(
         if not tell(curve[-1], share):
             break
     if math.isinf(found.best_s):
-        raise ValueError(
-            f"None of the {evaluations} placements that were tried is possible; give the devices"
-            " more memory, remove pins or take another placer."
-        )
+        raise none_possible(evaluations)
     return Learned(found.best, found.best_s, evaluations, tuple(curve))
+
+
+def sampled(
+    environment: Environment,
+    draw: Callable[[Ints | None], Ints],
+    budget: Budget,
+    *,
+    tell: Tell = lambda point, share: True,
+    start: Ints | None = None,
+) -> Learned:
+    """The best of batches (N, U) that `draw` makes of the best placement so far, without a policy.
+
+    Of equals the newer is the best, so that a walk over a plateau goes on. Raises a ValueError
+    where not one placement that was tried is possible.
+    """
+    best, best_s = start, math.inf
+    if start is not None:
+        best_s = float(environment.values_s(start[None])[0])
+    evaluations, curve, share = 0, [], 0.0
+    while share < 1.0:
+        devices = draw(best)
+        value_s = environment.values_s(devices)
+        evaluations += len(devices)
+        first = int(value_s.argmin())
+        if value_s[first] <= best_s and np.isfinite(value_s[first]):
+            best, best_s = devices[first], float(value_s[first])
+        possible = value_s[np.isfinite(value_s)]
+        mean_s = float(possible.mean()) if possible.size else math.inf
+        curve.append(Point(evaluations, best_s, mean_s, 0.0))
+        share = budget.spent(evaluations)
+        if not tell(curve[-1], share):
+            break
+    if best is None:
+        raise none_possible(evaluations)
+    return Learned(best, best_s, evaluations, tuple(curve))
+
+
+def none_possible(evaluations: int) -> ValueError:
+    """The error of a search that tried only what may not be."""
+    return ValueError(
+        f"None of the {evaluations} placements that were tried is possible; give the devices more"
+        " memory, remove pins or take another placer."
+    )
 
 
 def advantages(value_s: Floats) -> Floats:

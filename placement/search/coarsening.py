@@ -52,15 +52,21 @@ def unit_edges(problem: Problem) -> tuple[Ints, Ints, Floats]:
 
 def levels(problem: Problem) -> list[Ints]:
     """Clusters of units, finest first: each level says the cluster of every unit (U,)."""
+    work_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1)
+    return levels_of(*unit_edges(problem), work_s, problem.num_devices)
+
+
+def levels_of(
+    source: Ints, target: Ints, weight: Floats, work_s: Floats, num_devices: int
+) -> list[Ints]:
+    """The same of any edges between units that work so many seconds each, (U,)."""
     from placement.search.coarsening_compiled import find_chains, match
 
-    source, target, weight = unit_edges(problem)
-    work_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1)
     # No cluster may become more than a fair part of what one device does.
-    most_s = float(work_s.sum()) / (2 * problem.num_devices)
-    cluster = np.arange(problem.num_units)
+    most_s = float(work_s.sum()) / (2 * num_devices)
+    num = work_s.size
+    cluster = np.arange(num)
     found = []
-    num = problem.num_units
     step = find_chains(num, source, target)
     while True:
         num_before, num = num, int(step.max(initial=-1)) + 1

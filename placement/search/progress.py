@@ -12,7 +12,9 @@ class Progress:
     """How far a search is: best value and bound in the objective's seconds, step `step` of `of`.
 
     `bound_s` is proven: no placement of the problem is faster. `note` says in words how the best
-    came about; the last one given becomes the account of the placement.
+    came about; the last one given becomes the account of the placement. Searches by samples count
+    the placements that they valued as `evaluations`; learners also tell what their policy's
+    placements come to on average and the entropy of its decisions.
     """
 
     best_s: float = math.inf
@@ -20,6 +22,9 @@ class Progress:
     step: int = 0
     of: int = 0
     note: str = ""
+    evaluations: int = 0
+    mean_s: float = math.inf
+    entropy: float = 0.0
 
 
 # Returns False to ask for the best so far.

@@ -1,0 +1,270 @@
+"""The shared course of learners and their controls, from a problem to a placement.
+
+The problem becomes an environment at some level of coarseness; a method finds the best placement
+that it can there within its budget; that one is refined to the problem's own units, in an order of
+its own; the best of it and of cheap placers' answers (the candidates) is the result. The time limit
+covers all of it.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from placement.core.formatting import counted
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Execution, Objective, Problem
+from placement.learning.budget import Budget, default_evaluations
+from placement.learning.environment import Environment, coarser
+from placement.learning.simulated import simulated
+from placement.learning.training import Learned, Point, Tell, at_random
+from placement.learning.workload import workload
+from placement.search.chain import Chain, Start, start_of
+from placement.search.coarsening import Blocks, blocks, levels_of
+from placement.search.feasible import final_s, require_room_for_weights, within_memory
+from placement.search.improvement import default_moves, improve
+from placement.search.progress import Progress, Report, in_words
+
+# From an environment, a budget and an incumbent (or none) to what was found, telling of points.
+Find = Callable[[Environment, Budget, Tell, Ints | None], Learned]
+Level = Callable[[Environment], Environment]
+
+# Placements drawn to see whether any of them is possible.
+NUM_DRAWN = 128
+# Orders that are tried for what was found, as long as each is better than the last.
+MOST_ORDERS = 8
+# Placements that are valued after the search: as found, in another order, improved.
+NUM_ENDS = 3
+KICK = 3
+REPORT_EVERY_S = 0.1
+
+
+def searched(
+    problem: Problem,
+    report: Report,
+    *,
+    find: Find,
+    seed: int,
+    max_evaluations: int,
+    time_limit_s: float | None,
+    candidates: str,
+    level: Level | None = None,
+    search: float = 0.0,
+) -> Placement:
+    """The best of what `find` finds and of the `candidates`, placers by comma (or none).
+
+    `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. The
+    level is that of chains by default. A share `search` of the budget goes to local search from
+    what was found.
+    """
+    begun_s = time.perf_counter()
+    environment = (level or chained)(environment_of(problem))
+    best = _Best(problem)
+    for placement in _answers(problem, candidates):
+        best.hear(placement)
+    first, is_drawn = _first(environment, seed)
+    if first is None:
+        return best.placement
+    left_s = None
+    if time_limit_s is None:
+        max_evaluations = max_evaluations or default_evaluations(problem)
+    else:
+        choice_s = NUM_ENDS * max(best.longest_s, _choice_s(environment, first))
+        left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - choice_s)
+    heard = _Heard(report)
+    budget = Budget(
+        None if left_s is None else left_s * (1.0 - search),
+        math.ceil(max_evaluations * (1.0 - search)),
+    )
+    learned = find(environment, budget, heard.tell, None if is_drawn else first)
+    found = environment.placement_of(learned.devices)
+    offered_s = best.value_s
+    best.hear(found)
+    if problem.execution is not Execution.CALL:
+        for refined in _refined(problem, found, heard, seed, search, left_s):
+            best.hear(refined)
+    heard.conclude(learned, best.value_s, offered_s)
+    return best.placement
+
+
+def environment_of(problem: Problem) -> Environment:
+    """The finest environment of a problem; ValueError where an op fits on no device."""
+    if problem.execution is Execution.CALL:
+        return workload(problem)
+    require_room_for_weights(problem)
+    return simulated(problem)
+
+
+def itself(environment: Environment) -> Environment:
+    """The level of the units as they are."""
+    return environment
+
+
+def chained(environment: Environment) -> Environment:
+    """The level of a graph's chains; a workload's units have no others."""
+    if environment.problem.execution is Execution.CALL:
+        return environment
+    return coarser(environment, clusters(environment)[0])
+
+
+def at_most(num_units: int) -> Level:
+    """The finest level of no more units than this, or the coarsest there is."""
+
+    def level(environment: Environment) -> Environment:
+        found = environment
+        for cluster in clusters(environment):
+            if found.num_units <= num_units:
+                break
+            found = coarser(environment, cluster)
+        return found
+
+    return level
+
+
+def clusters(environment: Environment) -> list[Ints]:
+    """Clusters (U,) of the units, the finest level first: chains, then by what flows between."""
+    work_s = np.where(environment.allowed, environment.unit_s, np.inf).min(axis=1)
+    edges = environment.edges
+    found = levels_of(edges.source, edges.target, edges.num_bytes, work_s, environment.num_devices)
+    return found or [np.arange(environment.num_units)]
+
+
+def _answers(problem: Problem, candidates: str) -> Iterator[Placement]:
+    """Of the placers named, as far as they know such problems and find anything."""
+    from placement.placers import placer_class
+
+    for name in filter(None, (part.strip() for part in candidates.split(","))):
+        kind = placer_class(name)
+        if problem.execution not in kind.executions:
+            continue
+        known = problem.objective in kind.objectives
+        try:
+            yield kind().place(problem if known else replace(problem, objective=Objective.LATENCY))
+        except ValueError:
+            continue
+
+
+def _first(environment: Environment, seed: int) -> tuple[Ints | None, bool]:
+    """A possible placement (U,), if one is found, and whether one was just drawn."""
+    drawn = at_random(environment, NUM_DRAWN, np.random.default_rng(seed))
+    for rows, is_drawn in ((drawn, True), (_gathered(environment), False)):
+        value_s = environment.values_s(rows)
+        best = int(value_s.argmin())
+        if np.isfinite(value_s[best]):
+            return rows[best], is_drawn
+    return None, False
+
+
+def _gathered(environment: Environment) -> Ints:
+    """Placements (N, U): all on one device where it may be, and the largest where most room is."""
+    fastest = np.where(environment.allowed, environment.unit_s, np.inf).argmin(axis=1)
+    rows = [np.where(environment.allowed[:, d], d, fastest) for d in range(environment.num_devices)]
+    room, packed = environment.limit_bytes.copy(), fastest.copy()
+    for unit in np.argsort(-environment.size_bytes, kind="stable").tolist():
+        packed[unit] = np.where(environment.allowed[unit], room, -np.inf).argmax()
+        room[packed[unit]] -= environment.size_bytes[unit]
+    return np.stack([*rows, packed])
+
+
+def _choice_s(environment: Environment, devices: Ints) -> float:
+    """Seconds to find the final value of a placement, as long as of any other."""
+    begun_s = time.perf_counter()
+    final_s(environment.problem, environment.placement_of(devices))
+    return time.perf_counter() - begun_s
+
+
+def _refined(
+    problem: Problem,
+    found: Placement,
+    heard: "_Heard",
+    seed: int,
+    search: float,
+    left_s: float | None,
+) -> Iterator[Placement]:
+    """The placement in an order of its own, and what local search makes of it."""
+    try:
+        start = start_of(problem, within_memory(problem, lambda _: found, scales=(1.0,)))
+    except ValueError:
+        return
+    none = np.zeros(0, dtype=np.int64)
+    chain = Chain(problem, start, Blocks(np.zeros(1, dtype=np.int64), none), seed=seed)
+    for _ in range(MOST_ORDERS):
+        before_s = chain.best_s
+        chain.turn()
+        if not chain.best_s < before_s:
+            break
+    yield chain.placement
+    if search and heard.is_going_on:
+        start = Start(chain.best, chain.best_order)
+        chain = Chain(problem, start, blocks(problem), seed=seed, kick=KICK)
+        improve(
+            problem,
+            [chain],
+            heard.report,
+            max_iterations=0 if left_s is not None else math.ceil(search * default_moves(problem)),
+            time_limit_s=None if left_s is None else search * left_s,
+        )
+        yield chain.placement
+
+
+class _Best:
+    """The best placement of those heard by their final values, the first of equals."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._placement: Placement | None = None
+        self.value_s, self.longest_s = math.inf, 0.0
+
+    def hear(self, placement: Placement) -> None:
+        begun_s = time.perf_counter()
+        value_s = final_s(self._problem, placement)
+        self.longest_s = max(self.longest_s, time.perf_counter() - begun_s)
+        if value_s < self.value_s:
+            self.value_s, self._placement = value_s, placement
+
+    @property
+    def placement(self) -> Placement:
+        if self._placement is None:
+            raise ValueError(
+                "No placement within all limits was found; give the devices more memory, remove"
+                " pins or search longer."
+            )
+        return self._placement
+
+
+class _Heard:
+    """Tells a report of the points of a search, now and then, and of how it ended."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.is_going_on = True
+        self._told_s = -math.inf
+
+    def tell(self, point: Point, share: float) -> bool:
+        now_s = time.perf_counter()
+        if share < 1.0 and now_s - self._told_s < REPORT_EVERY_S:
+            return True
+        self._told_s = now_s
+        self.is_going_on = self.report(
+            Progress(
+                best_s=point.best_s,
+                step=round(1000 * share),
+                of=1000,
+                evaluations=point.evaluations,
+                mean_s=point.mean_s,
+                entropy=point.entropy,
+            )
+        )
+        return self.is_going_on
+
+    def conclude(self, learned: Learned, value_s: float, offered_s: float) -> None:
+        """Tell how the answer came about."""
+        tried = counted(learned.evaluations, "placement")
+        account = f"{in_words(value_s)} of {tried} tried"
+        if math.isfinite(offered_s):
+            better = "no better than" if value_s >= offered_s else "where"
+            account += f", {better} the candidates' {in_words(offered_s)}"
+        self.report(Progress(best_s=value_s, evaluations=learned.evaluations, note=account))

@@ -1,0 +1,61 @@
+"""Random search: placements drawn uniformly over what is allowed, the best of which is the answer.
+
+Bergstra and Bengio, "Random search for hyper-parameter optimization", 2012, made it the control for
+methods that learn; here it stands beside every learned placer, on the same units and with the same
+number of placements.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Execution, Objective, Problem
+from placement.learning.budget import Budget
+from placement.learning.environment import Environment
+from placement.learning.training import Learned, Tell, at_random, sampled
+from placement.placers._learned import searched
+from placement.placers.base import Placer, Report, quiet, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSearch(Placer):
+    summary = "Random placements of chains of ops: the control for methods that learn"
+    paper = "Bergstra, Bengio: Random search for hyper-parameter optimization, JMLR 13, 2012"
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
+    all_cores: ClassVar[bool] = True
+
+    max_iterations: int = setting(
+        0, "Batches of placements; 0 takes as many as the time allows, or a few by size", low=0
+    )
+    batch: int = setting(128, "Placements in a batch", low=1)
+    candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return searched(
+            problem,
+            report,
+            find=self._find,
+            seed=self.seed,
+            max_evaluations=self.max_iterations * self.batch,
+            time_limit_s=self.time_limit_s,
+            candidates=self.candidates,
+        )
+
+    def _find(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        chance = np.random.default_rng(self.seed)
+        return sampled(
+            environment,
+            lambda best: at_random(environment, self.batch, chance),
+            budget,
+            tell=tell,
+            start=start,
+        )
+
+
+PLACER = RandomSearch

@@ -13,13 +13,16 @@ from placement.learning.environment import Edges, Environment, num_cores, on_all
 from placement.schedule.order import by_priority, upward_ranks
 from placement.search.coarsening import unit_edges
 from placement.search.feasible import limit_bytes, unit_bytes
-from placement.simulator.evaluator import Evaluator
+from placement.simulator.evaluator import Evaluator, can_overflow
 from placement.simulator.flat import flatten
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simulated(Environment):
-    """Units of a problem in one order of kernels (K,), as searches simulate them."""
+    """Units of a problem in one order of kernels (K,), as searches simulate them.
+
+    Memory is that of unmerged schedules, values in flight included where they may be too many.
+    """
 
     order: Ints
 
@@ -29,13 +32,24 @@ class Simulated(Environment):
         return [Evaluator(self.problem, self.order, flat) for _ in range(num_cores())]
 
     def _seconds(self, devices: Ints) -> Floats:
+        from placement.learning.simulated_compiled import values_within
         from placement.simulator.compiled.moves import begin_each
+
+        workspace_bytes = self.problem.costs.workspace_bytes
 
         def value(core: int, some: Ints, found_s: Floats) -> None:
             own = self._evaluators[core]
-            begin_each(own.flat, own.state, some, own.throughput, found_s)
+            if self._may_overflow:
+                values_within(own.flat, own.state, some, own.throughput, workspace_bytes, found_s)
+            else:
+                begin_each(own.flat, own.state, some, own.throughput, found_s)
 
         return on_all_cores(value, devices)
+
+    @cached_property
+    def _may_overflow(self) -> bool:
+        """Whether values in flight may be too many; weights are looked at in any case."""
+        return self.problem.memory_model == "live" and can_overflow(self.problem)
 
     def placement_of(self, devices: Ints) -> Placement:
         return self.problem.placement_of(devices, self.order.tolist())

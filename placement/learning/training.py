@@ -9,7 +9,8 @@ gradient-following algorithms", 1992; what the recipe adds stands in each placer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -90,6 +91,20 @@ class Learned:
 Tell = Callable[[Point, float], bool]
 
 
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Small networks compute on one thread, which is faster than handing their work around."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@one_torch_thread()
 def train(
     environment: Environment,
     policy: Policy,
@@ -117,8 +132,10 @@ def train(
         has_incumbent = math.isfinite(found.best_s)
         num_proposed = int(recipe.proposed * recipe.batch) if has_incumbent else 0
         drawn = policy.draw(recipe.batch - num_proposed, generator)
-        proposals = changed(environment, found.best, num_proposed, recipe.changed, chance)
-        devices = np.concatenate([drawn.devices, proposals])
+        devices = drawn.devices
+        if num_proposed:
+            proposals = changed(environment, found.best, num_proposed, recipe.changed, chance)
+            devices = np.concatenate([devices, proposals])
         value_s = environment.values_s(devices)
         evaluations += len(devices)
         found.add(devices, value_s)

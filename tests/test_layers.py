@@ -53,6 +53,7 @@ BEHIND_A_DOOR = {
     "compiled": {"numba"},
     "placement.formats.onnx": {"onnx"},
     "placement.formats.torch": {"torch"},
+    "placement.learning.networks": {"torch"},
     "placement.zoo": {"torch"},
     "placement.exporters._onnx": {"onnx", "onnxruntime"},
     "placement.exporters._torch": {"torch"},

@@ -1,0 +1,1 @@
+"""Networks of learned placers, in PyTorch."""

@@ -20,9 +20,13 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
+from placement.learning.sampling import draw
 
 if TYPE_CHECKING:
     import torch
+
+# The logit of the device on which a unit stays, where there is room: e^40 to 1 that it does.
+STAY = 40.0
 
 
 class Drawn(NamedTuple):
@@ -225,22 +229,31 @@ def advantages(value_s: Floats) -> Floats:
 def changed(
     environment: Environment, devices: Ints, num: int, share: float, chance: np.random.Generator
 ) -> Ints:
-    """A placement (U,) as many times as wanted, in each a share of the units drawn anew (N, U)."""
+    """A placement (U,) as many times as wanted, in each a share of the units drawn anew (N, U).
+
+    Where memory is short others move too, if they have to make room.
+    """
     rows = np.repeat(devices[None], num, axis=0)
     if not num:
         return rows
     moves = chance.random(rows.shape) < share
     one = chance.integers(environment.num_units, size=num)
     moves[np.arange(num), one] |= ~moves.any(axis=1)
+    if environment.is_tight:
+        logits = np.zeros((*rows.shape, environment.num_devices))
+        np.put_along_axis(logits, rows[:, :, None], np.where(moves, 0.0, STAY)[:, :, None], axis=2)
+        return draw(environment, logits, chance.random(rows.shape)).devices
     rows[moves] = at_random(environment, num, chance)[moves]
     return rows
 
 
 def at_random(environment: Environment, num: int, chance: np.random.Generator) -> Ints:
-    """Placements (N, U), each unit on any device that may hold it."""
+    """Placements (N, U), each unit on any device that may hold it, and has room for it."""
+    uniforms = chance.random((num, environment.num_units))
+    if environment.is_tight:
+        return draw(environment, np.zeros(environment.allowed.shape), uniforms).devices
     of_unit = np.argsort(~environment.allowed, axis=1, kind="stable")
-    counts = environment.allowed.sum(axis=1)
-    drawn = (chance.random((num, environment.num_units)) * counts).astype(np.int64)
+    drawn = (uniforms * environment.allowed.sum(axis=1)).astype(np.int64)
     found: Ints = of_unit[np.arange(environment.num_units), drawn]
     return found
 

@@ -86,7 +86,7 @@ def test_memory_of_clusters_together_is_looked_at():
     environment = replace(ten(), size_bytes=np.ones(10), limit_bytes=np.array([4.0, 4.0, np.inf]))
     assert environment.is_tight
     coarse = coarser(environment, np.arange(10) // 2)
-    devices = at_random(coarse, 200, np.random.default_rng(0))
+    devices = np.random.default_rng(0).integers(3, size=(200, 5))
     held = [[2 * int((row == d).sum()) for d in range(3)] for row in devices]
     fits = [h[0] <= 4 and h[1] <= 4 for h in held]
     assert np.isfinite(coarse.values_s(devices)).tolist() == fits

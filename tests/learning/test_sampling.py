@@ -11,6 +11,7 @@ from placement.learning.environment import coarser
 from placement.learning.networks.masked import chances
 from placement.learning.sampling import draw, in_turn, masks_of
 from placement.learning.simulated import simulated
+from placement.learning.training import at_random, changed
 from tests.instances import random_problem
 
 
@@ -128,3 +129,14 @@ def test_draws_of_clusters_keep_to_memory_too():
     coarse = coarser(env, np.array([0, 0, 1, 1, 2, 2]))
     sample = draw(coarse, np.array([[9.0, 0.0]] * 3), uniforms(100, coarse))
     assert np.isfinite(coarse.values_s(sample.devices)).all()
+
+
+def test_changes_of_a_placement_within_memory_stay_within_it():
+    env = environment([1, 2, 3, 2, 4, 4, 1, 1], [10, 9])
+    chance = np.random.default_rng(4)
+    base = at_random(env, 1, chance)[0]
+    rows = changed(env, base, 500, 0.2, chance)
+    assert (np.array(held(env, rows)) <= env.limit_bytes).all()
+    moved = (rows != base).sum(axis=1)
+    # A fifth of the units is drawn anew, half the time on the same device, and some make room.
+    assert 0.5 < moved.mean() < 2.5 and moved.max() > 1

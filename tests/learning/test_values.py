@@ -1,5 +1,6 @@
 """Values of many placements at once, against the simulator and the definitions of memory."""
 
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 from placement import simulate
 from placement.core.violations import sequential_peak_bytes
 from placement.learning.simulated import simulated
-from placement.learning.training import at_random
 from placement.learning.workload import workload
 from placement.schedule.segments import make_schedule
 from placement.search.feasible import final_s
@@ -22,7 +22,10 @@ NUM = 12
 
 
 def rows(environment, seed):
-    return at_random(environment, NUM, np.random.default_rng(seed))
+    """Placements whose units are where they may be, whether there is room or not."""
+    chance = random.Random(seed)
+    may = [np.flatnonzero(row).tolist() for row in environment.allowed]
+    return np.array([[chance.choice(devices) for devices in may] for _ in range(NUM)])
 
 
 def with_memory(problem, num_bytes):

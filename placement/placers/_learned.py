@@ -82,11 +82,11 @@ def searched(
     learned = find(environment, budget, heard.tell, None if is_drawn else first)
     found = environment.placement_of(learned.devices)
     offered_s = best.value_s
-    best.hear(found)
+    own_s = best.hear(found)
     if problem.execution is not Execution.CALL:
         for refined in _refined(problem, found, heard, seed, search, left_s):
-            best.hear(refined)
-    heard.conclude(learned, best.value_s, offered_s)
+            own_s = min(own_s, best.hear(refined))
+    heard.conclude(learned, own_s, offered_s)
     return best.placement
 
 
@@ -218,12 +218,14 @@ class _Best:
         self._placement: Placement | None = None
         self.value_s, self.longest_s = math.inf, 0.0
 
-    def hear(self, placement: Placement) -> None:
+    def hear(self, placement: Placement) -> float:
+        """The final seconds of a placement."""
         begun_s = time.perf_counter()
         value_s = final_s(self._problem, placement)
         self.longest_s = max(self.longest_s, time.perf_counter() - begun_s)
         if value_s < self.value_s:
             self.value_s, self._placement = value_s, placement
+        return value_s
 
     @property
     def placement(self) -> Placement:
@@ -260,11 +262,10 @@ class _Heard:
         )
         return self.is_going_on
 
-    def conclude(self, learned: Learned, value_s: float, offered_s: float) -> None:
+    def conclude(self, learned: Learned, own_s: float, offered_s: float) -> None:
         """Tell how the answer came about."""
-        tried = counted(learned.evaluations, "placement")
-        account = f"{in_words(value_s)} of {tried} tried"
+        account = f"{counted(learned.evaluations, 'placement')} tried: {in_words(own_s)}"
         if math.isfinite(offered_s):
-            better = "no better than" if value_s >= offered_s else "where"
-            account += f", {better} the candidates' {in_words(offered_s)}"
-        self.report(Progress(best_s=value_s, evaluations=learned.evaluations, note=account))
+            account += f", cheap placers beside it: {in_words(offered_s)}"
+        best_s = min(own_s, offered_s)
+        self.report(Progress(best_s=best_s, evaluations=learned.evaluations, note=account))

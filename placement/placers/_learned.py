@@ -36,8 +36,9 @@ Level = Callable[[Environment], Environment]
 NUM_DRAWN = 128
 # Orders that are tried for what was found, as long as each is better than the last.
 MOST_ORDERS = 8
-# Placements that are valued after the search: as found, in another order, improved.
-NUM_ENDS = 3
+# What is done after the search takes as long as this many final values: as found, in other orders,
+# improved.
+NUM_ENDS = 5
 KICK = 3
 REPORT_EVERY_S = 0.1
 
@@ -65,15 +66,18 @@ def searched(
     best = _Best(problem)
     for placement in _answers(problem, candidates):
         best.hear(placement)
+    drawing_s = time.perf_counter()
     first, is_drawn = _first(environment, seed)
+    # The search looks at the clock between batches, so that the last one may come too late.
+    batch_s = time.perf_counter() - drawing_s
     if first is None:
         return best.placement
     left_s = None
     if time_limit_s is None:
         max_evaluations = max_evaluations or default_evaluations(problem)
     else:
-        choice_s = NUM_ENDS * max(best.longest_s, _choice_s(environment, first))
-        left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - choice_s)
+        kept_s = batch_s + NUM_ENDS * max(best.longest_s, _choice_s(environment, first))
+        left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - kept_s)
     heard = _Heard(report)
     budget = Budget(
         None if left_s is None else left_s * (1.0 - search),

@@ -1,5 +1,6 @@
 """What a search by samples may spend: seconds, or placements that it values."""
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -24,6 +25,16 @@ class Budget:
             passed_s = time.perf_counter() - self.begun_s
             share = max(share, passed_s / max(1e-9, self.time_limit_s))
         return min(1.0, share)
+
+    def part(self, evaluations: int, among: int) -> "Budget":
+        """An even part of what is left after so many evaluations."""
+        left_s, left = None, 0
+        if self.time_limit_s is not None:
+            passed_s = time.perf_counter() - self.begun_s
+            left_s = max(0.0, self.time_limit_s - passed_s) / among
+        if self.max_evaluations:
+            left = max(1, math.ceil((self.max_evaluations - evaluations) / among))
+        return Budget(left_s, left)
 
 
 # Visits of kernels and tensors that a search may make when nobody limits it, and its placements.

@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -85,6 +85,10 @@ class Environment(ABC):
                 value_s[(devices == d) @ self.size_bytes > self.limit_bytes[d]] = np.inf
         return value_s
 
+    def suited(self, devices: Ints) -> "Environment":
+        """This environment with what placements leave open chosen to suit one of them (U,)."""
+        return self
+
     @abstractmethod
     def _seconds(self, devices: Ints) -> Floats:
         """The same for placements whose units are all where they may be."""
@@ -100,6 +104,9 @@ class Coarse(Environment):
 
     finer: Environment
     cluster: Ints
+
+    def suited(self, devices: Ints) -> "Environment":
+        return replace(self, finer=self.finer.suited(devices[self.cluster]))
 
     def _seconds(self, devices: Ints) -> Floats:
         return self.finer._seconds(devices[:, self.cluster])

@@ -1,12 +1,13 @@
 """The environment of problems whose steps are simulated: execution "op" and "segment"."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.environment import Edges, Environment, num_cores, on_all_cores
@@ -14,7 +15,7 @@ from placement.schedule.order import by_priority, upward_ranks
 from placement.search.coarsening import unit_edges
 from placement.search.feasible import limit_bytes, unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow
-from placement.simulator.flat import flatten
+from placement.simulator.flat import Flat, flatten
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -25,11 +26,27 @@ class Simulated(Environment):
     """
 
     order: Ints
+    flat: Flat
 
     @cached_property
     def _evaluators(self) -> list[Evaluator]:
-        flat = flatten(self.problem)
-        return [Evaluator(self.problem, self.order, flat) for _ in range(num_cores())]
+        return [Evaluator(self.problem, self.order, self.flat) for _ in range(num_cores())]
+
+    def suited(self, devices: Ints) -> "Simulated":
+        """In the order in which a placement is fastest: the present one, that of its ranks, or, for
+        latency, that in which its kernels start now."""
+        own = self._evaluators[0]
+        best, best_s = self, own.value_s(devices)
+        keys = [-np.array(upward_ranks(self.problem, devices[self.unit_of_kernel]))]
+        if self.problem.objective is Objective.LATENCY:
+            keys.append(own.state.start_s.copy())
+        for key in keys:
+            order = np.array(by_priority(self.problem.kernels, key), dtype=np.int64)
+            other = replace(self, order=order)
+            value_s = other._evaluators[0].value_s(devices)
+            if value_s < best_s * (1 - 1e-12):
+                best, best_s = other, value_s
+        return best
 
     def _seconds(self, devices: Ints) -> Floats:
         from placement.learning.simulated_compiled import values_within
@@ -72,4 +89,5 @@ def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
         limit_bytes=limits,
         edges=Edges(*unit_edges(problem)),
         order=order,
+        flat=flatten(problem),
     )

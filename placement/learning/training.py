@@ -91,8 +91,12 @@ class Learned:
     curve: tuple[Point, ...]
 
 
+# Batches after which an environment is made to suit the best placement.
+SUIT_EVERY = 16
 # Hears a point and the share of the budget; False ends the training with the best so far.
 Tell = Callable[[Point, float], bool]
+# Gives as many changes (N, U) of a placement (U,) as wanted.
+Propose = Callable[[Ints, int, np.random.Generator], Ints]
 
 
 @contextmanager
@@ -118,10 +122,13 @@ def train(
     seed: int,
     tell: Tell = lambda point, share: True,
     start: Ints | None = None,
+    propose: Propose | None = None,
 ) -> Learned:
     """Train until the budget is spent; `start` (U,) is an incumbent to begin from.
 
-    Raises a ValueError where not one placement that was tried is possible.
+    Changes of the incumbent are those of `propose`, by default of `changed`. Every now and then
+    the environment is made to suit the incumbent. Raises a ValueError where not one placement that
+    was tried is possible.
     """
     import torch
 
@@ -131,18 +138,28 @@ def train(
     found = Elite(recipe.elite)
     if start is not None:
         found.add(start[None], environment.values_s(start[None]))
-    evaluations, curve, share = 0, [], 0.0
+    evaluations, share = 0, 0.0
+    curve: list[Point] = []
+    suited_s, incumbent = found.best_s, found.best
     while share < 1.0:
+        if len(curve) % SUIT_EVERY == 0 and found.best_s < suited_s:
+            environment = environment.suited(incumbent)
+            found.add(incumbent[None], environment.values_s(incumbent[None]))
+            suited_s = found.best_s
         has_incumbent = math.isfinite(found.best_s)
         num_proposed = int(recipe.proposed * recipe.batch) if has_incumbent else 0
         drawn = policy.draw(recipe.batch - num_proposed, generator)
         devices = drawn.devices
         if num_proposed:
-            proposals = changed(environment, found.best, num_proposed, recipe.changed, chance)
+            if propose is not None:
+                proposals = propose(incumbent, num_proposed, chance)
+            else:
+                proposals = changed(environment, incumbent, num_proposed, recipe.changed, chance)
             devices = np.concatenate([devices, proposals])
         value_s = environment.values_s(devices)
         evaluations += len(devices)
         found.add(devices, value_s)
+        incumbent = newest(incumbent, devices, value_s, found)
         own_s = value_s[: len(drawn.devices)]
         weight = torch.from_numpy(advantages(own_s)).to(drawn.log_chance.dtype)
         loss = -(weight * drawn.log_chance).mean() / environment.num_units
@@ -209,6 +226,14 @@ def none_possible(evaluations: int) -> ValueError:
     )
 
 
+def newest(incumbent: Ints, devices: Ints, value_s: Floats, found: Elite) -> Ints:
+    """The first of new placements (N, U) that is as good as the best, else the incumbent (U,): so a
+    walk over a plateau goes on."""
+    first = int(value_s.argmin())
+    as_good = math.isfinite(found.best_s) and value_s[first] <= found.best_s
+    return devices[first] if as_good else incumbent
+
+
 def advantages(value_s: Floats) -> Floats:
     """How much better than their mean placements (N,) are, in standard deviations of log values.
 
@@ -233,9 +258,9 @@ def changed(
 
     Where memory is short others move too, if they have to make room.
     """
-    rows = np.repeat(devices[None], num, axis=0)
     if not num:
-        return rows
+        return np.zeros((0, environment.num_units), dtype=np.int64)
+    rows = np.repeat(devices[None], num, axis=0)
     moves = chance.random(rows.shape) < share
     one = chance.integers(environment.num_units, size=num)
     moves[np.arange(num), one] |= ~moves.any(axis=1)

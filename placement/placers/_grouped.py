@@ -1,0 +1,154 @@
+"""What the learned placers by groups share: presets, networks made for a level, their course."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.learning.budget import Budget
+from placement.learning.changes import redrawn, regrouped, scattered
+from placement.learning.environment import Environment
+from placement.learning.ladder import climb, rungs
+from placement.learning.planner_features import op_features, scaled_features, summed_features
+from placement.learning.signals import SignalRecipe, train_by_signal
+from placement.learning.training import Learned, Recipe, Tell, train
+from placement.placers._learned import clusters
+
+if TYPE_CHECKING:
+    from placement.learning.networks.grouping import GroupedPolicy
+    from placement.learning.networks.placing import Placing
+
+# The planner's own numbers: groups per device and at most, widths, noise (see networks/grouping).
+PLANNED_PER_DEVICE, PLANNED_MOST, PLANNED_HIDDEN = 20, 256, 64
+# Levels are this many times as fine as the one before, and none is coarser than the least.
+FACTOR, LEAST_UNITS = 3.0, 48
+# Units that a proposal changes at most, as a share, and shares of the kinds of proposals.
+MOST_CHANGED, REDRAWN, REGROUPED = 0.2, 0.3, 0.2
+# By how much groups prefer a device at first, and units groups that prefer theirs.
+PREFERENCE, FAVOUR = 2.0, 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping:
+    """Settings of a learner by groups; 0 means by preset."""
+
+    in_turn: bool
+    paper: bool
+    groups: int
+    most_groups: int
+    hidden: int
+    placing_hidden: int
+    recipe: Recipe
+    signals: SignalRecipe
+    seed: int
+
+    def find(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        """The best that training finds: by the paper on the units, else from coarse to fine."""
+        with one_thread():
+            if self.paper:
+                policy = self._policy(environment)
+                return train_by_signal(
+                    environment,
+                    policy,
+                    self.signals,
+                    budget,
+                    seed=self.seed,
+                    tell=tell,
+                    start=start,
+                )
+            levels = rungs(clusters(environment), environment.num_units, FACTOR, LEAST_UNITS)
+            return climb(environment, levels, self._learn, budget, tell, start)
+
+    def _learn(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        policy = self._policy(environment)
+        if start is not None:
+            policy.favour(start, FAVOUR)
+
+        def propose(devices: Ints, num: int, chance: np.random.Generator) -> Ints:
+            num_redrawn, num_regrouped = int(REDRAWN * num), int(REGROUPED * num)
+            rest = num - num_redrawn - num_regrouped
+            likely = policy.chances()
+            parts = [
+                redrawn(environment, devices, likely, num_redrawn, MOST_CHANGED, chance),
+                regrouped(environment, devices, policy.groups(), num_regrouped, chance),
+                scattered(environment, devices, rest, MOST_CHANGED, chance),
+            ]
+            return np.concatenate(parts)
+
+        return train(
+            environment,
+            policy,
+            self.recipe,
+            budget,
+            seed=self.seed,
+            tell=tell,
+            start=start,
+            propose=propose,
+        )
+
+    def _policy(self, environment: Environment) -> GroupedPolicy:
+        import torch
+
+        from placement.learning.networks.grouping import GroupedPolicy, Grouper, Schedule
+
+        num_groups = self._num_groups(environment)
+        features = (op_features if self.paper else scaled_features)(environment)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            grouper = Grouper(
+                features.shape[1],
+                self.hidden,
+                environment.num_units,
+                num_groups,
+                own=not self.paper,
+            )
+            placing = self._placing(environment, num_groups)
+        rows = torch.from_numpy(features).float()
+        return GroupedPolicy(
+            environment, rows, grouper, placing, Schedule() if self.paper else None
+        )
+
+    def _placing(self, environment: Environment, num_groups: int) -> Placing:
+        import torch
+
+        from placement.learning.networks.placing import Apart, InTurn
+
+        num_features = 2 * num_groups + summed_features(environment).shape[1]
+        anywhere = torch.from_numpy(environment.allowed.any(axis=0)).repeat(num_groups, 1)
+        return (InTurn if self.in_turn else Apart)(
+            num_features,
+            anywhere,
+            hidden=self.placing_hidden,
+            own=not self.paper,
+            preference=0.0 if self.paper else PREFERENCE,
+            steepness=1.0 if self.paper else 0.0,
+        )
+
+    def _num_groups(self, environment: Environment) -> int:
+        by_devices = min(PLANNED_MOST, PLANNED_PER_DEVICE * environment.num_devices)
+        if self.paper:
+            return self.groups or by_devices
+        fitting = max(environment.num_devices, environment.num_units // 2)
+        return min(self.groups or min(by_devices, self.most_groups), fitting)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for torch: networks as small as these only wait for each other on more."""
+    import torch
+
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(num_threads)

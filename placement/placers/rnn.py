@@ -1,0 +1,158 @@
+"""A sequence model with attention that places co-location groups one after another.
+
+Mirhoseini et al., "Device placement optimization with reinforcement learning", ICML 2017. Groups
+are clusters of chains of ops, at most 128, where the paper joins ops by rules for TensorFlow
+graphs. The preset `paper` has the numbers that ICLR 2018 states for both papers: signal sqrt(time)
+against a moving average, Adam 0.1, clip 1, logits through 5 tanh(logits / 10), four placements in
+a batch; the width, which is not stated, is the hierarchical planner's 512. A group is described as
+there, by connections, types and shapes.
+
+The preset `tuned` differs:
+- at most 64 groups, width 64, no tanh, scaled features of the groups, and for each group a
+  preference of devices of its own;
+- the order of execution is chosen anew for the best placement so far;
+- advantages are of logarithms, in batches of 128; the best 16 placements are imitated; part of each
+  batch are changes of the best one: groups at random, and groups by the policy;
+- entropy is rewarded less and less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Execution, Objective, Problem
+from placement.learning.budget import Budget
+from placement.learning.changes import redrawn, scattered
+from placement.learning.environment import Environment
+from placement.learning.planner_features import group_features, scaled_features
+from placement.learning.signals import SignalRecipe, train_by_signal
+from placement.learning.training import Learned, Recipe, Tell, train
+from placement.placers._grouped import MOST_CHANGED, one_thread
+from placement.placers._learned import at_most, searched
+from placement.placers.base import Placer, Report, quiet, setting
+
+if TYPE_CHECKING:
+    from placement.learning.networks.sequence import SequencePolicy
+
+MOST_GROUPS, TUNED_GROUPS = 128, 64
+PLANNED_HIDDEN, TUNED_HIDDEN = 512, 64
+STEEPNESS, TEMPERATURE = 5.0, 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rnn(Placer):
+    summary = "A sequence model with attention that places groups of ops one after another"
+    paper = (
+        "Mirhoseini et al.: Device placement optimization with reinforcement learning, ICML 2017"
+    )
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
+    needs = ("torch",)
+    all_cores: ClassVar[bool] = True
+
+    preset: Literal["tuned", "paper"] = setting(
+        "tuned", "What works in a minute, or the numbers of the paper"
+    )
+    max_iterations: int = setting(
+        0, "Batches of placements; 0 takes as many as the time allows, or some by size", low=0
+    )
+    batch: int = setting(0, "Placements in a batch; 0: by preset, 128 or 4", low=0)
+    groups: int = setting(
+        0, "Co-location groups at most; 0: by preset, 64 or 128", low=0, high=MOST_GROUPS
+    )
+    hidden: int = setting(0, "Width of the model, an even number; 0: by preset, 64 or 512", low=0)
+    learning_rate: float = setting(
+        0.0, "Rate of Adam; 0: by preset, 0.003, or 0.1 that falls", low=0.0
+    )
+    candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        most = self.groups or (MOST_GROUPS if self._is_paper else TUNED_GROUPS)
+        return searched(
+            problem,
+            report,
+            find=self._find,
+            level=at_most(most),
+            seed=self.seed,
+            max_evaluations=self.max_iterations * self._batch,
+            time_limit_s=self.time_limit_s,
+            candidates=self.candidates,
+        )
+
+    @property
+    def _is_paper(self) -> bool:
+        return self.preset == "paper"
+
+    @property
+    def _batch(self) -> int:
+        return self.batch or (SignalRecipe.batch if self._is_paper else Recipe.batch)
+
+    def _find(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        with one_thread():
+            policy = self._policy(environment)
+            if self._is_paper:
+                signals = SignalRecipe(
+                    batch=self._batch,
+                    learning_rate=self.learning_rate or SignalRecipe.learning_rate,
+                    decay=1.0,
+                )
+                return train_by_signal(
+                    environment, policy, signals, budget, seed=self.seed, tell=tell, start=start
+                )
+
+            def propose(devices: Ints, num: int, chance: np.random.Generator) -> Ints:
+                likely = policy.chances()
+                parts = [
+                    redrawn(environment, devices, likely, num // 2, MOST_CHANGED, chance),
+                    scattered(environment, devices, num - num // 2, MOST_CHANGED, chance),
+                ]
+                return np.concatenate(parts)
+
+            recipe = Recipe(
+                batch=self._batch,
+                proposed=0.75,
+                learning_rate=self.learning_rate or Recipe.learning_rate,
+            )
+            return train(
+                environment,
+                policy,
+                recipe,
+                budget,
+                seed=self.seed,
+                tell=tell,
+                start=start,
+                propose=propose,
+            )
+
+    def _policy(self, environment: Environment) -> SequencePolicy:
+        import torch
+
+        from placement.learning.networks.placing import InTurn
+        from placement.learning.networks.sequence import SequencePolicy
+
+        num = environment.num_units
+        if self._is_paper:
+            described = group_features(environment, np.arange(num), num)
+        else:
+            described = scaled_features(environment)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            placing = InTurn(
+                described.shape[1],
+                torch.from_numpy(environment.allowed),
+                hidden=self.hidden or (PLANNED_HIDDEN if self._is_paper else TUNED_HIDDEN),
+                own=not self._is_paper,
+                steepness=STEEPNESS if self._is_paper else 0.0,
+                temperature=TEMPERATURE if self._is_paper else 1.0,
+            )
+        return SequencePolicy(torch.from_numpy(described).float(), placing)
+
+
+PLACER = Rnn

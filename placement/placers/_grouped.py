@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,7 @@ from placement.learning.environment import Environment
 from placement.learning.ladder import climb, rungs
 from placement.learning.planner_features import op_features, scaled_features, summed_features
 from placement.learning.signals import SignalRecipe, train_by_signal
-from placement.learning.training import Learned, Recipe, Tell, train
+from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._learned import clusters
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class Grouping:
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
         """The best that training finds: by the paper on the units, else from coarse to fine."""
-        with one_thread():
+        with one_torch_thread():
             if self.paper:
                 policy = self._policy(environment)
                 return train_by_signal(
@@ -139,16 +137,3 @@ class Grouping:
             return self.groups or by_devices
         fitting = max(environment.num_devices, environment.num_units // 2)
         return min(self.groups or min(by_devices, self.most_groups), fitting)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for torch: networks as small as these only wait for each other on more."""
-    import torch
-
-    num_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(num_threads)

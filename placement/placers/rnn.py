@@ -31,8 +31,8 @@ from placement.learning.changes import redrawn, scattered
 from placement.learning.environment import Environment
 from placement.learning.planner_features import group_features, scaled_features
 from placement.learning.signals import SignalRecipe, train_by_signal
-from placement.learning.training import Learned, Recipe, Tell, train
-from placement.placers._grouped import MOST_CHANGED, one_thread
+from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
+from placement.placers._grouped import MOST_CHANGED
 from placement.placers._learned import at_most, searched
 from placement.placers.base import Placer, Report, quiet, setting
 
@@ -95,7 +95,7 @@ class Rnn(Placer):
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
-        with one_thread():
+        with one_torch_thread():
             policy = self._policy(environment)
             if self._is_paper:
                 signals = SignalRecipe(

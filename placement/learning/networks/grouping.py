@@ -86,7 +86,7 @@ class GroupedPolicy:
         """Let every unit prefer the groups that prefer its device (U,) by this much."""
         liked = self.placing.table.argmax(dim=1) == torch.from_numpy(devices)[:, None]
         with torch.no_grad():
-            self.grouper.table += strength * liked
+            self.grouper.table.add_(strength * liked)
 
     def draw(self, num: int, generator: torch.Generator) -> Drawn:
         if self.schedule is not None:

@@ -43,10 +43,10 @@ FEWEST, MOST = 2_000, 100_000
 PER_CHOICE = 100
 
 
-def default_evaluations(problem: Problem) -> int:
+def default_evaluations(problem: Problem, cost: int = 1) -> int:
     """Placements for a search that nobody limits: fewer on graphs where each costs more, and on
-    those with little to choose."""
+    those with little to choose; `cost` is how many times as much each takes as its value alone."""
     visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
     choices = int(problem.allowed.sum() - problem.allowed.any(axis=1).sum())
     most = max(FEWEST, min(MOST, DEFAULT_VISITS // max(1, visits)))
-    return max(1, min(most, PER_CHOICE * choices))
+    return max(1, min(most, PER_CHOICE * choices) // cost)

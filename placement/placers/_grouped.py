@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.core.graph import Ints
-from placement.learning.budget import Budget
+from placement.core.problem import Problem
+from placement.learning.budget import Budget, default_evaluations
 from placement.learning.changes import redrawn, regrouped, scattered
 from placement.learning.environment import Environment
 from placement.learning.ladder import climb, rungs
@@ -137,3 +138,10 @@ class Grouping:
             return self.groups or by_devices
         fitting = max(environment.num_devices, environment.num_units // 2)
         return min(self.groups or min(by_devices, self.most_groups), fitting)
+
+
+def evaluations(problem: Problem, wanted: int, time_limit_s: float | None, cost: int) -> int:
+    """As many placements as are wanted; with no limit at all a number by the problem's size."""
+    if wanted or time_limit_s is not None:
+        return wanted
+    return default_evaluations(problem, cost)

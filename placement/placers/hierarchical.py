@@ -15,7 +15,7 @@ The preset `tuned` differs:
 - features are scaled, and each op learns a preference of groups of its own;
 - every placement has a grouping of its own, and its chance is summed over all groupings that give
   the same devices; groups are described by the shares of ops in them;
-- advantages are of logarithms, in batches of 128; the best 16 placements are imitated; part of each
+- advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
   batch are changes of the best one: ops at random, ops by the policy, whole groups;
 - groups begin with a preference for different devices; entropy is rewarded less and less.
 """
@@ -27,12 +27,14 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
-from placement.placers._grouped import PLANNED_HIDDEN, Grouping
+from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
 from placement.placers._learned import chained, itself, searched
 from placement.placers.base import Placer, Report, quiet, setting
 
 PLANNED_PLACING_HIDDEN = 512
-TUNED_PLACING_HIDDEN, TUNED_GROUPS = 64, 32
+TUNED_PLACING_HIDDEN, TUNED_GROUPS, TUNED_BATCH = 64, 32, 64
+# How many times as much a placement costs as valuing it.
+TUNED_COST, PLANNED_COST = 10, 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ class Hierarchical(Placer):
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or some by size", low=0
     )
-    batch: int = setting(0, "Placements in a batch; 0: by preset, 128 or 4", low=0)
+    batch: int = setting(0, "Placements in a batch; 0: by preset, 64 or 4", low=0)
     groups: int = setting(
         0, "Groups; 0: 20 for each device, but by preset no more than 32 or 256", low=0
     )
@@ -61,11 +63,16 @@ class Hierarchical(Placer):
     learning_rate: float = setting(
         0.0, "Rate of Adam; 0: by preset, 0.01, or 0.1 that falls", low=0.0
     )
+    search: float = setting(
+        0.0, "Share of the time for local search from what was learned", low=0.0, high=0.9
+    )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         is_paper = self.preset == "paper"
-        batch = self.batch or (SignalRecipe.batch if is_paper else Recipe.batch)
+        batch = self.batch or (SignalRecipe.batch if is_paper else TUNED_BATCH)
+        cost = PLANNED_COST if is_paper else TUNED_COST
+        wanted = evaluations(problem, self.max_iterations * batch, self.time_limit_s, cost)
         width = PLANNED_PLACING_HIDDEN if is_paper else TUNED_PLACING_HIDDEN
         grouping = Grouping(
             in_turn=True,
@@ -88,7 +95,8 @@ class Hierarchical(Placer):
             find=grouping.find,
             level=itself if is_paper else chained,
             seed=self.seed,
-            max_evaluations=self.max_iterations * batch,
+            max_evaluations=wanted,
+            search=self.search,
             time_limit_s=self.time_limit_s,
             candidates=self.candidates,
         )

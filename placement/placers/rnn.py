@@ -11,7 +11,7 @@ The preset `tuned` differs:
 - at most 64 groups, width 64, no tanh, scaled features of the groups, and for each group a
   preference of devices of its own;
 - the order of execution is chosen anew for the best placement so far;
-- advantages are of logarithms, in batches of 128; the best 16 placements are imitated; part of each
+- advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
   batch are changes of the best one: groups at random, and groups by the policy;
 - entropy is rewarded less and less.
 """
@@ -32,7 +32,7 @@ from placement.learning.environment import Environment
 from placement.learning.planner_features import group_features, scaled_features
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
-from placement.placers._grouped import MOST_CHANGED
+from placement.placers._grouped import MOST_CHANGED, evaluations
 from placement.placers._learned import at_most, searched
 from placement.placers.base import Placer, Report, quiet, setting
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from placement.learning.networks.sequence import SequencePolicy
 
 MOST_GROUPS, TUNED_GROUPS = 128, 64
+TUNED_BATCH = 64
+# How many times as much a placement costs as valuing it.
+TUNED_COST, PLANNED_COST = 10, 50
 PLANNED_HIDDEN, TUNED_HIDDEN = 512, 64
 STEEPNESS, TEMPERATURE = 5.0, 10.0
 
@@ -61,7 +64,7 @@ class Rnn(Placer):
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or some by size", low=0
     )
-    batch: int = setting(0, "Placements in a batch; 0: by preset, 128 or 4", low=0)
+    batch: int = setting(0, "Placements in a batch; 0: by preset, 64 or 4", low=0)
     groups: int = setting(
         0, "Co-location groups at most; 0: by preset, 64 or 128", low=0, high=MOST_GROUPS
     )
@@ -69,9 +72,13 @@ class Rnn(Placer):
     learning_rate: float = setting(
         0.0, "Rate of Adam; 0: by preset, 0.003, or 0.1 that falls", low=0.0
     )
+    search: float = setting(
+        0.0, "Share of the time for local search from what was learned", low=0.0, high=0.9
+    )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        cost = PLANNED_COST if self._is_paper else TUNED_COST
         most = self.groups or (MOST_GROUPS if self._is_paper else TUNED_GROUPS)
         return searched(
             problem,
@@ -79,7 +86,10 @@ class Rnn(Placer):
             find=self._find,
             level=at_most(most),
             seed=self.seed,
-            max_evaluations=self.max_iterations * self._batch,
+            max_evaluations=evaluations(
+                problem, self.max_iterations * self._batch, self.time_limit_s, cost
+            ),
+            search=self.search,
             time_limit_s=self.time_limit_s,
             candidates=self.candidates,
         )
@@ -90,7 +100,7 @@ class Rnn(Placer):
 
     @property
     def _batch(self) -> int:
-        return self.batch or (SignalRecipe.batch if self._is_paper else Recipe.batch)
+        return self.batch or (SignalRecipe.batch if self._is_paper else TUNED_BATCH)
 
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None

@@ -15,8 +15,16 @@ from placement.learning.environment import Environment
 from placement.learning.ladder import climb, rungs
 from placement.learning.planner_features import op_features, scaled_features, summed_features
 from placement.learning.signals import SignalRecipe, train_by_signal
-from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
-from placement.placers._learned import clusters
+from placement.learning.training import (
+    Learned,
+    Recipe,
+    Tell,
+    at_random,
+    changed,
+    one_torch_thread,
+    train,
+)
+from placement.placers._learned import NUM_DRAWN, clusters
 
 if TYPE_CHECKING:
     from placement.learning.networks.grouping import GroupedPolicy
@@ -28,6 +36,8 @@ PLANNED_PER_DEVICE, PLANNED_MOST, PLANNED_HIDDEN = 20, 256, 64
 FACTOR, LEAST_UNITS = 3.0, 48
 # Units that a proposal changes at most, as a share, and shares of the kinds of proposals.
 MOST_CHANGED, REDRAWN, REGROUPED = 0.2, 0.3, 0.2
+# The same where changes have to keep to memory.
+SHARE_IN_MEMORY = 0.05
 # By how much groups prefer a device at first, and units groups that prefer theirs.
 PREFERENCE, FAVOUR = 2.0, 3.0
 
@@ -60,7 +70,7 @@ class Grouping:
                     budget,
                     seed=self.seed,
                     tell=tell,
-                    start=start,
+                    start=possible(environment, start, self.seed),
                 )
             levels = rungs(clusters(environment), environment.num_units, FACTOR, LEAST_UNITS)
             return climb(environment, levels, self._learn, budget, tell, start)
@@ -69,6 +79,7 @@ class Grouping:
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
         policy = self._policy(environment)
+        start = possible(environment, start, self.seed)
         if start is not None:
             policy.favour(start, FAVOUR)
 
@@ -79,7 +90,7 @@ class Grouping:
             parts = [
                 redrawn(environment, devices, likely, num_redrawn, MOST_CHANGED, chance),
                 regrouped(environment, devices, policy.groups(), num_regrouped, chance),
-                scattered(environment, devices, rest, MOST_CHANGED, chance),
+                anywhere(environment, devices, rest, chance),
             ]
             return np.concatenate(parts)
 
@@ -145,3 +156,27 @@ def evaluations(problem: Problem, wanted: int, time_limit_s: float | None, cost:
     if wanted or time_limit_s is not None:
         return wanted
     return default_evaluations(problem, cost)
+
+
+def possible(environment: Environment, start: Ints | None, seed: int) -> Ints | None:
+    """The start, or where memory is short and it is none, one that keeps to memory if it is found:
+    networks that place unit by unit cannot see what is left of a device."""
+    if not environment.is_tight:
+        return start
+    rows = at_random(environment, NUM_DRAWN, np.random.default_rng(seed))
+    if start is not None:
+        rows = np.concatenate([start[None], rows])
+    value_s = environment.values_s(rows)
+    if start is not None and np.isfinite(value_s[0]):
+        return start
+    best = int(value_s.argmin())
+    return rows[best] if np.isfinite(value_s[best]) else None
+
+
+def anywhere(
+    environment: Environment, devices: Ints, num: int, chance: np.random.Generator
+) -> Ints:
+    """Changes of a placement (N, U) without regard to what was learned, within memory."""
+    if environment.is_tight:
+        return changed(environment, devices, num, SHARE_IN_MEMORY, chance)
+    return scattered(environment, devices, num, MOST_CHANGED, chance)

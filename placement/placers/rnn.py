@@ -27,12 +27,12 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.learning.budget import Budget
-from placement.learning.changes import redrawn, scattered
+from placement.learning.changes import redrawn
 from placement.learning.environment import Environment
 from placement.learning.planner_features import group_features, scaled_features
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
-from placement.placers._grouped import MOST_CHANGED, evaluations
+from placement.placers._grouped import MOST_CHANGED, anywhere, evaluations, possible
 from placement.placers._learned import at_most, searched
 from placement.placers.base import Placer, Report, quiet, setting
 
@@ -107,6 +107,7 @@ class Rnn(Placer):
     ) -> Learned:
         with one_torch_thread():
             policy = self._policy(environment)
+            start = possible(environment, start, self.seed)
             if self._is_paper:
                 signals = SignalRecipe(
                     batch=self._batch,
@@ -121,7 +122,7 @@ class Rnn(Placer):
                 likely = policy.chances()
                 parts = [
                     redrawn(environment, devices, likely, num // 2, MOST_CHANGED, chance),
-                    scattered(environment, devices, num - num // 2, MOST_CHANGED, chance),
+                    anywhere(environment, devices, num - num // 2, chance),
                 ]
                 return np.concatenate(parts)
 

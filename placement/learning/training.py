@@ -9,7 +9,7 @@ gradient-following algorithms", 1992; what the recipe adds stands in each placer
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -41,7 +41,7 @@ class Drawn(NamedTuple):
 class Policy(Protocol):
     """What is trained: it draws placements and says how likely given ones are."""
 
-    def parameters(self) -> list[torch.nn.Parameter]: ...
+    def parameters(self) -> Iterable[torch.nn.Parameter]: ...
 
     def draw(self, num: int, generator: torch.Generator) -> Drawn:
         """Placements by chance; a policy computes its outputs once for all of them."""
@@ -59,7 +59,9 @@ class Recipe:
 
     `proposed` is the share of a batch that are changes of the incumbent, each of which draws a
     share `changed` of its units anew; `elite` the number of placements that are imitated, with the
-    weight `imitation`. The weight of the entropy falls from `entropy` to 0.
+    weight `imitation`. The weight of the entropy falls from `entropy` to 0. `weigh` makes of the
+    values of the policy's own placements how much likelier each is to become, (N,) both; without it
+    they are `advantages`.
     """
 
     batch: int = 128
@@ -70,6 +72,7 @@ class Recipe:
     entropy: float = 0.02
     learning_rate: float = 3e-3
     clip: float = 1.0
+    weigh: Callable[[Floats], Floats] | None = None
 
 
 class Point(NamedTuple):
@@ -161,7 +164,7 @@ def train(
         found.add(devices, value_s)
         incumbent = newest(incumbent, devices, value_s, found)
         own_s = value_s[: len(drawn.devices)]
-        weight = torch.from_numpy(advantages(own_s)).to(drawn.log_chance.dtype)
+        weight = torch.from_numpy((recipe.weigh or advantages)(own_s)).to(drawn.log_chance.dtype)
         loss = -(weight * drawn.log_chance).mean() / environment.num_units
         loss = loss - recipe.entropy * (1.0 - share) * drawn.entropy
         if recipe.imitation and found.num:

@@ -15,7 +15,6 @@ from placement.core.graph import Ints
 from placement.learning.environment import Environment
 from placement.learning.networks.graph import GraphNetwork, Neighbours, linear, perceptron
 from placement.learning.networks.masked import NEVER, chances
-from placement.learning.parsing_compiled import parsed
 from placement.learning.sampling import draw, masks_of
 from placement.learning.training import Drawn
 
@@ -116,6 +115,8 @@ class HsdagPolicy(nn.Module):
 
     def _parse(self, described: Tensor) -> tuple[Tensor, Tensor]:
         """The cluster of each unit (U,), and the score of the edge that it keeps, 1 where none."""
+        from placement.learning.parsing_compiled import parsed
+
         scores = self.score(described[self._source] * described[self._target])[:, 0].sigmoid()
         by_edge = scores.detach().numpy().astype(np.float64)
         edges, allowed = self._environment.edges, self._environment.allowed

@@ -13,6 +13,7 @@ few clusters cannot spread over many devices. Batches are of 256, of which 64 ar
 the best placement so far with regions of the graph moved; those alone, without a network, find what
 is about as good. Advantages are of log values, the best 16 are imitated with a weight of 0.1, that
 of the entropy falls from 0.02, Adam has 3e-3. The graph is placed chain by chain, then op by op.
+A graph too small for that is placed by several networks one after another, for one may be stuck.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from placement.learning.environment import Environment
 from placement.learning.features import Part, unit_features
 from placement.learning.ladder import climb, rungs
 from placement.learning.proposals import Regions
-from placement.learning.training import Learned, Recipe, Tell, changed, train
+from placement.learning.training import Learned, Point, Recipe, Tell, changed, train
 from placement.placers._learned import clusters, itself, searched
 from placement.placers.base import Placer, Report, quiet, setting
 
@@ -56,6 +57,8 @@ PAPER = Recipe(
 TUNED = Recipe(batch=256, proposed=0.75, imitation=0.1)
 # Levels are this many times as fine as the one before, and none is coarser than the least.
 FACTOR, LEAST_UNITS = 3.0, 48
+# Where the units are the only level, so many networks learn one after another, from such seeds.
+NUM_NETWORKS, NEXT_SEED = 4, 1_000_003
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,46 @@ class Hsdag(Placer):
         levels = rungs(clusters(environment), environment.num_units, FACTOR, LEAST_UNITS)
         if self.preset == "paper":
             levels = clusters(environment)[:1]
+        if self.preset == "tuned" and len(levels) == 1:
+            return self._anew(environment, budget, tell, start)
         return climb(environment, levels, self._learn, budget, tell, start)
+
+    def _anew(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        """The best of several networks, one after another; none knows of those before."""
+        best: Learned | None = None
+        curve: list[Point] = []
+        is_going_on = True
+
+        def heard(point: Point, share: float) -> bool:
+            nonlocal is_going_on
+            if best is not None:
+                evaluations = best.evaluations + point.evaluations
+                best_s = min(best.value_s, point.best_s)
+                point = point._replace(evaluations=evaluations, best_s=best_s)
+            curve.append(point)
+            is_going_on = tell(point, budget.spent(point.evaluations))
+            return is_going_on
+
+        for number in range(NUM_NETWORKS):
+            before = best.evaluations if best is not None else 0
+            part = budget.part(before, NUM_NETWORKS - number)
+            seeded = replace(self, seed=self.seed + number * NEXT_SEED)
+            try:
+                learned = seeded._learn(environment, part, heard, start)
+            except ValueError:
+                # A later network that finds nothing possible takes nothing back.
+                if best is None:
+                    raise
+                break
+            if best is None or learned.value_s < best.value_s:
+                best = learned
+            best = replace(best, evaluations=before + learned.evaluations, curve=tuple(curve))
+            if not is_going_on or budget.spent(best.evaluations) >= 1.0:
+                break
+        assert best is not None
+        return best
 
     def _learn(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None

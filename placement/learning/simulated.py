@@ -11,7 +11,7 @@ from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.environment import Edges, Environment, num_cores, on_all_cores
-from placement.schedule.order import by_priority, upward_ranks
+from placement.schedule.order import by_priority
 from placement.search.coarsening import unit_edges
 from placement.search.feasible import limit_bytes, unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow
@@ -73,13 +73,11 @@ class Simulated(Environment):
 
 
 def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
-    """The environment of a problem, by default in the order of ranks on its fastest devices."""
+    """The environment of a problem, by default in the order of ranks by mean costs, as in HEFT."""
     limits, size_bytes = limit_bytes(problem), unit_bytes(problem)
     allowed = problem.allowed & (size_bytes[:, None] <= limits)
     if order is None:
-        fastest = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
-        ranks = upward_ranks(problem, fastest[problem.unit_of_kernel])
-        order = np.array(by_priority(problem.kernels, [-r for r in ranks]), dtype=np.int64)
+        order = np.array(by_priority(problem.kernels, -mean_ranks_s(problem)), dtype=np.int64)
     return Simulated(
         problem=problem,
         unit_of_kernel=problem.unit_of_kernel,
@@ -91,3 +89,25 @@ def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
         order=order,
         flat=flatten(problem),
     )
+
+
+def mean_ranks_s(problem: Problem) -> Floats:
+    """Seconds from the start of each kernel (K,) to the end along its longest path, by means over
+    the devices that support it and over the links."""
+    from placement.learning.paths_compiled import longest_paths
+
+    arrays, costs, num = problem.kernels.arrays, problem.costs, problem.num_devices
+    supported = np.isfinite(costs.compute_s)
+    total_s = np.where(supported, costs.compute_s, 0.0).sum(axis=1)
+    pairs = max(1, num * (num - 1))
+    move_s = costs.latency_s.sum() / pairs + arrays.tensor_bytes * (costs.s_per_byte.sum() / pairs)
+    ranks_s, _ = longest_paths(
+        np.arange(len(problem.kernels.ops)),
+        total_s / np.maximum(1, supported.sum(axis=1)),
+        move_s,
+        arrays.out_ptr,
+        arrays.out_tensors,
+        arrays.consumer_ptr,
+        arrays.consumers,
+    )
+    return ranks_s

@@ -1,9 +1,10 @@
 """Families of made-up graphs: wide ones to train policies on, and others to try them on.
 
 Chains teach a policy to use one device, so the graphs of training have work side by side: random
-layers (Tobita and Kasahara 2002), towers that part and join as in Inception, and recurrent networks
-unrolled over layers and steps. Held out are fork and join, the butterfly of a Fourier transform,
-and trees of reductions. Machines, speeds, and how much is moved for what is computed are drawn, too.
+layers (Tobita and Kasahara 2002), towers that part and join as in Inception, and recurrent
+networks unrolled over layers and steps. Held out are fork and join, the butterfly of a Fourier
+transform, and trees of reductions. Machines, speeds, and how much is moved for what is computed are
+drawn, too.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ Reads = list[list[int]]
 
 
 def layers(rng: np.random.Generator) -> Reads:
-    width, depth = int(rng.integers(3, 13)), int(rng.integers(4, 16))
+    width, depth = int(rng.integers(3, 21)), int(rng.integers(3, 14))
     reads: Reads = []
     for _ in range(depth):
         first, num = max(0, len(reads) - 2 * width), len(reads)

@@ -18,6 +18,8 @@ from profiling.sandbox import confinement
 # Options that name a file to read, and those that name one to write.
 _READ = ("placement", "profile", "inputs", "run", "pins", "keep", "move", "machine")
 _WRITTEN = ("out", "split")
+# Settings of placers that name a file to write.
+_WRITTEN_SETTINGS = ("save",)
 
 
 def is_about_a_file(options: Namespace) -> bool:
@@ -36,7 +38,8 @@ def supervise(options: Namespace, arguments: Sequence[str]) -> int:
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
     readable = [str(path) for path in (*_named(options, _READ), *_settings(options))]
-    with drafts(_named(options, _WRITTEN)) as written, confinement.own_folder() as (_, variables):
+    outputs = (*_named(options, _WRITTEN), *_saved(options))
+    with drafts(outputs) as written, confinement.own_folder() as (_, variables):
         writable = (str(home()), *written.folders)
         limits = confinement.limits_for(options.input, readable, writable)
         command = confinement.command(limits, "placement", arguments)
@@ -64,6 +67,14 @@ def _settings(options: Namespace) -> Iterator[Path]:
         path = Path(text.partition("=")[2]).absolute()
         if path.is_file():
             yield path
+
+
+def _saved(options: Namespace) -> Iterator[Path]:
+    """Files that settings of a placer name to be written."""
+    for text in getattr(options, "set", ()):
+        key, _, value = text.partition("=")
+        if key in _WRITTEN_SETTINGS and value:
+            yield Path(value).absolute()
 
 
 @contextmanager

@@ -3,68 +3,26 @@
 After DOPPLER (ICLR 2026) and GiPH (MLSys 2023): units are taken by falling upward rank, and a small
 network scores each device for each unit from finish times, transfers and loads. All it sees are
 ratios, so that the same weights serve any number of units and devices, and other graphs. Beyond
-these, every roll-out has an appeal of its own for each device, drawn at random, so that roll-outs
-differ by whole ways of using the machine and not by single units alone. Roll-outs are compiled.
+these, every roll-out draws an appeal for each device, how many devices it uses and, for throughput,
+how full one may become, so that roll-outs differ by whole ways of using the machine and not by
+single units alone. Roll-outs are compiled.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints, starts
 from placement.core.objective import Execution, Objective
-from placement.learning.environment import Bools, Environment, num_cores
+from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, NUM_WEIGHTS, Course
+from placement.learning.environment import Environment, num_cores
 from placement.schedule.order import by_priority
 from placement.splits.model.instance import device_columns
 
-NUM_FEATURES, NUM_HIDDEN = 26, 16
-# Each hidden number from all features, the score from the hidden numbers and from the features.
-NUM_WEIGHTS = NUM_HIDDEN * NUM_FEATURES + NUM_HIDDEN + NUM_FEATURES
 # What chance adds to scores and to the appeal of devices in the boldest of several roll-outs.
 MOST_NOISE, MOST_APPEAL = 1.0, 1.0
-
-
-class Course(NamedTuple):
-    """Units (U) in the order of their decisions, nets (N) of bytes between them, devices (D).
-
-    `work_s` (U, D) holds compute with the calls that every placement pays, infinite where a device
-    may not hold the unit; `call_s` (D,) is paid where inputs cross. `maker` (N,) is -1 for what
-    starts on the host. Nets that a unit reads and makes, and readers of a net, are CSR rows.
-    `rank_s` and `depth_s` (U,) are the longest paths to the end and from the start by means,
-    `outlook_s` (U, D) the optimistic cost table of PEFT. `whole_s` is what a step takes at least,
-    about; `alone_s` (D,) what each device takes by itself.
-    """
-
-    order: Ints
-    work_s: Floats
-    mean_s: Floats
-    call_s: Floats
-    allowed: Bools
-    size_bytes: Floats
-    limit_bytes: Floats
-    move_s: Floats
-    s_per_byte: Floats
-    one_at_a_time: bool
-    on_host: Bools
-    host: int
-    maker: Ints
-    net_bytes: Floats
-    net_s: Floats
-    in_ptr: Ints
-    in_nets: Ints
-    out_ptr: Ints
-    out_nets: Ints
-    reader_ptr: Ints
-    readers: Ints
-    rank_s: Floats
-    depth_s: Floats
-    outlook_s: Floats
-    alone_s: Floats
-    whole_s: float
-    by_load: bool
 
 
 def course_of(environment: Environment) -> Course:
@@ -72,7 +30,7 @@ def course_of(environment: Environment) -> Course:
     from placement.learning.paths_compiled import longest_paths, optimistic_costs
 
     problem = environment.problem
-    costs, arrays, unit_of = problem.costs, problem.kernels.arrays, environment.unit_of_kernel
+    costs, unit_of = problem.costs, environment.unit_of_kernel
     num_units, num_devices = environment.num_units, environment.num_devices
     is_call = problem.execution is Execution.CALL
     columns = device_columns(problem).all[:num_devices] if is_call else range(num_devices)
@@ -96,6 +54,7 @@ def course_of(environment: Environment) -> Course:
     order = np.argsort(_first_kernels(unit_of, by_rank, num_units), kind="stable")
     rank_s, depth_s = longest_paths(order, mean_s, net_s, *nets.arrays)
     least_s = np.where(may, work_s, np.inf).min(axis=1)
+    speed = (np.maximum(1e-30, least_s)[:, None] / np.maximum(1e-30, work_s)).mean(axis=0)
     whole_s = max(float(rank_s.max(initial=0.0)), float(least_s.sum()) / num_devices, 1e-30)
     return Course(
         order=order,
@@ -123,6 +82,7 @@ def course_of(environment: Environment) -> Course:
         depth_s=depth_s,
         outlook_s=optimistic_costs(order, work_s, net_s, *nets.arrays),
         alone_s=work_s.sum(axis=0),
+        speed=speed + 1e-6,
         whole_s=whole_s,
         by_load=problem.objective is Objective.THROUGHPUT,
     )
@@ -190,13 +150,24 @@ class Rollouts:
     """Placements by a sequential policy.
 
     `noise` and `appeal` (R,) are what chance adds to scores and to the appeal of devices in each
-    roll-out.
+    roll-out, `width` (R,) how many devices it uses.
     """
 
     course: Course
     seeds: Ints
     noise: Floats
     appeal: Floats
+    width: Ints
+
+    def repeated(self, num: int) -> "Rollouts":
+        """The same chances this many times, so that only weights make a difference."""
+        return Rollouts(
+            self.course,
+            np.tile(self.seeds, num),
+            np.tile(self.noise, num),
+            np.tile(self.appeal, num),
+            np.tile(self.width, num),
+        )
 
     def devices(self, weights: Floats) -> Ints:
         """Devices of the units (R, U), with weights (W,) or of each roll-out (R, W)."""
@@ -207,7 +178,7 @@ class Rollouts:
         found = np.empty((num, self.course.order.size), dtype=np.int64)
         parts = [
             np.array_split(array, max(1, min(num, num_cores())))
-            for array in (rows, self.seeds, self.noise, self.appeal, found)
+            for array in (rows, self.seeds, self.noise, self.appeal, self.width, found)
         ]
         with ThreadPoolExecutor(len(parts[0])) as pool:
             list(pool.map(lambda *part: roll_out_each(self.course, *part), *parts))
@@ -215,12 +186,16 @@ class Rollouts:
 
 
 def rollouts(course: Course, num: int, seed: int) -> Rollouts:
-    """The first without chance, and bolder and bolder ones."""
-    chance = np.random.default_rng(seed)
+    """The first without chance and on all devices, half of the others on some devices alone; most
+    have little noise, for noise adds up over units."""
+    chance, num_devices = np.random.default_rng(seed), course.alone_s.size
     seeds = chance.integers(1, 1 << 31, size=num)
-    noise, appeal = chance.random((2, num))
-    noise[0] = appeal[0] = 0.0
-    return Rollouts(course, seeds, MOST_NOISE * noise, MOST_APPEAL * appeal)
+    noise, appeal, narrow, share = chance.random((4, num))
+    noise[0] = appeal[0] = narrow[0] = 0.0
+    # As many chances for one device as for all of many.
+    some = np.floor((num_devices + 1.0) ** share).astype(np.int64)
+    width = np.where(narrow > 0.5, np.clip(some, 1, num_devices), num_devices)
+    return Rollouts(course, seeds, MOST_NOISE * noise**3, MOST_APPEAL * appeal, width)
 
 
 def untrained(seed: int) -> Floats:
@@ -230,5 +205,5 @@ def untrained(seed: int) -> Floats:
     num_inner = NUM_HIDDEN * NUM_FEATURES
     weights[:num_inner] = 0.3 * np.random.default_rng(seed).standard_normal(num_inner)
     own = weights[num_inner + NUM_HIDDEN :]
-    own[0], own[1], own[20] = -10.0, -5.0, 1.0
+    own[0], own[1], own[20], own[27] = -10.0, -5.0, 1.0, -20.0
     return weights

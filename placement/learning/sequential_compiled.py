@@ -6,7 +6,7 @@ from placement.compiled.jit import inlined, inner, jit
 from placement.compiled.random import seeded, uniform
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.learning.sequential import NUM_FEATURES, NUM_HIDDEN, Course
+from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, Course
 
 
 @inlined
@@ -32,11 +32,18 @@ def score(weights: Floats, features: Floats) -> float:
 
 @jit
 def roll_out(
-    course: Course, weights: Floats, seed: int, noise: float, appeal: float, device: Ints
+    course: Course,
+    weights: Floats,
+    seed: int,
+    noise: float,
+    appeal: float,
+    width: int,
+    device: Ints,
 ) -> None:
     """Decide on every unit in turn; writes `device` (U,).
 
-    With `noise` 1 devices are drawn by the softmax of their scores, with 0 the best is taken. A
+    With `noise` 1 devices are drawn by the softmax of their scores, with 0 the best is taken. Only
+    `width` devices are used, drawn with chances as they are fast, where these can hold the unit. A
     device that lacks memory for a unit is left out, and where all do, the roomiest is taken.
     """
     order, work_s, call_s, allowed = course.order, course.work_s, course.call_s, course.allowed
@@ -55,11 +62,17 @@ def roll_out(
     alone_s, whole_s = course.alone_s, course.whole_s
     num_units, num_devices = work_s.shape
     chance = seeded(seed)
-    liking = np.empty(num_devices)
+    liking, used = np.empty(num_devices), np.zeros(num_devices, np.bool_)
+    used_by = np.empty(num_devices)
     for d in range(num_devices):
-        # A sum of three uniform numbers is near enough to a normal one, with deviation 1 times 2.
+        used_by[d] = np.log(course.speed[d]) - np.log(-np.log(uniform(chance)))
+        # A sum of three uniform numbers is near enough to a normal one.
         normal = 2.0 * (uniform(chance) + uniform(chance) + uniform(chance) - 1.5)
         liking[d] = appeal * normal
+    most_fill = 1.0 + uniform(chance)
+    for _ in range(min(width, num_devices)):
+        d = int(used_by.argmax())
+        used[d], used_by[d] = True, -np.inf
     device[:] = -1
     end_s, arrival_s = np.zeros(num_units), np.full((maker.size, num_devices), -1.0)
     free_s, load_s = np.zeros(num_devices), np.zeros(num_devices)
@@ -75,20 +88,25 @@ def roll_out(
     least_alone_s = alone_s.min()
     longest_s = max(1e-30, rank_s.max())
     moving_all_s, computing_all_s = net_s.sum(), max(1e-30, mean_s.sum())
-    total_load_s = 0.0
+    total_load_s, share_s = 0.0, 0.0
+    for u in range(num_units):
+        share_s += work_s[u].min() / course.speed.sum()
     for i in range(num_units):
         u = order[i]
-        any_may = False
+        any_may, any_used = False, False
         for d in range(num_devices):
             may[d] = allowed[u, d] and held_bytes[d] + size_bytes[u] <= limit_bytes[d]
             any_may = any_may or may[d]
+            any_used = any_used or (may[d] and used[d])
+        if any_used:
+            for d in range(num_devices):
+                may[d] = may[d] and used[d]
         if not any_may:
             roomiest = -1
             for d in range(num_devices):
                 if allowed[u, d] and (
                     roomiest < 0
-                    or limit_bytes[d] - held_bytes[d]
-                    > limit_bytes[roomiest] - held_bytes[roomiest]
+                    or limit_bytes[d] - held_bytes[d] > limit_bytes[roomiest] - held_bytes[roomiest]
                 ):
                     roomiest = d
             may[max(0, roomiest)] = True
@@ -136,11 +154,15 @@ def roll_out(
                         kin_bytes[device[p]] += net_bytes[in_nets[j]]
                         all_kin_bytes += net_bytes[in_nets[j]]
         least_s, soonest_s, first_s, fastest_s = np.inf, np.inf, np.inf, np.inf
+        least_load_s = np.inf
         for d in range(num_devices):
             if not may[d]:
                 continue
             start_s = max(ready_s[d], free_s[d])
-            finish_s[d] = start_s + work_s[u, d] + (call_s[d] if moving_s[d] > 0.0 else 0.0)
+            added_s = work_s[u, d] + (call_s[d] if moving_s[d] > 0.0 else 0.0)
+            # What ends last is a device's load where that is what counts.
+            finish_s[d] = load_s[d] + moving_s[d] + added_s if by_load else start_s + added_s
+            least_load_s = min(least_load_s, load_s[d] + added_s)
             least_s = min(least_s, finish_s[d])
             soonest_s = min(soonest_s, finish_s[d] + outlook_s[u, d])
             first_s = min(first_s, start_s)
@@ -169,18 +191,21 @@ def roll_out(
             features[13] = out_s / (out_s + mean_s[u] + 1e-30)
             features[14] = moving_all_s / (moving_all_s + computing_all_s)
             features[15] = soft(computing_all_s / (longest_s * num_devices))
-            features[16] = 1.0 / num_devices
+            features[16] = 1.0 / min(width, num_devices)
             features[17] = 1.0 if later_s <= 0.0 else 0.0
             features[18] = 1.0 if load_s[d] > 0.0 else 0.0
             features[19] = 1.0 if last_at == d else 0.0
             features[20] = liking[d]
-            features[21] = soft(10.0 * (load_s[d] + work_s[u, d]) / whole_s)
+            features[21] = soft((load_s[d] + work_s[u, d] - least_load_s) / scale_s)
             features[22] = kin_bytes[d] / all_kin_bytes if all_kin_bytes > 0.0 else 0.0
             features[23] = 0.0
             if np.isfinite(limit_bytes[d]):
                 features[23] = (held_bytes[d] + size_bytes[u]) / max(1.0, limit_bytes[d])
             features[24] = 1.0 if by_load else 0.0
             features[25] = 1.0
+            fill = (load_s[d] + work_s[u, d]) / (share_s + 1e-30)
+            features[26] = fill / (1.0 + fill)
+            features[27] = soft(100.0 * max(0.0, fill / most_fill - 1.0)) if by_load else 0.0
             value = score(weights, features)
             if noise > 0.0:
                 value -= noise * np.log(-np.log(uniform(chance)))
@@ -205,7 +230,8 @@ def roll_out(
                 arrival_s[n, best] = link_free_s[src, best] = at_s
                 if by_load:
                     load_s[best] += seconds
-                    total_load_s += seconds
+                    load_s[src] += seconds
+                    total_load_s += 2.0 * seconds
             begin_s = max(begin_s, at_s)
         seconds = work_s[u, best] + (call_s[best] if moving_s[best] > 0.0 else 0.0)
         device[u] = best
@@ -217,8 +243,14 @@ def roll_out(
 
 @jit
 def roll_out_each(
-    course: Course, weights: Floats, seeds: Ints, noise: Floats, appeal: Floats, devices: Ints
+    course: Course,
+    weights: Floats,
+    seeds: Ints,
+    noise: Floats,
+    appeal: Floats,
+    width: Ints,
+    devices: Ints,
 ) -> None:
     """One roll-out after another (R, U), each with weights (R, W) of its own."""
     for r in range(seeds.size):
-        roll_out(course, weights[r], seeds[r], noise[r], appeal[r], devices[r])
+        roll_out(course, weights[r], seeds[r], noise[r], appeal[r], width[r], devices[r])

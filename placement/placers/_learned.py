@@ -111,7 +111,10 @@ def chained(environment: Environment) -> Environment:
     """The level of a graph's chains; a workload's units have no others."""
     if environment.problem.execution is Execution.CALL:
         return environment
-    return coarser(environment, clusters(environment)[0])
+    from placement.search.coarsening_compiled import find_chains
+
+    edges = environment.edges
+    return coarser(environment, find_chains(environment.num_units, edges.source, edges.target))
 
 
 def at_most(num_units: int) -> Level:

@@ -1,0 +1,111 @@
+"""Policies on disk: arrays of numbers with a note of whose they are.
+
+A safetensors file holds arrays and text and nothing that runs, so that a stranger's policy may be
+opened. Its note (a JSON text in the file's metadata) names the learner, the sizes that its network
+was made with and the version of this format; names, shapes and numbers are checked against what the
+learner expects.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.decoding import decode, listed, shown
+from placement.files.input import json_value, regular_file
+from placement.files.output import plain_refusals, write_bytes
+
+Arrays = Mapping[str, NDArray[np.float32]]
+
+VERSION = 1
+MAX_BYTES = 64 * 2**20
+_NOTE = "placement-policy"
+_REMEDY = "save it anew, or name another"
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a file says of itself: whose policy it is, and what its network was made with."""
+
+    learner: str
+    sizes: dict[str, int]
+    version: int = VERSION
+
+
+def save_policy(path: Path, learner: str, sizes: Mapping[str, int], arrays: Arrays) -> None:
+    """Write a policy whole; ValueError says in one sentence why it cannot be."""
+    from safetensors.numpy import save
+
+    note = Note(learner, dict(sizes))
+    rows = {name: np.ascontiguousarray(row, dtype=np.float32) for name, row in arrays.items()}
+    content = save(rows, {_NOTE: json.dumps(asdict(note), sort_keys=True)})
+    with plain_refusals(path):
+        write_bytes(path, content)
+
+
+def load_policy(
+    path: Path, learner: str, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[np.float32]]:
+    """The arrays of a learner's policy, each of the shape it should have.
+
+    ValueError says in one sentence what is wrong with the file.
+    """
+    num_bytes = regular_file(path).stat().st_size
+    name = repr(path.name[:200])
+    if num_bytes > MAX_BYTES:
+        raise ValueError(
+            f"The policy {name} has {num_bytes} bytes, more than the {MAX_BYTES} that one may"
+            " have; name another."
+        )
+    try:
+        note, arrays = _read(path.read_bytes())
+        _check(note, learner, sizes)
+        _check_arrays(arrays, shapes)
+    except ValueError as error:
+        raise ValueError(f"The policy {name} cannot be used: {error}") from None
+    return arrays
+
+
+def _read(content: bytes) -> tuple[Note, dict[str, NDArray[Any]]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays = load(content)
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"it is no safetensors file ({error!s:.100}); {_REMEDY}.") from None
+    # `load` has checked where the header ends, but leaves out its metadata.
+    header = json_value(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    text = (header.get("__metadata__") or {}).get(_NOTE)
+    if not isinstance(text, str):
+        raise ValueError("it does not say which learner it is for; save it here.")
+    return decode(json_value(text), Note, remedy=_REMEDY), arrays
+
+
+def _check(note: Note, learner: str, sizes: Mapping[str, int]) -> None:
+    if note.version != VERSION:
+        raise ValueError(f"it has version {note.version}, known is {VERSION}; {_REMEDY}.")
+    if note.learner != learner:
+        raise ValueError(f"it is for {shown(note.learner)}, not {learner!r}; name one for that.")
+    if note.sizes != dict(sizes):
+        raise ValueError(
+            f"its network has the sizes {shown(note.sizes)}, not {dict(sizes)}; {_REMEDY}."
+        )
+
+
+def _check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    if set(arrays) != set(shapes):
+        raise ValueError(f"it holds {listed(sorted(arrays))}, not {listed(shapes)}; {_REMEDY}.")
+    for name, shape in shapes.items():
+        found = arrays[name]
+        if found.shape != shape or found.dtype != np.float32:
+            raise ValueError(
+                f"its {name!r} is {found.dtype} of shape {found.shape}, not float32 of shape"
+                f" {shape}; {_REMEDY}."
+            )
+        if not np.isfinite(found).all():
+            raise ValueError(f"its {name!r} has numbers that are not finite; {_REMEDY}.")

@@ -254,3 +254,45 @@ def roll_out_each(
     """One roll-out after another (R, U), each with weights (R, W) of its own."""
     for r in range(seeds.size):
         roll_out(course, weights[r], seeds[r], noise[r], appeal[r], width[r], devices[r])
+
+
+@jit
+def start_each(course: Course, devices: Ints, start_s: Floats) -> None:
+    """When each unit starts in placements (N, U), taken in the course's order; writes (N, U).
+
+    A unit waits for its device and its inputs, and a net is sent once to each device.
+    """
+    num_units, num_devices = course.work_s.shape
+    host, on_host = course.host, course.on_host
+    end_s, free_s = np.empty(num_units), np.empty(num_devices)
+    arrival_s = np.empty((course.maker.size, num_devices))
+    link_free_s = np.empty((num_devices, num_devices))
+    for i in range(devices.shape[0]):
+        end_s[:] = -1.0
+        free_s[:] = 0.0
+        arrival_s[:] = -1.0
+        link_free_s[:] = 0.0
+        for u in course.order:
+            d = devices[i, u]
+            begin_s, crosses = free_s[d], False
+            for j in range(course.in_ptr[u], course.in_ptr[u + 1]):
+                n = course.in_nets[j]
+                p = course.maker[n]
+                if p >= 0 and end_s[p] < 0.0:
+                    continue
+                src = devices[i, p] if p >= 0 else host
+                at_s = end_s[p] if p >= 0 else 0.0
+                if src != d and (p >= 0 or (host >= 0 and not on_host[d])):
+                    if arrival_s[n, d] < 0.0:
+                        if course.one_at_a_time:
+                            at_s = max(at_s, link_free_s[src, d])
+                        at_s += (
+                            course.move_s[src, d] + course.net_bytes[n] * course.s_per_byte[src, d]
+                        )
+                        arrival_s[n, d] = link_free_s[src, d] = at_s
+                        crosses = True
+                    at_s = arrival_s[n, d]
+                begin_s = max(begin_s, at_s)
+            start_s[i, u] = begin_s
+            end_s[u] = begin_s + course.work_s[u, d] + (course.call_s[d] if crosses else 0.0)
+            free_s[d] = end_s[u]

@@ -1,0 +1,121 @@
+"""Placeto: units visited one by one, each moved or left by a network that sees the placement.
+
+Addanki, Venkatakrishnan, Gupta, Mao and Alizadeh, "Placeto: learning generalizable device placement
+algorithms for distributed machine learning", NeurIPS 2019. A graph network with eight rounds of
+messages in both directions sums up what is before, after and beside the current unit; each step's
+reward is what the running time loses by it. `preset` paper is that, on at most 128 groups, with
+episodes from random placements. `tuned` differs: units are chains of ops; episodes begin at the
+best placement so far, the first ones at all on one device; the present device begins with a higher
+logit, so that an episode changes a few units and not all; rewards are differences of logarithms and
+discounted, advantages scaled by their deviation; messages and sums are means; twice the batch. The
+start times that the network sees are those of groups, worked out in one pass.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Execution, Objective, Problem
+from placement.learning.budget import Budget
+from placement.learning.environment import Environment
+from placement.learning.episodes import Schooling, learn
+from placement.learning.training import Learned, Tell
+from placement.placers._learned import at_most, chained, searched
+from placement.placers.base import Placer, Report, quiet, setting
+
+PRESETS = {
+    "tuned": Schooling(
+        batch=16,
+        width=16,
+        stay=3.0,
+        from_best=True,
+        logarithms=True,
+        scaled=True,
+        averaged=True,
+        discount=0.8,
+        learning_rate=3e-3,
+        entropy=0.01,
+    ),
+    "paper": Schooling(
+        batch=8,
+        width=16,
+        stay=0.0,
+        from_best=False,
+        logarithms=False,
+        scaled=False,
+        averaged=False,
+        discount=1.0,
+        learning_rate=1e-3,
+        entropy=0.01,
+    ),
+}
+MOST_GROUPS = 128
+# Rounds where nobody limits them: as many as there are units, but not more than this.
+FEWEST_ROUNDS, MOST_ROUNDS = 4, 50
+NO_LIMIT = 1 << 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placeto(Placer):
+    summary = "A graph network visits the groups of ops one by one and moves each, or leaves it"
+    paper = "Addanki et al.: Placeto, NeurIPS 2019"
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
+    needs = ("torch",)
+    all_cores: ClassVar[bool] = True
+
+    preset: Literal["tuned", "paper"] = setting(
+        "tuned", "Settings that work here, or those of the paper, for all that is left empty"
+    )
+    max_iterations: int = setting(
+        0, "Rounds of episodes; 0 takes as many as the time allows, or a few by size", low=0
+    )
+    batch: int = setting(0, "Episodes in a round; 0 means by preset", low=0)
+    learning_rate: float = setting(0.0, "Of Adam, at first; 0 means by preset", low=0.0)
+    groups: int = setting(MOST_GROUPS, "Groups of ops at most", low=2)
+    candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return searched(
+            problem,
+            report,
+            find=self._find,
+            seed=self.seed,
+            max_evaluations=NO_LIMIT,
+            time_limit_s=self.time_limit_s,
+            candidates=self.candidates,
+            level=self._level,
+        )
+
+    def _level(self, environment: Environment) -> Environment:
+        if self.preset == "tuned":
+            chains = chained(environment)
+            if chains.num_units <= self.groups:
+                return chains
+        return at_most(self.groups)(environment)
+
+    def _find(
+        self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
+    ) -> Learned:
+        schooling = PRESETS[self.preset]
+        rounds = self.max_iterations
+        if not rounds:
+            by_size = max(FEWEST_ROUNDS, min(MOST_ROUNDS, environment.num_units))
+            rounds = by_size if self.time_limit_s is None else NO_LIMIT
+        return learn(
+            environment,
+            replace(
+                schooling,
+                batch=self.batch or schooling.batch,
+                learning_rate=self.learning_rate or schooling.learning_rate,
+            ),
+            budget,
+            seed=self.seed,
+            max_rounds=rounds,
+            tell=tell,
+            start=start,
+        )
+
+
+PLACER = Placeto

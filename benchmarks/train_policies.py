@@ -31,7 +31,7 @@ from placement.placers._multistart import starts
 from placement.placers.list_policy import BUNDLED, UNTRAINED, save_weights, weights_of
 from placement.search.feasible import final_s
 
-GRAPHS_PER_FAMILY, FIRST_HELD_OUT, NUM_HELD_OUT = 100, 1000, 20
+GRAPHS_PER_FAMILY, FIRST_HELD_OUT, NUM_HELD_OUT = 100, 2000, 20
 GRAPHS_PER_STEP, PAIRS, ROLLOUTS = 12, 12, 12
 SIGMA, LEARNING_RATE = 0.1, 0.02
 REFERENCES = ("single", "heft", "peft")

@@ -22,7 +22,7 @@ from placement.schedule.order import by_priority
 from placement.splits.model.instance import device_columns
 
 # What chance adds to scores and to the appeal of devices in the boldest of several roll-outs.
-MOST_NOISE, MOST_APPEAL = 1.0, 1.0
+MOST_NOISE, MOST_APPEAL = 2.0, 1.0
 
 
 def course_of(environment: Environment) -> Course:

@@ -51,7 +51,7 @@ PRESETS = {
     ),
 }
 MOST_GROUPS = 128
-# Rounds where nobody limits them: as many as there are units, but not more than this.
+# Rounds where nobody limits them: half as many as there are units, within these.
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 50
 NO_LIMIT = 1 << 40
 
@@ -101,7 +101,7 @@ class Placeto(Placer):
         schooling = PRESETS[self.preset]
         rounds = self.max_iterations
         if not rounds:
-            by_size = max(FEWEST_ROUNDS, min(MOST_ROUNDS, environment.num_units))
+            by_size = max(FEWEST_ROUNDS, min(MOST_ROUNDS, environment.num_units // 2))
             rounds = by_size if self.time_limit_s is None else NO_LIMIT
         return learn(
             environment,

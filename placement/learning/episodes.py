@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
-    from placement.learning.networks.placeto import Placeto, Relations
+    from placement.learning.networks.placeto import Placeto
 
 # Rounds that a baseline looks back, what no placement costs more than, and numbers (states times
 # units) that a part of an update may have, for memory.
@@ -74,28 +74,6 @@ class Step(NamedTuple):
     present: Tensor
     mask: Tensor
     chosen: Tensor
-
-
-def relations_of(course: Course, *, averaged: bool) -> Relations:
-    """Who reads from whom among the units of a course, as weights of sums or of means."""
-    import torch
-
-    from placement.learning.networks.placeto import Relations
-
-    num = course.order.size
-    reads = np.zeros((num, num), dtype=np.bool_)
-    for net, maker in enumerate(course.maker.tolist()):
-        if maker >= 0:
-            reads[course.readers[course.reader_ptr[net] : course.reader_ptr[net + 1]], maker] = True
-    before = reads.copy()
-    for u in range(num):
-        before |= before[:, u : u + 1] & before[u : u + 1]
-    parallel = ~(before | before.T | np.eye(num, dtype=np.bool_))
-    rows = [np.asarray(m, dtype=np.float32) for m in (reads, reads.T, before, before.T, parallel)]
-    if averaged:
-        rows = [row / np.maximum(1.0, row.sum(axis=1, keepdims=True)) for row in rows]
-    into, out_of, *around = (torch.from_numpy(np.ascontiguousarray(row)) for row in rows)
-    return Relations(into, out_of, torch.stack(around))
 
 
 class Episodes:
@@ -180,7 +158,7 @@ def learn(
     """Run rounds of episodes and learn from each, until the budget or the rounds are spent."""
     import torch
 
-    from placement.learning.networks.placeto import Placeto
+    from placement.learning.networks.placeto import Placeto, relations_of
 
     course = course_of(environment)
     chance, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)

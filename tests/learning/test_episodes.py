@@ -8,8 +8,8 @@ import torch
 
 from placement.core.machine import Machine
 from placement.learning.budget import Budget
-from placement.learning.episodes import Episodes, _Cost, _returns, learn, relations_of
-from placement.learning.networks.placeto import Placeto
+from placement.learning.episodes import Episodes, _Cost, _returns, learn
+from placement.learning.networks.placeto import Placeto, relations_of
 from placement.learning.sequential import course_of
 from placement.learning.simulated import simulated
 from placement.learning.training import Elite, at_random

@@ -6,8 +6,11 @@ are products with dense matrices (U, U), for many states of the graph at once.
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from placement.learning.course import Course
 
 # Rounds of messages, as many as an embedding can see edges far.
 ROUNDS = 8
@@ -20,6 +23,24 @@ class Relations(NamedTuple):
     into: Tensor
     out_of: Tensor
     around: Tensor
+
+
+def relations_of(course: Course, *, averaged: bool) -> Relations:
+    """Who reads from whom among the units of a course, as weights of sums or of means."""
+    num = course.order.size
+    reads = np.zeros((num, num), dtype=np.bool_)
+    for net, maker in enumerate(course.maker.tolist()):
+        if maker >= 0:
+            reads[course.readers[course.reader_ptr[net] : course.reader_ptr[net + 1]], maker] = True
+    before = reads.copy()
+    for u in range(num):
+        before |= before[:, u : u + 1] & before[u : u + 1]
+    parallel = ~(before | before.T | np.eye(num, dtype=np.bool_))
+    rows = [np.asarray(m, dtype=np.float32) for m in (reads, reads.T, before, before.T, parallel)]
+    if averaged:
+        rows = [row / np.maximum(1.0, row.sum(axis=1, keepdims=True)) for row in rows]
+    into, out_of, *around = (torch.from_numpy(np.ascontiguousarray(row)) for row in rows)
+    return Relations(into, out_of, torch.stack(around))
 
 
 class Placeto(nn.Module):

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 # units) that a part of an update may have, for memory.
 LOOK_BACK, MOST_COST = 10, 10.0
 MOST_AT_ONCE = 60_000
+# How much longer than the last one an update may take.
+SPARE = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +182,7 @@ def learn(
         cost = _Cost(found.best_s if math.isfinite(found.best_s) else 1.0, schooling.logarithms)
         begin = _starts(environment, found, schooling, chance)
         episodes = Episodes(environment, course, begin, cost)
-        steps, gains = list[Step](), list[Floats]()
+        steps, gains, begun_share = list[Step](), list[Floats](), budget.spent(evaluations)
         entropies = []
         for place, unit in enumerate(course.order.tolist()):
             states = torch.from_numpy(episodes.states(place)).to(torch.float32)
@@ -200,7 +202,8 @@ def learn(
             if share >= 1.0:
                 break
         num_rounds += 1
-        if share + update_share < 1.0:
+        # The first update takes about as long as the decisions before it.
+        if share + (update_share or share - begun_share) < 1.0:
             returns = _returns(np.stack(gains), schooling.discount)
             last.append(returns.mean(axis=1))
             weights = returns - np.mean(last, axis=0)[:, None]
@@ -210,7 +213,7 @@ def learn(
                 group["lr"] = schooling.learning_rate * (1.0 - 0.9 * share)
             _update(network, optimiser, steps, weights, schooling, 1.0 - share)
             after = budget.spent(evaluations)
-            update_share, share = after - share, max(after, num_rounds / max_rounds)
+            update_share, share = SPARE * (after - share), max(after, num_rounds / max_rounds)
         mean_s = cost.first_s * float(
             np.mean(np.exp(episodes.costs) if schooling.logarithms else episodes.costs)
         )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
@@ -16,6 +17,7 @@ from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
+    from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
@@ -59,6 +61,7 @@ def place(
     stop: Callable[[], bool] = never,
     predict: Callable[[Problem, Placement], Simulated] = simulate,
     keep: Placement | None = None,
+    model: Model | None = None,
     **named: Any,
 ) -> Placed:
     """Let a placer decide, and say what its placement is predicted to do.
@@ -72,9 +75,11 @@ def place(
     What the placer needs is compiled before its time starts. One that computes on all cores waits
     for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
     Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
-    caller keeps what it has simulated.
+    caller keeps what it has simulated. With the option `live` the placer measures placements of the
+    problem's `model` after it has learned from simulated ones.
     """
     from placement.advice.warming import warm_up
+    from placement.api.live import live_of
     from placement.bounds.lower_bound import lower_bound
     from placement.core.violations import violations
     from placement.placers import current_name, placer_class
@@ -87,11 +92,13 @@ def place(
     kind = placer_class(placer)
     require_fitting(placer, kind, problem, "choose another placer")
     built = build(kind, options)
-    with _alone(kind, problem, emit):
+    live = live_of(model, problem, options, emit) if options.live else None
+    with nullcontext() if live else _alone(kind, problem, emit):
         emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
         warm_up(built, problem)
         heard = _Heard(problem, emit, stop)
-        placement = built.place(problem, heard)
+        placed_by = built.place if live is None else partial(built.place_live, live=live)
+        placement = placed_by(problem, report=heard)
         seconds = heard.seconds()
     predicted = predict(problem, placement)
     if keep is not None and problem.execution is not Execution.CALL:

@@ -123,12 +123,16 @@ def _reader(found: Option) -> Callable[[str], Any]:
     return next((kind for kind in (int, float) if kind in kinds), str)
 
 
+# Of the placer's options those that a verb has not which places on its way to something else.
+PLACED = ("--placer", "--live", "--live-placements")
+
+
 def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:
     """What goes on live: a placement or who finds one, the verb's options, and on what inputs."""
     _add_problem(sub)
     _add_placed(sub, "place first, by this method")
     _add_mend(sub)
-    _add_options(sub, *kinds, PlaceOptions, without=("--placer",))
+    _add_options(sub, *kinds, PlaceOptions, without=PLACED)
     sub.add_argument("--inputs", metavar="FILE.npz", help="real inputs by name")
     _add_jsonl(sub)
 
@@ -154,7 +158,7 @@ def _what_if(sub: argparse.ArgumentParser) -> None:
     _add_placed(sub, "place for the changed machine")
     _add_pins(sub)
     _add_mend(sub)
-    _add_options(sub, Conditions, PlaceOptions, without=("--placer",))
+    _add_options(sub, Conditions, PlaceOptions, without=PLACED)
     _add_jsonl(sub)
 
 

@@ -51,6 +51,7 @@ from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
 if TYPE_CHECKING:
+    from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
 
@@ -132,10 +133,11 @@ def place(options: Namespace) -> int:
     from placement.formats.split_json import node_names, split_to_json
 
     require_room(options.out, options.split)
-    problem = hold(options, read_problem(options)[1])
+    model, problem = read_problem(options)
+    problem = hold(options, problem)
     if options.split:
         node_names(problem.graph)
-    placed, stopped = _placed(options, problem)
+    placed, stopped = _placed(options, model, problem)
     if options.out:
         write_out(options.out, placement_to_text(placed.placement))
     if options.split:
@@ -151,12 +153,12 @@ def _with(options: Namespace, answer: PlaceResult, placement: "Placement") -> Pl
     return replace(answer, placement=placement) if options.jsonl else answer
 
 
-def _placed(options: Namespace, problem: "Problem") -> tuple[Placed, bool]:
+def _placed(options: Namespace, model: "Model | None", problem: "Problem") -> tuple[Placed, bool]:
     """What the placer of the options finds, and whether it was stopped before it was done."""
     stop = Stop()
     with partly(stop, listener(options), SEARCH_PATIENCE_S, has_value) as emit:
         asked, keep = read_options(options, PlaceOptions), kept_placement(options)
-        placed = pl.place(problem, asked, emit=emit, stop=stop, keep=keep)
+        placed = pl.place(problem, asked, emit=emit, stop=stop, keep=keep, model=model)
     return placed, stop.asked
 
 
@@ -248,7 +250,7 @@ def what_if(options: Namespace) -> int:
     changed, stopped = pl.what_if(problem, conditions), False
     answer: WhatIfPlaceResult | WhatIfResult
     if options.placer:
-        placed, stopped = _placed(options, hold(options, changed))
+        placed, stopped = _placed(options, None, hold(options, changed))
         unchanged = answers.of_prediction(problem, placed.placement)
         found = _with(options, answers.of_placed(placed), placed.placement)
         answer = WhatIfPlaceResult(

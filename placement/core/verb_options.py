@@ -245,9 +245,27 @@ class PlaceOptions:
     settings: Mapping[str, Any] = option(
         {}, "a setting of the placer", flag="--set", metavar="NAME=VALUE"
     )
+    live: bool = option(
+        False,
+        "let a placer that learns measure placements on this computer in the end",
+        flag="--live",
+        label="Learn from measurements in the end",
+    )
+    live_placements: int = option(
+        100,
+        "how many placements it may measure; each is run some ten times",
+        flag="--live-placements",
+        metavar="N",
+        label="Placements to measure",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", dict(self.settings or {}))
+        if self.live_placements < 1:
+            raise ValueError(
+                f"A placer cannot learn from {self.live_placements} placements; measure 1 or more."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -86,12 +86,16 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The best placement that training met (U,), its seconds, and the curve."""
+    """The best placement that training met (U,), its seconds, and the curve.
+
+    `policy` is what was trained, where it can go on from there.
+    """
 
     devices: Ints
     value_s: float
     evaluations: int
     curve: tuple[Point, ...]
+    policy: Policy | None = None
 
 
 # Batches after which an environment is made to suit the best placement.

@@ -19,6 +19,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.learning.budget import Budget, default_evaluations
 from placement.learning.environment import Environment, coarser
+from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
 from placement.learning.training import Learned, Point, Tell, at_random
 from placement.learning.workload import workload
@@ -54,12 +55,14 @@ def searched(
     candidates: str,
     level: Level | None = None,
     search: float = 0.0,
+    live: Live | None = None,
 ) -> Placement:
     """The best of what `find` finds and of the `candidates`, placers by comma (or none).
 
     `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. The
     level is that of chains by default. A share `search` of the budget goes to local search from
-    what was found.
+    what was found. With `live` placements near the best one are measured in the end, beyond the
+    budget.
     """
     begun_s = time.perf_counter()
     environment = (level or chained)(environment_of(problem))
@@ -91,7 +94,9 @@ def searched(
         for refined in _refined(problem, found, heard, seed, search, left_s):
             own_s = min(own_s, best.hear(refined))
     heard.conclude(learned, own_s, offered_s)
-    return best.placement
+    if live is None or not heard.is_going_on:
+        return best.placement
+    return _measured(environment, learned, best.placement, live, report, seed)
 
 
 def environment_of(problem: Problem) -> Environment:
@@ -215,6 +220,42 @@ def _refined(
             time_limit_s=None if left_s is None else search * left_s,
         )
         yield chain.placement
+
+
+def _measured(
+    environment: Environment,
+    learned: Learned,
+    start: Placement,
+    live: Live,
+    report: Report,
+    seed: int,
+) -> Placement:
+    """The best of placements near one that was found, by their measured steps."""
+    problem = environment.problem
+    begun = start_of(problem, start)
+
+    def tell(best_s: float, number: int) -> bool:
+        note = f"measured: {in_words(best_s)} after {counted(number, 'placement')}"
+        return report(Progress(step=number, of=live.num_placements, note=note))
+
+    found = learn_live(
+        environment,
+        begun.devices,
+        live,
+        policy=learned.policy,
+        placement_of=lambda units: problem.placement_of(units, begun.order.tolist()),
+        seed=seed,
+        tell=tell,
+    )
+    tried = counted(found.num_placements, "measured placement")
+    better = found.value_s < found.start_s
+    account = f"{in_words(found.value_s)} measured, the best of {tried}"
+    if better:
+        account += f"; the prediction's best took {in_words(found.start_s)}"
+    else:
+        account += ", none faster than the prediction's best"
+    report(Progress(step=live.num_placements, of=live.num_placements, note=account))
+    return found.placement
 
 
 class _Best:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.core.verb_options import PlaceOptions
+from placement.learning.live import Live
 from placement.search.progress import Progress, Report, quiet
 
 __all__ = ["Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
@@ -22,8 +23,8 @@ class Placer(ABC):
     works for, whether it is `exact`, and what must be installed (`needs`). `executions` are the
     kinds of problem that it handles, `quick_up_to` the number of kernels up to which it is cheap
     enough to be tried first by `auto`, `all_cores` says that it computes on every core, so that it
-    must not run beside a measurement. `time_limit_s` and `seed` are common to all; a method without
-    search or chance ignores them.
+    must not run beside a measurement, `learns_live` that it can learn from measurements, too.
+    `time_limit_s` and `seed` are common to all; a method without search or chance ignores them.
     """
 
     summary: ClassVar[str]
@@ -34,6 +35,7 @@ class Placer(ABC):
     executions: ClassVar[tuple[Execution, ...]] = (Execution.OP, Execution.SEGMENT)
     quick_up_to: ClassVar[int] = 0
     all_cores: ClassVar[bool] = False
+    learns_live: ClassVar[bool] = False
 
     time_limit_s: float | None = None
     seed: int = 0
@@ -52,6 +54,10 @@ class Placer(ABC):
     @abstractmethod
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         """A placement of every op; raises ValueError where the problem has none."""
+
+    def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
+        """The same, found by simulation and then by measuring placements on the computer itself."""
+        raise NotImplementedError(f"{type(self).__name__} does not learn from measurements")
 
 
 COMMON = ("time_limit_s", "seed")
@@ -82,6 +88,7 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
         "objectives": list(placer.objectives),
         "executions": list(placer.executions),
         "all_cores": placer.all_cores,
+        "learns_live": placer.learns_live,
         "exact": placer.exact,
         "quick_up_to": placer.quick_up_to,
         "needs": list(placer.needs),

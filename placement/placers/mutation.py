@@ -15,6 +15,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
+from placement.learning.live import Live
 from placement.learning.training import Learned, Tell, at_random, changed, sampled
 from placement.placers._learned import searched
 from placement.placers.base import Placer, Report, quiet, setting
@@ -27,6 +28,7 @@ class Mutation(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     all_cores: ClassVar[bool] = True
+    learns_live: ClassVar[bool] = True
 
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or a few by size", low=0
@@ -38,9 +40,16 @@ class Mutation(Placer):
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._searched(problem, None, report)
+
+    def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
+        return self._searched(problem, live, report)
+
+    def _searched(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,

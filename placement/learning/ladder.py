@@ -62,4 +62,4 @@ def climb(
         if not is_going_on or budget.spent(evaluations) >= 1.0:
             break
     assert best is not None
-    return Learned(best, learned.value_s, evaluations, tuple(curve))
+    return Learned(best, learned.value_s, evaluations, tuple(curve), learned.trained)

@@ -20,7 +20,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.learning.environment import Coarse, Environment
-from placement.learning.training import Policy, advantages, at_random
+from placement.learning.training import Trained, advantages, at_random
 
 if TYPE_CHECKING:
     import torch
@@ -67,25 +67,25 @@ def learn_live(
     start: Ints,
     live: Live,
     *,
-    policy: Policy | None = None,
+    trained: Trained | None = None,
     placement_of: Callable[[Ints], Placement],
     seed: int,
     tell: Tell = lambda best_s, number: True,
 ) -> Measured:
     """Measure placements of the problem's units (U,), from `start` on, until their number is up.
 
-    The environment is the level whose clusters move as one and for which the policy draws;
+    Clusters of the environment move as one; `trained` is a policy for some level of the same units,
     `placement_of` makes a placement of units. Raises what `measure` raises.
     """
     chance = np.random.default_rng(seed)
     cluster = cluster_of_units(environment)
-    learner = None if policy is None else _Learner(policy, seed)
+    learner = None if trained is None else _Learner(trained, seed)
     best, seen, number = start, {start.tobytes()}, 0
     # Of the best in measured seconds, by ratios from batch to batch.
     best_s = math.inf
     while number < live.num_placements:
         left = min(BATCH - 1, live.num_placements - number)
-        drawn = learner.draw(left // 2)[:, cluster] if learner else np.zeros((0, start.size), int)
+        drawn = learner.draw(left // 2) if learner else np.zeros((0, start.size), int)
         others = _changes(environment, cluster, best, left - len(drawn), seen, chance)
         proposals = np.concatenate([drawn, others])
         if not len(proposals):
@@ -154,19 +154,21 @@ def _finest(environment: Environment) -> Environment:
 class _Learner:
     """A policy on its way by measured seconds."""
 
-    def __init__(self, policy: Policy, seed: int) -> None:
+    def __init__(self, trained: Trained, seed: int) -> None:
         import torch
 
-        self._policy = policy
+        policy = self._policy = trained.policy
+        self._cluster = cluster_of_units(trained.environment)
         self._generator = torch.Generator().manual_seed(seed)
         self._optimiser: Any = torch.optim.Adam(policy.parameters(), lr=LEARNING_RATE)
         self._log_chance: torch.Tensor | None = None
 
     def draw(self, num: int) -> Ints:
-        """Placements (N, C) that are to be measured and learned from."""
+        """Placements (N, U) that are to be measured and learned from."""
         drawn = self._policy.draw(num, self._generator)
         self._log_chance = drawn.log_chance
-        return drawn.devices
+        found: Ints = drawn.devices[:, self._cluster]
+        return found
 
     def learn(self, value_s: Floats) -> None:
         """A step of policy gradient by the seconds of what was drawn."""

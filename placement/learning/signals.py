@@ -17,7 +17,15 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
-from placement.learning.training import Elite, Learned, Point, Policy, Tell, none_possible
+from placement.learning.training import (
+    Elite,
+    Learned,
+    Point,
+    Policy,
+    Tell,
+    Trained,
+    none_possible,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,4 +100,5 @@ def train_by_signal(
             break
     if math.isinf(found.best_s):
         raise none_possible(evaluations)
-    return Learned(found.best, found.best_s, evaluations, tuple(curve))
+    trained = Trained(policy, environment)
+    return Learned(found.best, found.best_s, evaluations, tuple(curve), trained)

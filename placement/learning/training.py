@@ -84,18 +84,25 @@ class Point(NamedTuple):
     entropy: float
 
 
+class Trained(NamedTuple):
+    """A policy and the environment for whose units it draws."""
+
+    policy: Policy
+    environment: Environment
+
+
 @dataclass(frozen=True, eq=False)
 class Learned:
     """The best placement that training met (U,), its seconds, and the curve.
 
-    `policy` is what was trained, where it can go on from there.
+    `trained` is what was trained, and for what, where it can go on from there.
     """
 
     devices: Ints
     value_s: float
     evaluations: int
     curve: tuple[Point, ...]
-    policy: Policy | None = None
+    trained: Trained | None = None
 
 
 # Batches after which an environment is made to suit the best placement.
@@ -187,7 +194,8 @@ def train(
             break
     if math.isinf(found.best_s):
         raise none_possible(evaluations)
-    return Learned(found.best, found.best_s, evaluations, tuple(curve))
+    trained = Trained(policy, environment)
+    return Learned(found.best, found.best_s, evaluations, tuple(curve), trained)
 
 
 def sampled(

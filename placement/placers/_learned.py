@@ -242,7 +242,7 @@ def _measured(
         environment,
         begun.devices,
         live,
-        policy=learned.policy,
+        trained=learned.trained,
         placement_of=lambda units: problem.placement_of(units, begun.order.tolist()),
         seed=seed,
         tell=tell,

@@ -17,7 +17,13 @@ from placement.learning.training import Learned, Point, Tell
 Learn = Callable[[Environment, Budget, Tell, Ints | None], Learned]
 
 
-def rungs(clusters: Sequence[Ints], num_units: int, factor: float, least: int) -> list[Ints]:
+# Levels are this many times as fine as the one before, and none is coarser than the least.
+FACTOR, LEAST_UNITS = 3.0, 48
+
+
+def rungs(
+    clusters: Sequence[Ints], num_units: int, factor: float = FACTOR, least: int = LEAST_UNITS
+) -> list[Ints]:
     """Clusters (U,) of levels, the coarsest first, each at least `factor` times as fine as the one
     before; none has fewer than `least`, and the last are the units themselves."""
     found, last = [np.arange(num_units)], num_units

@@ -11,7 +11,7 @@ from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.environment import Edges, Environment, num_cores, on_all_cores
-from placement.schedule.order import by_priority
+from placement.schedule.order import by_priority, upward_ranks
 from placement.search.coarsening import unit_edges
 from placement.search.feasible import limit_bytes, unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow

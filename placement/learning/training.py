@@ -208,14 +208,19 @@ def sampled(
 ) -> Learned:
     """The best of batches (N, U) that `draw` makes of the best placement so far, without a policy.
 
-    Of equals the newer is the best, so that a walk over a plateau goes on. Raises a ValueError
-    where not one placement that was tried is possible.
+    Of equals the newer is the best, so that a walk over a plateau goes on, and as in `train` the
+    environment is made to suit it. Raises a ValueError where not one placement that was tried is
+    possible.
     """
     best, best_s = start, math.inf
     if start is not None:
         best_s = float(environment.values_s(start[None])[0])
-    evaluations, curve, share = 0, [], 0.0
+    evaluations, share, suited_s = 0, 0.0, best_s
+    curve: list[Point] = []
     while share < 1.0:
+        if best is not None and len(curve) % SUIT_EVERY == 0 and best_s < suited_s:
+            environment = environment.suited(best)
+            best_s = suited_s = min(best_s, float(environment.values_s(best[None])[0]))
         devices = draw(best)
         value_s = environment.values_s(devices)
         evaluations += len(devices)

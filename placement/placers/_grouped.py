@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # The planner's own numbers: groups per device and at most, widths, noise (see networks/grouping).
 PLANNED_PER_DEVICE, PLANNED_MOST, PLANNED_HIDDEN = 20, 256, 64
-# Levels are this many times as fine as the one before, and none is coarser than the least.
-FACTOR, LEAST_UNITS = 3.0, 48
 # Units that a proposal changes at most, as a share, and shares of the kinds of proposals.
 MOST_CHANGED, REDRAWN, REGROUPED = 0.2, 0.3, 0.2
 # The same where changes have to keep to memory.
@@ -72,7 +70,7 @@ class Grouping:
                     tell=tell,
                     start=possible(environment, start, self.seed),
                 )
-            levels = rungs(clusters(environment), environment.num_units, FACTOR, LEAST_UNITS)
+            levels = rungs(clusters(environment), environment.num_units)
             return climb(environment, levels, self._learn, budget, tell, start)
 
     def _learn(

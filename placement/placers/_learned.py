@@ -8,8 +8,10 @@ covers all of it.
 
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,11 +25,12 @@ from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
 from placement.learning.training import Learned, Point, Tell, at_random
 from placement.learning.workload import workload
+from placement.placers.base import Placer, Progress, Report, quiet
 from placement.search.chain import Chain, Start, start_of
 from placement.search.coarsening import Blocks, blocks, levels_of
 from placement.search.feasible import final_s, require_room_for_weights, within_memory
 from placement.search.improvement import default_moves, improve
-from placement.search.progress import Progress, Report, in_words
+from placement.search.progress import in_words
 
 # From an environment, a budget and an incumbent (or none) to what was found, telling of points.
 Find = Callable[[Environment, Budget, Tell, Ints | None], Learned]
@@ -42,6 +45,26 @@ MOST_ORDERS = 8
 NUM_ENDS = 5
 KICK = 3
 REPORT_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learner(Placer):
+    """A placer by samples of placements, simulated and, where asked for, measured in the end."""
+
+    objectives = tuple(Objective)
+    executions = tuple(Execution)
+    all_cores: ClassVar[bool] = True
+    learns_live: ClassVar[bool] = True
+
+    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._found(problem, None, report)
+
+    def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
+        return self._found(problem, live, report)
+
+    @abstractmethod
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+        """What both do: `searched` with this placer's `find`."""
 
 
 def searched(

@@ -17,15 +17,16 @@ The preset `tuned` differs:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
+from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import chained, itself, searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, chained, itself, searched
+from placement.placers.base import Report, setting
 
 TUNED_GROUPS, TUNED_BATCH = 64, 32
 # How many times as much a placement costs as valuing it.
@@ -33,13 +34,10 @@ TUNED_COST, PLANNED_COST = 4, 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupPg(Placer):
+class GroupPg(Learner):
     summary = "A network that groups ops and one that places groups, learned by policy gradient"
     paper = "Liu et al.: grouping and placing by policy gradient, HPCCC 2019"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("torch",)
-    all_cores: ClassVar[bool] = True
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper and its relative"
@@ -60,7 +58,7 @@ class GroupPg(Placer):
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         is_paper = self.preset == "paper"
         batch = self.batch or (SignalRecipe.batch if is_paper else TUNED_BATCH)
         cost = PLANNED_COST if is_paper else TUNED_COST
@@ -83,6 +81,7 @@ class GroupPg(Placer):
         return searched(
             problem,
             report,
+            live=live,
             find=grouping.find,
             level=itself if is_paper else chained,
             seed=self.seed,

@@ -21,15 +21,16 @@ The preset `tuned` differs:
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
+from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import chained, itself, searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, chained, itself, searched
+from placement.placers.base import Report, setting
 
 PLANNED_PLACING_HIDDEN = 512
 TUNED_PLACING_HIDDEN, TUNED_GROUPS, TUNED_BATCH = 64, 32, 64
@@ -38,13 +39,10 @@ TUNED_COST, PLANNED_COST = 10, 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hierarchical(Placer):
+class Hierarchical(Learner):
     summary = "A network that groups ops and a sequence model with attention that places groups"
     paper = "Mirhoseini et al.: A hierarchical model for device placement, ICLR 2018"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("torch",)
-    all_cores: ClassVar[bool] = True
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper and its code"
@@ -68,7 +66,7 @@ class Hierarchical(Placer):
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         is_paper = self.preset == "paper"
         batch = self.batch or (SignalRecipe.batch if is_paper else TUNED_BATCH)
         cost = PLANNED_COST if is_paper else TUNED_COST
@@ -92,6 +90,7 @@ class Hierarchical(Placer):
         return searched(
             problem,
             report,
+            live=live,
             find=grouping.find,
             level=itself if is_paper else chained,
             seed=self.seed,

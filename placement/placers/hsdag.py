@@ -20,22 +20,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.features import Part, unit_features
 from placement.learning.ladder import climb, rungs
+from placement.learning.live import Live
 from placement.learning.proposals import Regions
 from placement.learning.training import Learned, Point, Recipe, Tell, changed, train
-from placement.placers._learned import clusters, itself, searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, clusters, itself, searched
+from placement.placers.base import Report, setting
 
 
 def against_mean(value_s: Floats) -> Floats:
@@ -55,20 +56,15 @@ PAPER = Recipe(
     weigh=against_mean,
 )
 TUNED = Recipe(batch=256, proposed=0.75, imitation=0.1)
-# Levels are this many times as fine as the one before, and none is coarser than the least.
-FACTOR, LEAST_UNITS = 3.0, 48
 # Where the units are the only level, so many networks learn one after another, from such seeds.
 NUM_NETWORKS, NEXT_SEED = 4, 1_000_003
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hsdag(Placer):
+class Hsdag(Learner):
     summary = "A graph network learns which ops belong together, and where to put them"
     paper = "Duan et al.: A Structure-Aware Framework for Learning Device Placements, NeurIPS 2024"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("torch",)
-    all_cores: ClassVar[bool] = True
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Numbers of the paper, or those with which it learns in seconds"
@@ -84,10 +80,11 @@ class Hsdag(Placer):
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self._recipe.batch,
@@ -105,7 +102,7 @@ class Hsdag(Placer):
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
-        levels = rungs(clusters(environment), environment.num_units, FACTOR, LEAST_UNITS)
+        levels = rungs(clusters(environment), environment.num_units)
         if self.preset == "paper":
             levels = clusters(environment)[:1]
         if self.preset == "tuned" and len(levels) == 1:

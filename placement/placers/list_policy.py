@@ -11,27 +11,27 @@ Unlike both papers it needs neither imitation nor gradients, and orders units by
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.checkpoint import load_policy, save_policy
 from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, NUM_WEIGHTS
 from placement.learning.environment import Environment
 from placement.learning.evolution import Evolution
+from placement.learning.live import Live
 from placement.learning.sequential import (
     course_of,
     rollouts,
     untrained,
 )
 from placement.learning.training import Elite, Learned, Point, Tell, changed, none_possible
-from placement.placers._learned import searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, searched
+from placement.placers.base import Report, setting
 
 BUNDLED = Path(__file__).parents[2] / "assets" / "policies" / "list_policy.safetensors"
 UNTRAINED = "untrained"
@@ -41,13 +41,10 @@ SHAPES = {"weights": (NUM_WEIGHTS,)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListPolicy(Placer):
+class ListPolicy(Learner):
     summary = "A learned list scheduler: trained on other graphs, it goes on learning on this one"
     paper = "DOPPLER, ICLR 2026, and GiPH, MLSys 2023 (after both)"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("safetensors",)
-    all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(
         0,
@@ -68,10 +65,11 @@ class ListPolicy(Placer):
     save: str = setting("", "Path to write the policy to in the end; empty: nowhere")
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,

@@ -12,17 +12,18 @@ start times that the network sees are those of groups, worked out in one pass.
 """
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.episodes import Schooling, learn
+from placement.learning.live import Live
 from placement.learning.training import Learned, Tell
-from placement.placers._learned import at_most, chained, searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, at_most, chained, searched
+from placement.placers.base import Report, setting
 
 PRESETS = {
     "tuned": Schooling(
@@ -57,13 +58,10 @@ NO_LIMIT = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placeto(Placer):
+class Placeto(Learner):
     summary = "A graph network visits the groups of ops one by one and moves each, or leaves it"
     paper = "Addanki et al.: Placeto, NeurIPS 2019"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("torch",)
-    all_cores: ClassVar[bool] = True
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Settings that work here, or those of the paper, for all that is left empty"
@@ -76,10 +74,11 @@ class Placeto(Placer):
     groups: int = setting(MOST_GROUPS, "Groups of ops at most", low=2)
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             seed=self.seed,
             max_evaluations=NO_LIMIT,

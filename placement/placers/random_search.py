@@ -6,27 +6,24 @@ number of placements.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
+from placement.learning.live import Live
 from placement.learning.training import Learned, Tell, at_random, sampled
-from placement.placers._learned import searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, searched
+from placement.placers.base import Report, setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomSearch(Placer):
+class RandomSearch(Learner):
     summary = "Random placements of chains of ops: the control for methods that learn"
     paper = "Bergstra, Bengio: Random search for hyper-parameter optimization, JMLR 13, 2012"
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
-    all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or a few by size", low=0
@@ -34,10 +31,11 @@ class RandomSearch(Placer):
     batch: int = setting(128, "Placements in a batch", low=1)
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,

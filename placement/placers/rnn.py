@@ -19,22 +19,23 @@ The preset `tuned` differs:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.changes import redrawn
 from placement.learning.environment import Environment
+from placement.learning.live import Live
 from placement.learning.planner_features import group_features, scaled_features
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._grouped import MOST_CHANGED, anywhere, evaluations, possible
-from placement.placers._learned import at_most, searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._learned import Learner, at_most, searched
+from placement.placers.base import Report, setting
 
 if TYPE_CHECKING:
     from placement.learning.networks.sequence import SequencePolicy
@@ -48,15 +49,12 @@ STEEPNESS, TEMPERATURE = 5.0, 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rnn(Placer):
+class Rnn(Learner):
     summary = "A sequence model with attention that places groups of ops one after another"
     paper = (
         "Mirhoseini et al.: Device placement optimization with reinforcement learning, ICML 2017"
     )
-    objectives = tuple(Objective)
-    executions = tuple(Execution)
     needs = ("torch",)
-    all_cores: ClassVar[bool] = True
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper"
@@ -77,12 +75,13 @@ class Rnn(Placer):
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def place(self, problem: Problem, report: Report = quiet) -> Placement:
+    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         cost = PLANNED_COST if self._is_paper else TUNED_COST
         most = self.groups or (MOST_GROUPS if self._is_paper else TUNED_GROUPS)
         return searched(
             problem,
             report,
+            live=live,
             find=self._find,
             level=at_most(most),
             seed=self.seed,

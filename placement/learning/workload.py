@@ -16,6 +16,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.environment import Bools, Edges, Environment, on_all_cores
 from placement.splits.model.contract import Units, class_units
+from placement.splits.model.feasible import require_room
 from placement.splits.model.instance import from_problem
 from placement.splits.model.placements import placement_of, placement_of_calls
 from placement.splits.model.timing import Timing, timing_of
@@ -63,13 +64,16 @@ class Calls(Environment):
 
 
 def workload(problem: Problem) -> Environment:
-    """The environment of a workload; ValueError for any other problem."""
+    """The environment of a workload; ValueError for any other problem, and where memory is short
+    in all."""
     instance = from_problem(problem)
     k, num_cpus = instance.num_accelerators, instance.num_cpus
     if problem.objective is Objective.THROUGHPUT:
         units = class_units(instance)
+        require_room(units)
         return _made(Loads, problem, units, units.allowed(), num_cpus, units=units)
     timing = timing_of(instance)
+    require_room(timing.units)
     allowed = timing.units.allowed()
     if num_cpus:
         on_cpu = allowed[:, k:].any(axis=1, keepdims=True)

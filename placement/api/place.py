@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.objective import Execution, Objective
@@ -30,7 +32,8 @@ class Placed:
     """A placer's answer. `seconds` is the time inside `place()` alone.
 
     `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
-    fingerprint of what was solved: results of different problems must not be mixed.
+    fingerprint of what was solved: results of different problems must not be mixed. `groups` has
+    a number for each op, in the graph's order, where the placer formed groups.
     """
 
     placer: str
@@ -47,6 +50,7 @@ class Placed:
     seconds: float
     account: str = ""
     problem: str = ""
+    groups: tuple[int, ...] | None = None
 
     @property
     def num_segments(self) -> int:
@@ -122,6 +126,7 @@ def place(
         seconds=seconds,
         account=heard.note,
         problem=problem.fingerprint,
+        groups=heard.groups,
     )
 
 
@@ -144,12 +149,13 @@ def _kept_in_words(note: str, own_s: float, value_s: float) -> str:
 
 class _Heard:
     """The report that a placer gets: passes its progress on and keeps the proven bound and the
-    account."""
+    account and groups."""
 
     def __init__(self, problem: Problem, emit: Emit, stop: Callable[[], bool]) -> None:
         self._problem, self._emit, self._stop = problem, emit, stop
         self._begun_s = time.perf_counter()
         self.bound_s, self.note = 0.0, ""
+        self.groups: tuple[int, ...] | None = None
 
     def seconds(self) -> float:
         """Since the placer began."""
@@ -158,20 +164,39 @@ class _Heard:
     def __call__(self, progress: Progress) -> bool:
         self.bound_s = max(self.bound_s, progress.bound_s)
         self.note = progress.note or self.note
-        known, unit = math.isfinite(progress.best_s), self._problem.unit
+        if progress.groups:
+            of_op = np.array(progress.groups)[self._problem.unit_of_op]
+            self.groups = tuple(of_op.tolist())
+        unit = self._problem.unit
         self._emit(
             {
                 "event": "progress",
                 "step": progress.step,
                 "of": progress.of,
-                "best": in_unit(progress.best_s, unit) if known else None,
+                "best": _told(progress.best_s, unit),
                 "bound": in_unit(self.bound_s, unit),
                 "unit": unit,
                 "seconds": self.seconds(),
                 "note": progress.note,
+                **_learned(progress, unit),
             }
         )
         return not self._stop()
+
+
+def _learned(progress: Progress, unit: str) -> dict[str, Any]:
+    """What only searches by samples tell."""
+    if not progress.evaluations:
+        return {}
+    return {
+        "evaluations": progress.evaluations,
+        "mean": _told(progress.mean_s, unit),
+        "entropy": progress.entropy,
+    }
+
+
+def _told(value_s: float, unit: str) -> float | None:
+    return in_unit(value_s, unit) if math.isfinite(value_s) else None
 
 
 def _alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextManager[object]:

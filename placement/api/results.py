@@ -34,6 +34,7 @@ Positive = Annotated[float, Meta(gt=0, le=MOST)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=MOST_ROWS)]
+Groups = Annotated[tuple[Count, ...], Meta(max_length=MOST_STEPS)]
 Amounts = Annotated[tuple[Amount, ...], Meta(max_length=MOST_STEPS)]
 ByDevice = Meta(max_length=MAX_DEVICES)
 ByPart = Annotated[Mapping[str, Amount], Meta(max_length=MOST_PARTS)]
@@ -74,9 +75,12 @@ class Spread(Value, frozen=True, kw_only=True):
 
 
 class PlaceResult(Value, frozen=True, kw_only=True):
-    """What a placer found; `value` and `lower_bound` in `unit`, `seconds` inside `place()`."""
+    """What a placer found; `value` and `lower_bound` in `unit`, `seconds` inside `place()`.
 
-    UNLESS_TOLD = frozenset({"objective", "costs", "problem", "cancelled", "placement"})
+    `groups` has a number for each op, in the graph's order, where the placer formed groups.
+    """
+
+    UNLESS_TOLD = frozenset({"objective", "costs", "problem", "groups", "cancelled", "placement"})
 
     placer: Text = ""
     objective: Objective | None = None
@@ -89,6 +93,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     seconds: Amount = 0.0
     account: Text = ""
     problem: Text | None = None
+    groups: Groups | None = None
     ops_per_device: Counts = {}
     num_segments: Count = 0
     cancelled: bool = False

@@ -52,6 +52,10 @@ class Policy(Protocol):
         cannot tell, which then imitates nothing."""
         ...
 
+    def groups(self) -> Ints | None:
+        """The group of each unit (U,) at the last draw; None where the policy forms none."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:

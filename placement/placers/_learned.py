@@ -19,11 +19,12 @@ from placement.core.formatting import counted
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
+from placement.learning.account import Heard, account_of, groups_of
 from placement.learning.budget import Budget, default_evaluations
 from placement.learning.environment import Environment, coarser
 from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
-from placement.learning.training import Learned, Point, Tell, at_random
+from placement.learning.training import Learned, Tell, at_random
 from placement.learning.workload import workload
 from placement.placers.base import Placer, Progress, Report, quiet
 from placement.search.chain import Chain, Start, start_of
@@ -44,7 +45,6 @@ MOST_ORDERS = 8
 # improved.
 NUM_ENDS = 5
 KICK = 3
-REPORT_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def searched(
     else:
         kept_s = batch_s + NUM_ENDS * max(best.longest_s, _choice_s(environment, first))
         left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - kept_s)
-    heard = _Heard(report)
+    heard = Heard(report, left_s is not None)
     budget = Budget(
         None if left_s is None else left_s * (1.0 - search),
         math.ceil(max_evaluations * (1.0 - search)),
@@ -114,12 +114,18 @@ def searched(
     offered_s = best.value_s
     own_s = best.hear(found)
     if problem.execution is not Execution.CALL:
-        for refined in _refined(problem, found, heard, seed, search, left_s):
+        until_s = None
+        if time_limit_s is not None:
+            # The last turn of a search tries orders, whose number nothing but their gain limits.
+            until_s = begun_s + time_limit_s - NUM_ENDS * best.longest_s
+        for refined in _refined(problem, found, heard, seed, search, until_s):
             own_s = min(own_s, best.hear(refined))
-    heard.conclude(learned, own_s, offered_s)
+    account = account_of(learned, own_s, offered_s, candidates)
+    groups = groups_of(environment, learned)
+    heard.conclude(learned, min(own_s, offered_s), account, groups)
     if live is None or not heard.is_going_on:
         return best.placement
-    return _measured(environment, learned, best.placement, live, report, seed)
+    return _measured(environment, learned, best.placement, live, report, seed, account)
 
 
 def environment_of(problem: Problem) -> Environment:
@@ -214,12 +220,12 @@ def _choice_s(environment: Environment, devices: Ints) -> float:
 def _refined(
     problem: Problem,
     found: Placement,
-    heard: "_Heard",
+    heard: Heard,
     seed: int,
     search: float,
-    left_s: float | None,
+    until_s: float | None,
 ) -> Iterator[Placement]:
-    """The placement in an order of its own, and what local search makes of it."""
+    """The placement in an order of its own, and what local search makes of it until then."""
     try:
         start = start_of(problem, within_memory(problem, lambda _: found, scales=(1.0,)))
     except ValueError:
@@ -239,8 +245,8 @@ def _refined(
             problem,
             [chain],
             heard.report,
-            max_iterations=0 if left_s is not None else math.ceil(search * default_moves(problem)),
-            time_limit_s=None if left_s is None else search * left_s,
+            max_iterations=0 if until_s is not None else math.ceil(search * default_moves(problem)),
+            time_limit_s=None if until_s is None else max(0.0, until_s - time.perf_counter()),
         )
         yield chain.placement
 
@@ -252,6 +258,7 @@ def _measured(
     live: Live,
     report: Report,
     seed: int,
+    account: str,
 ) -> Placement:
     """The best of placements near one that was found, by their measured steps."""
     problem = environment.problem
@@ -272,7 +279,7 @@ def _measured(
     )
     tried = counted(found.num_placements, "measured placement")
     better = found.value_s < found.start_s
-    account = f"{in_words(found.value_s)} measured, the best of {tried}"
+    account += f". Then {in_words(found.value_s)} measured, the best of {tried}"
     if better:
         account += f"; the prediction's best took {in_words(found.start_s)}"
     else:
@@ -306,37 +313,3 @@ class _Best:
                 " pins or search longer."
             )
         return self._placement
-
-
-class _Heard:
-    """Tells a report of the points of a search, now and then, and of how it ended."""
-
-    def __init__(self, report: Report) -> None:
-        self.report = report
-        self.is_going_on = True
-        self._told_s = -math.inf
-
-    def tell(self, point: Point, share: float) -> bool:
-        now_s = time.perf_counter()
-        if share < 1.0 and now_s - self._told_s < REPORT_EVERY_S:
-            return True
-        self._told_s = now_s
-        self.is_going_on = self.report(
-            Progress(
-                best_s=point.best_s,
-                step=round(1000 * share),
-                of=1000,
-                evaluations=point.evaluations,
-                mean_s=point.mean_s,
-                entropy=point.entropy,
-            )
-        )
-        return self.is_going_on
-
-    def conclude(self, learned: Learned, own_s: float, offered_s: float) -> None:
-        """Tell how the answer came about."""
-        account = f"{counted(learned.evaluations, 'placement')} tried: {in_words(own_s)}"
-        if math.isfinite(offered_s):
-            account += f", cheap placers beside it: {in_words(offered_s)}"
-        best_s = min(own_s, offered_s)
-        self.report(Progress(best_s=best_s, evaluations=learned.evaluations, note=account))

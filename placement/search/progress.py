@@ -14,7 +14,8 @@ class Progress:
     `bound_s` is proven: no placement of the problem is faster. `note` says in words how the best
     came about; the last one given becomes the account of the placement. Searches by samples count
     the placements that they valued as `evaluations`; learners also tell what their policy's
-    placements come to on average and the entropy of its decisions.
+    placements come to on average and the entropy of its decisions, and in the end the group of
+    each unit (U,) that they formed; the last ones given become those of the result.
     """
 
     best_s: float = math.inf
@@ -25,6 +26,7 @@ class Progress:
     evaluations: int = 0
     mean_s: float = math.inf
     entropy: float = 0.0
+    groups: tuple[int, ...] = ()
 
 
 # Returns False to ask for the best so far.

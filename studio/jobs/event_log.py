@@ -26,7 +26,11 @@ _lock = threading.Lock()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """How far a job is; a method also tells its seconds, its best value and a proven bound."""
+    """How far a job is; a method also tells its seconds, its best value and a proven bound.
+
+    One that tries placements tells how many it has tried, what they come to on average of late
+    (`mean`, in `unit`), and the entropy of its decisions (0: it does not learn).
+    """
 
     what: str = ""
     step: int | None = None
@@ -36,6 +40,9 @@ class Progress(Struct, frozen=True, kw_only=True):
     bound: float | None = None
     unit: str = "s"
     note: str = ""
+    evaluations: int = 0
+    mean: float | None = None
+    entropy: float = 0.0
 
 
 class Waiting(Struct, frozen=True, kw_only=True):

@@ -37,6 +37,7 @@ class Method(Struct, frozen=True):
     objectives: tuple[str, ...]
     executions: tuple[str, ...]
     all_cores: bool
+    learns_live: bool
     exact: bool
     quick_up_to: int
     needs: tuple[str, ...]

@@ -19,7 +19,7 @@ from studio.project.store import Project
 SAME = 1e-9
 # Who made what a training run ended with, and how much of its first placement's name is kept.
 TRAINING, LONGEST_START = "training", 60
-_NOT_FACTS = ("placement", "unchanged")
+_NOT_FACTS = ("placement", "unchanged", "groups")
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
 

@@ -30,3 +30,6 @@ class Independent:
     def log_chance(self, devices):
         units = np.arange(devices.shape[1])
         return self._log_probs()[units, torch.from_numpy(devices)].sum(dim=1)
+
+    def groups(self):
+        return None

@@ -42,6 +42,9 @@ class Fixed:
     def log_chance(self, devices):
         return None
 
+    def groups(self):
+        return None
+
 
 def test_a_signal_is_held_against_the_moving_average_of_those_before():
     environment = simulated(random_problem(0, num_ops=6))

@@ -9,6 +9,8 @@ from pages.ui import canvas
 from pages.ui.canvas import colour_switch
 from pages.ui.session.current import snapshot
 from placement.drawing.colours import toning
+from studio.project.facts import Facts
+from studio.project.files import write_json
 from tests.pages.test_pages import checked, opened, own_home
 from tests.workloads import diamond
 
@@ -33,8 +35,30 @@ def test_every_choice_gives_a_tone_to_every_node(by):
     assert tones.title and len(tones.codes) == len(view.nodes)
     assert set(tones.codes) <= set(toning.CODE[: len(tones.keys)]) | {"*", "."}
     assert tones.is_scale == (by in ("time", "time-log", "memory"))
-    if by == "difference":
-        assert set(tones.codes) == {"0"}, "a copy differs nowhere"
+    if by in ("difference", "groups"):
+        assert set(tones.codes) == {"0"}, "a copy differs nowhere, and heft forms no groups"
+
+
+def test_groups_of_the_method_are_told_apart_by_size():
+    _, project = opened()
+    now = snapshot(project)
+    num_ops = len(now.model.graph.ops)
+    groups = [7 if i < num_ops // 3 else 2 for i in range(num_ops)]
+    about = {"placer": "hsdag", "shelf": now.shelf.folder.name, "objective": "latency"}
+    job = "1"
+    record = {"verb": "place", "argv": [], "pid": -1, "born_at": 0, "started_at": 0, "about": about}
+    write_json(project.folder / "jobs" / job / "job.json", record)
+    result = {"event": "result", "value": 1.0, "unit": "s", "groups": groups}
+    (project.folder / "jobs" / job / "events.jsonl").write_text(json.dumps(result) + "\n")
+    now.shelf.add("hsdag", now.placement, "hsdag", Facts(job=job))
+    now = snapshot(project)
+    view = canvas.build_view(now.model.graph, range(len(now.model.graph.ops)))
+    tones = colour_switch.tones_of(now, view, "groups", "")
+    assert [(key.label, key.count) for key in tones.keys] == [
+        ("group 1", num_ops - num_ops // 3),
+        ("group 2", num_ops // 3),
+    ]
+    assert set(tones.codes) >= {toning.CODE[0], toning.CODE[1]}
 
 
 def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with():

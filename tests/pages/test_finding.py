@@ -74,6 +74,37 @@ def test_a_method_without_a_bound_of_its_own_gets_that_of_the_result():
     assert curve_of(events[:2]).bound == (0.0, 0.0)
 
 
+def test_a_method_that_learns_also_has_its_mean_and_entropy_and_others_have_not():
+    learned = {"evaluations": 128, "mean": 8.0, "entropy": 1.5}
+    events = (
+        progress(0.1, 5.0, **learned),
+        progress(0.2, 5.0, **{**learned, "mean": 6.0}),
+        result(0.3, 4.0, 3.0),
+    )
+    curve = curve_of(events)
+    assert (curve.best, curve.mean) == ((5.0, 5.0, 4.0), (8.0, 6.0, None))
+    assert curve.entropy == (1.5, 1.5, None)
+    sampled = curve_of((progress(0.1, 5.0, mean=8.0), progress(0.2, 4.0, mean=8.0)))
+    assert (sampled.mean, sampled.entropy) == ((), ())
+
+
+def test_means_are_drawn_in_the_unit_of_the_best_and_entropy_at_an_axis_of_its_own():
+    given = ((0.1, 0.2, 0.3), (0.05, 0.04, 0.04), (0.0,) * 3, "s")
+    figure = charts.best_so_far(*given, mean=(0.09, 0.06, None), entropy=(2.0, 1.0, None))
+    best, mean, entropy = figure.data
+    assert [trace.name for trace in figure.data] == [
+        "best so far",
+        "mean of what it tries",
+        "entropy",
+    ]
+    assert list(best.y) == pytest.approx([50.0, 40.0, 40.0])
+    assert list(mean.y[:2]) == pytest.approx([90.0, 60.0]) and mean.y[2] is None
+    assert entropy.yaxis == "y2" and figure.layout.yaxis2.side == "right"
+    low, high = figure.layout.yaxis.range
+    assert low < 40.0 and high > 90.0
+    assert figure.layout.yaxis2.range[1] > 2.0
+
+
 @pytest.mark.parametrize(
     ("unit", "best", "y", "title"),
     [

@@ -173,8 +173,8 @@ def test_a_report_hears_of_the_search_and_may_end_it():
     placer = placer_class("mutation")(max_iterations=10_000)
     placement = placer.place(problem, stop)
     assert heard[0].evaluations == placer.batch and heard[0].best_s < math.inf
-    assert heard[-1].note.startswith("128 placements tried: ")
-    assert ", cheap placers beside it: " in heard[-1].note
+    assert " is the best of 128 placements tried" in heard[-1].note
+    assert "; the best of heft and single is " in heard[-1].note
     assert heard[-1].best_s == final_s(problem, placement)
 
 
@@ -183,3 +183,13 @@ def test_a_candidate_that_is_unknown_or_for_other_problems():
         place(random_problem(0), "mutation", settings={"candidates": "nobody"})
     problem = problem_from_workload(diamond(), "diamond")
     assert value(problem, "mutation", candidates="heft, single") == pytest.approx(10e-3)
+
+
+@pytest.mark.parametrize("name", ["hsdag", "group_pg"])
+def test_the_groups_that_were_formed_are_told_by_op(name):
+    problem = random_problem(3, num_ops=20, num_devices=3)
+    groups = place(problem, name, settings={"max_iterations": 2}).groups
+    assert len(groups) == len(problem.graph.ops) and 1 < len(set(groups)) < problem.num_units
+    for ops in problem.ops_of_unit:
+        assert len({groups[i] for i in ops}) == 1
+    assert place(problem, "heft").groups is None

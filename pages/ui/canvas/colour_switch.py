@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import canvas
+from pages.ui.panels import search_account
 from pages.ui.session import choices
 from pages.ui.shell import glossary
 from placement.core import formatting
@@ -25,13 +26,15 @@ BY = {
     "time-log": "Time (logarithmic)",
     "memory": "Memory (logarithmic)",
     "path": "Critical path",
+    "groups": "Groups of the method",
     "difference": "Difference to…",
 }
 HELP = (
     "What the colours of the picture say. The left edge of an op and the bar in a closed block show"
     " the device whatever you choose. Time is what an op takes on its device; where the runtime"
     " runs several ops as one kernel, its time is shared out by their arithmetic. Memory is the"
-    f" weights of an op and what it writes. {glossary.CRITICAL}"
+    " weights of an op and what it writes. Groups are ops that the method which found this"
+    f" placement put together. {glossary.CRITICAL}"
 )
 HATCH_HELP = "Hatch every device in its own way, so that devices can be told apart without colour."
 MEMORY = {"live": "Weights and outputs", "sum": "Memory (from the file)"}
@@ -106,6 +109,8 @@ def tones_of(now: Studio, view: canvas.View, by: str, against: str) -> canvas.To
         )
     if by == "path":
         return _by_path(now, view)
+    if by == "groups":
+        return _by_group(now, view)
     return _by_difference(now, view, against) if by == "difference" else None
 
 
@@ -134,6 +139,22 @@ def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
         title="Critical path",
         note="costs nothing",
     )
+
+
+def _by_group(now: Studio, view: canvas.View) -> canvas.Tones:
+    formed = search_account.groups(now)
+    if not formed:
+        title = "The method of this placement formed no groups; hsdag and group_pg do"
+        everywhere = [0] * len(view.op_names)
+        alone = [("no group", lone_colour("same"))]
+        return canvas.tones_by_class(view, everywhere, alone, by="groups", title=title)
+    palette = colours("kinds")
+    classes, common = op_values.kinds([str(group) for group in formed], len(palette))
+    keys = [(f"group {i + 1}", palette[i]) for i in range(len(common))]
+    if (classes == len(common)).any():
+        smaller = formatting.counted(len(set(formed)) - len(common), "smaller group")
+        keys.append((smaller, lone_colour("rest")))
+    return canvas.tones_by_class(view, classes, keys, by="groups", title="Groups of the method")
 
 
 def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones:

@@ -25,6 +25,15 @@ GOAL_HELP = (
     " follow each other, and the busiest device sets the pace."
 )
 
+# Keys of the fields of what is measured while a method learns, by the option's name.
+LIVE = {"live": "place-live", "live_placements": "place-live-placements"}
+LIVE_HELP = (
+    "When the time limit of the search is over, the method goes on with steps that are measured on"
+    " this computer: placements near the best one, and of what it learned, run in turns with it."
+    " The answer is the fastest by measurement, never slower than what it began with. A hundred"
+    " placements of a small network take a minute or two."
+)
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -74,10 +83,29 @@ def show(now: Studio) -> None:
     )
     with more.popover("Settings", width="stretch", disabled=locked):
         option_fields.seed(st, PlaceOptions, "place-seed")
+        if _may_measure(now, offered[name]):
+            _live_fields()
         forms.settings_form(name, offered[name].settings, disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
     job_status.show(now, "place", search_account.live)
+
+
+def _may_measure(now: Studio, method: Method) -> bool:
+    """Whether the method can learn from steps that are measured here."""
+    return method.learns_live and now.can_measure and now.settings.objective is Objective.LATENCY
+
+
+def _live_fields() -> None:
+    asked = option_of(PlaceOptions, "live")
+    st.toggle(asked.label, key=choices.own(LIVE["live"]), help=LIVE_HELP)
+    option_fields.number(
+        st,
+        option_of(PlaceOptions, "live_placements"),
+        choices.own(LIVE["live_placements"]),
+        step=1,
+        disabled=not choices.typed(choices.own(LIVE["live"]), False),
+    )
 
 
 @st.fragment(key="command")
@@ -189,7 +217,7 @@ def _asked(now: Studio) -> Asked:
         time_limit_s=choices.typed(_limit_key(now, name), limit_s),
         seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
-    return Asked(method, options)
+    return Asked(method, option_fields.typed(options, LIVE if _may_measure(now, method) else {}))
 
 
 def _remembered() -> str:

@@ -51,7 +51,15 @@ def _widget(key: str, label: str, about: Setting, off: bool) -> None:
     default, told = about.default, about.help or None
     if about.choices:
         index = about.choices.index(default)
-        st.selectbox(label, about.choices, index=index, key=key, help=told, disabled=off)
+        st.selectbox(
+            label,
+            about.choices,
+            index=index,
+            key=key,
+            format_func=lambda choice: "nothing" if choice == "" else choice,
+            help=told,
+            disabled=off,
+        )
     elif about.type == "bool":
         st.toggle(label, value=bool(default), key=key, help=told, disabled=off)
     elif about.type in ("int", "float"):

@@ -6,9 +6,10 @@ import plotly.graph_objects as go
 
 from placement.core import formatting
 
-# A mid grey and a blue that read on a light and on a dark page.
+# A mid grey, a blue and an orange that read on a light and on a dark page.
 LINK_COLOUR = "#8a8f98"
 BEST_COLOUR = "#3b82c4"
+MEAN_COLOUR = "#d98324"
 FONT_SIZE = 12
 MOST_STEPS = 2000
 # No toolbar: it would cover the first bar; drag zooms, double-click goes back.
@@ -128,10 +129,14 @@ def best_so_far(
     bound: Sequence[float],
     unit: str,
     per: str = "step",
+    *,
+    mean: Sequence[float | None] = (),
+    entropy: Sequence[float | None] = (),
 ) -> go.Figure:
     """A search's best value over its time as steps, and what is proven to be out of reach, dashed.
 
-    `best` and `bound` are in `unit`; a bound of 0 says nothing and is not drawn.
+    `best` and `bound` are in `unit`; a bound of 0 says nothing and is not drawn. A method that
+    learns also has the `mean` of what it tries, in `unit`, and the `entropy` of its decisions.
     """
     scale, shown = (1.0, unit) if unit != "s" else _scale_of(best[-1])
     figure = go.Figure()
@@ -171,9 +176,60 @@ def best_so_far(
             "title": {"text": "seconds of search", "standoff": 4},
             "rangemode": "tozero",
         },
-        yaxis={"title": f"{shown} per {per}", "range": _room([*best, *filter(None, bound)], scale)},
+        yaxis={
+            "title": f"{shown} per {per}",
+            "range": _room([*best, *filter(None, bound), *filter(None, mean)], scale),
+        },
     )
+    if mean:
+        means = [None if value is None else value / scale for value in mean]
+        _add_learning(figure, seconds, means, entropy, shown)
     return figure
+
+
+def _add_learning(
+    figure: go.Figure,
+    seconds: Sequence[float],
+    mean: Sequence[float | None],
+    entropy: Sequence[float | None],
+    shown: str,
+) -> None:
+    """Draw the mean of what is tried, in the unit that is shown, and the entropy of decisions at an
+    axis of its own; both only until the last point, which is the answer."""
+    figure.update_traces(showlegend=False)
+    figure.data[0].update(name="best so far", mode="lines", showlegend=True)
+    figure.add_scatter(
+        x=list(seconds),
+        y=list(mean),
+        mode="lines",
+        name="mean of what it tries",
+        line={"color": MEAN_COLOUR},
+        hovertemplate=f"%{{y:.4g}} {shown} on average after %{{x:.2f}} s<extra></extra>",
+    )
+    figure.add_scatter(
+        x=list(seconds),
+        y=list(entropy),
+        yaxis="y2",
+        mode="lines",
+        name="entropy",
+        line={"color": LINK_COLOUR, "dash": "dot"},
+        hovertemplate="entropy %{y:.3g} after %{x:.2f} s<extra></extra>",
+    )
+    figure.update_layout(
+        height=320,
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": -0.3, "yanchor": "top"},
+        title={"text": "While it learns (predicted)"},
+        yaxis2={
+            "title": "entropy",
+            "overlaying": "y",
+            "side": "right",
+            "range": [0, 1.1 * max(value or 0.0 for value in entropy)],
+            "tickformat": ".2f",
+            "nticks": 4,
+            "showgrid": False,
+        },
+    )
 
 
 def _scale_of(value_s: float) -> tuple[float, str]:

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -22,17 +23,36 @@ COMPILING = (
     " can take a minute and does not count as its time."
 )
 
+LEARNING = (
+    "A method that learns tries placements by chance and makes the better ones likelier. The mean"
+    " of what it tries falls while it learns. Entropy says how undecided it is: high at first, near"
+    " 0 once it always tries much the same."
+)
 OF_THEN = "By the times of then: nothing here can be held against the values of now."
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Best value and proven bound (0: none) in `unit`, by seconds since the method began."""
+    """Best value and proven bound (0: none) in `unit`, by seconds since the method began.
+
+    A method that learns also has the mean of what it tries, in `unit`, and the entropy of its
+    decisions, None where it did not tell them; of others both are empty.
+    """
 
     seconds: tuple[float, ...]
     best: tuple[float, ...]
     bound: tuple[float, ...]
     unit: str
+    mean: tuple[float | None, ...] = ()
+    entropy: tuple[float | None, ...] = ()
+
+
+class _Point(NamedTuple):
+    seconds: float
+    best: float
+    bound: float
+    mean: float | None = None
+    entropy: float | None = None
 
 
 def curve_of(events: Sequence[Event]) -> Curve | None:
@@ -44,16 +64,19 @@ def curve_of(events: Sequence[Event]) -> Curve | None:
     told = [e for e in events if isinstance(e, Progress) and e.best is not None]
     if len(told) < 2:
         return None
-    points = [(e.seconds or 0.0, e.best or 0.0, e.bound or 0.0) for e in told]
+    points = [
+        _Point(e.seconds or 0.0, e.best or 0.0, e.bound or 0.0, e.mean, e.entropy) for e in told
+    ]
     result = next((e for e in events if isinstance(e, PlaceResult)), None)
     if result is not None:
-        points.append((result.seconds, result.value, result.lower_bound))
-        if not any(bound for _, _, bound in points[:-1]):
-            points = [(at, best, result.lower_bound) for at, best, _ in points]
-    changes = [p for before, p in pairwise(points) if p[1:] != before[1:]]
+        points.append(_Point(result.seconds, result.value, result.lower_bound))
+        if not any(point.bound for point in points[:-1]):
+            points = [point._replace(bound=result.lower_bound) for point in points]
+    changes = [point for before, point in pairwise(points) if point[1:] != before[1:]]
     last = [] if changes and changes[-1] == points[-1] else points[-1:]
-    seconds, best, bound = zip(*points[:1], *changes, *last, strict=True)
-    return Curve(seconds, best, bound, told[0].unit)
+    seconds, best, bound, mean, entropy = zip(*points[:1], *changes, *last, strict=True)
+    curve = Curve(seconds, best, bound, told[0].unit)
+    return replace(curve, mean=mean, entropy=entropy) if any(entropy) else curve
 
 
 def live(job: jobs.Job) -> None:
@@ -63,9 +86,14 @@ def live(job: jobs.Job) -> None:
         st.caption(COMPILING)
     if curve is not None:
         _chart(curve, job, "curve-live")
-        note = (job.last(Progress) or Progress()).note
+        latest = job.last(Progress) or Progress()
+        note = latest.note or (
+            f"{formatting.counted(latest.evaluations, 'placement')} tried"
+            if latest.evaluations
+            else ""
+        )
         if note:
-            st.caption(glossary.plain(f"{note}."), help=glossary.OPTIMUM)
+            st.caption(glossary.plain(f"{note}."), help=_help(note))
 
 
 def _has_begun(job: jobs.Job) -> bool:
@@ -86,8 +114,8 @@ def show(now: Studio) -> None:
     told += _held(facts)
     if stale:
         told += "; what it told of values is left out, for the times have changed since"
-    st.caption(glossary.plain(f"{found}{told}."), help=glossary.OPTIMUM if account else None)
-    job = _job(now, facts.job or "")
+    st.caption(glossary.plain(f"{found}{told}."), help=_help(account))
+    job = _job_of(now)
     # A comparison tells values of several methods, and none of them is the end of one search.
     curve = None if job is None or job.verb == "compare" else curve_of(job.events)
     if job is not None and curve is not None:
@@ -117,8 +145,23 @@ def _held(facts: Facts) -> str:
     return "".join(f"; {part}" for part in said)
 
 
-def _job(now: Studio, job_id: str) -> jobs.Job | None:
+def _help(account: str) -> str | None:
+    """What an account means that says how far the optimum can be."""
+    return glossary.OPTIMUM if "optim" in account else None
+
+
+def groups(now: Studio) -> tuple[int, ...]:
+    """The group of each op, in the graph's order, that the placement's method formed; empty where
+    it formed none."""
+    job = _job_of(now)
+    found = job.result if job is not None else None
+    formed = (found.groups or ()) if isinstance(found, PlaceResult) else ()
+    return formed if len(formed) == len(now.model.graph.ops) else ()
+
+
+def _job_of(now: Studio) -> jobs.Job | None:
     """The job that found the placement; a copy of a project may have none."""
+    job_id = now.named.facts.job
     try:
         return jobs.read(now.project.folder, job_id) if job_id else None
     except ValueError:
@@ -126,8 +169,16 @@ def _job(now: Studio, job_id: str) -> jobs.Job | None:
 
 
 def _chart(curve: Curve, job: jobs.Job, key: str) -> None:
-    st.plotly_chart(
-        charts.best_so_far(curve.seconds, curve.best, curve.bound, curve.unit, job.about.goal.per),
-        key=key,
-        config=charts.CONFIG,
+    per = job.about.goal.per
+    figure = charts.best_so_far(
+        curve.seconds,
+        curve.best,
+        curve.bound,
+        curve.unit,
+        per,
+        mean=curve.mean,
+        entropy=curve.entropy,
     )
+    st.plotly_chart(figure, key=key, config=charts.CONFIG)
+    if curve.entropy:
+        st.caption(LEARNING)

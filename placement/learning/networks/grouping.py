@@ -77,6 +77,7 @@ class GroupedPolicy:
         self._step = 0
         self._placed: Placed | None = None
         self._shares = self._chance = torch.zeros(0)
+        self._groups: Ints = np.zeros(environment.num_units, dtype=np.int64)
 
     def parameters(self) -> list[nn.Parameter]:
         both = [*self.grouper.parameters(), *self.placing.parameters()]
@@ -94,6 +95,7 @@ class GroupedPolicy:
         self._shares = torch.softmax(self.grouper(self.features), dim=1)
         placed = self.placing(self.soft_rows(self._shares), num, generator)
         self._chance = self._shares @ placed.chance
+        self._groups = self._shares.detach().argmax(dim=1).numpy()
         groups = torch.multinomial(
             self._shares.detach(), num, replacement=True, generator=generator
         )
@@ -112,8 +114,7 @@ class GroupedPolicy:
 
     def groups(self) -> Ints:
         """The likeliest group of each unit (U,) at the last draw."""
-        found: Ints = self._shares.detach().argmax(dim=1).numpy()
-        return found
+        return self._groups
 
     def chances(self) -> Floats:
         """Of each unit on each device (U, D) at the last draw."""
@@ -133,6 +134,7 @@ class GroupedPolicy:
             logits = logits + noise * size * torch.randn(logits.shape, generator=generator)
         logs = torch.log_softmax(logits, dim=1)
         groups = torch.multinomial(logs.detach().exp(), 1, generator=generator)
+        self._groups = groups[:, 0].numpy()
         described = group_features(self.environment, groups[:, 0].numpy(), self.placing.num_groups)
         rows = torch.from_numpy(described).float()
         self.placing.noise = noise

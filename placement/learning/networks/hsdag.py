@@ -65,6 +65,7 @@ class HsdagPolicy(nn.Module):
         self._state = torch.zeros(environment.num_units, hidden)
         self._step = 0
         self._logits: Tensor | None = None
+        self._cluster: Ints = np.zeros(environment.num_units, dtype=np.int64)
 
     def draw(self, num: int, generator: torch.Generator) -> Drawn:
         """Placements (N, U) by chance, in as many steps as the shape says."""
@@ -85,11 +86,16 @@ class HsdagPolicy(nn.Module):
             return None
         return chances(self._logits, masks_of(self._environment, devices), devices).log_chance
 
+    def groups(self) -> Ints:
+        """The cluster of each unit (U,) in the last step."""
+        return self._cluster
+
     def _draw(self, num: int, generator: torch.Generator) -> Drawn:
         if self._step == self._shape.steps:
             self._step, self._state = 0, torch.zeros_like(self._state)
         described = self.graph(self.enter(self._features) + self._state, self._neighbours)
         cluster, score = self._parse(described)
+        self._cluster = cluster.numpy()
         of_cluster = pooled(described, cluster, score)
         joined = of_cluster[cluster]
         self._step += 1

@@ -36,3 +36,6 @@ class SequencePolicy:
 
     def log_chance(self, devices: Ints) -> torch.Tensor | None:
         return self.placing.log_chance(self.features, torch.from_numpy(devices))
+
+    def groups(self) -> None:
+        """Every unit is placed for itself."""

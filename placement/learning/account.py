@@ -1,0 +1,87 @@
+"""What a search by samples tells: its points now and then, its groups, and its account in words."""
+
+import math
+import time
+
+import numpy as np
+
+from placement.core.formatting import counted, percent
+from placement.core.graph import Ints
+from placement.learning.environment import Environment
+from placement.learning.live import cluster_of_units
+from placement.learning.training import Learned, Point
+from placement.search.progress import Progress, Report, in_words
+
+REPORT_EVERY_S = 0.1
+
+
+class Heard:
+    """Tells a report of the points of a search, now and then, and of how it ended. Of
+    one that is not timed it says how many placements there will be."""
+
+    def __init__(self, report: Report, is_timed: bool) -> None:
+        self.report, self._is_timed = report, is_timed
+        self.is_going_on = True
+        self._told_s = -math.inf
+
+    def tell(self, point: Point, share: float) -> bool:
+        now_s = time.perf_counter()
+        if share < 1.0 and now_s - self._told_s < REPORT_EVERY_S:
+            return True
+        self._told_s = now_s
+        self.is_going_on = self.report(
+            Progress(
+                best_s=point.best_s,
+                step=point.evaluations,
+                of=0 if self._is_timed else round(point.evaluations / max(share, 1e-9)),
+                evaluations=point.evaluations,
+                mean_s=point.mean_s,
+                entropy=point.entropy,
+            )
+        )
+        return self.is_going_on
+
+    def conclude(self, learned: Learned, best_s: float, account: str, groups: Ints | None) -> None:
+        """Tell how the answer came about."""
+        nothing = Point(0, math.inf, math.inf, 0.0)
+        last = learned.curve[-1] if learned.curve else nothing
+        self.report(
+            Progress(
+                best_s=best_s,
+                evaluations=learned.evaluations,
+                mean_s=last.mean_s,
+                entropy=last.entropy,
+                note=account,
+                groups=() if groups is None else tuple(groups.tolist()),
+            )
+        )
+
+
+def groups_of(environment: Environment, learned: Learned) -> Ints | None:
+    """The group of each unit of the problem (U,), by the policy or else by the environment's level;
+    None where every unit is a group."""
+    trained = learned.trained
+    cluster = cluster_of_units(trained.environment if trained else environment)
+    formed = trained.policy.groups() if trained else None
+    found: Ints = cluster if formed is None else formed[cluster]
+    return found if len(np.unique(found)) < found.size else None
+
+
+def account_of(learned: Learned, own_s: float, offered_s: float, candidates: str) -> str:
+    """What a search came to, what its policy learned, and what it did not beat."""
+    tried = counted(learned.evaluations, "placement")
+    account = f"{in_words(own_s)} is the best of {tried} tried"
+    means_s = [p.mean_s for p in learned.curve if p.entropy > 0 and math.isfinite(p.mean_s)]
+    if len(means_s) > 1:
+        first, last = in_words(means_s[0]), in_words(means_s[-1])
+        account += (
+            f"; what the network itself draws took {first} on average at first, {last} at last"
+        )
+    if math.isinf(offered_s):
+        return account
+    names = " and ".join(part.strip() for part in candidates.split(",") if part.strip())
+    if in_words(own_s) == in_words(offered_s):
+        return f"{account}; the best of {names} is as good"
+    if own_s < offered_s:
+        return f"{account}; that is {percent(1 - own_s / offered_s)} below the best of {names}"
+    return f"{account}; the best of {names} is not beaten: {in_words(offered_s)}, the answer"

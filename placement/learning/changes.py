@@ -1,4 +1,4 @@
-"""Changes of the best placement so far: units drawn anew, here and there or by what was learned.
+"""Changes of the best placement so far by what was learned: units drawn anew, or groups moved.
 
 The share of units that change is itself drawn, evenly by its logarithm from one unit to the most
 that is wanted, as in mutation with heavy tails (Doerr et al., "Fast genetic algorithms", 2017).
@@ -9,15 +9,6 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.environment import Bools, Environment
-from placement.learning.training import at_random
-
-
-def scattered(
-    environment: Environment, devices: Ints, num: int, most: float, chance: np.random.Generator
-) -> Ints:
-    """A placement (U,) as many times as wanted with some units on any device (N, U)."""
-    moves = some_units(environment.num_units, num, most, chance)
-    return np.where(moves, at_random(environment, num, chance), devices)
 
 
 def redrawn(
@@ -28,7 +19,7 @@ def redrawn(
     most: float,
     chance: np.random.Generator,
 ) -> Ints:
-    """The same with some units on devices by their chances (U, D)."""
+    """A placement (U,) as many times as wanted, some units on devices by their chances (N, U)."""
     upto = np.cumsum(np.where(environment.allowed, likely + 1e-9, 0.0), axis=1)
     drawn = np.empty((num, environment.num_units), dtype=np.int64)
     for row in drawn:

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
-from placement.learning.environment import Environment, coarser
+from placement.learning.environment import Coarse, Environment, coarser
 from placement.learning.training import Learned, Point, Tell
 
 # Learns on one level from an incumbent, if there is one.
@@ -65,7 +65,11 @@ def climb(
         part = budget.part(evaluations, len(clusters) - number)
         learned = learn(level, part, heard, first)
         best, evaluations = learned.devices[level.cluster], evaluations + learned.evaluations
+        if isinstance(learned.environment, Coarse):
+            environment = learned.environment.finer
         if not is_going_on or budget.spent(evaluations) >= 1.0:
             break
     assert best is not None
-    return Learned(best, learned.value_s, evaluations, tuple(curve), learned.trained)
+    return Learned(
+        best, learned.value_s, evaluations, tuple(curve), learned.trained, environment=environment
+    )

@@ -99,7 +99,8 @@ class Trained(NamedTuple):
 class Learned:
     """The best placement that training met (U,), its seconds, and the curve.
 
-    `trained` is what was trained, and for what, where it can go on from there.
+    `trained` is what was trained, and for what, where it can go on from there. `environment` is the
+    one in which it takes these seconds, where it is not the one that was given.
     """
 
     devices: Ints
@@ -107,6 +108,7 @@ class Learned:
     evaluations: int
     curve: tuple[Point, ...]
     trained: Trained | None = None
+    environment: Environment | None = None
 
 
 # Batches after which an environment is made to suit the best placement.
@@ -199,7 +201,7 @@ def train(
     if math.isinf(found.best_s):
         raise none_possible(evaluations)
     trained = Trained(policy, environment)
-    return Learned(found.best, found.best_s, evaluations, tuple(curve), trained)
+    return Learned(found.best, found.best_s, evaluations, tuple(curve), trained, environment)
 
 
 def sampled(
@@ -239,7 +241,7 @@ def sampled(
             break
     if best is None:
         raise none_possible(evaluations)
-    return Learned(best, best_s, evaluations, tuple(curve))
+    return Learned(best, best_s, evaluations, tuple(curve), environment=environment)
 
 
 def none_possible(evaluations: int) -> ValueError:

@@ -10,10 +10,11 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.learning.budget import Budget, default_evaluations
-from placement.learning.changes import redrawn, regrouped, scattered
+from placement.learning.changes import redrawn, regrouped
 from placement.learning.environment import Environment
 from placement.learning.ladder import climb, rungs
 from placement.learning.planner_features import op_features, scaled_features, summed_features
+from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import (
     Learned,
@@ -76,7 +77,7 @@ class Grouping:
     def _learn(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
-        policy = self._policy(environment)
+        policy, regions = self._policy(environment), Regions(environment)
         start = possible(environment, start, self.seed)
         if start is not None:
             policy.favour(start, FAVOUR)
@@ -88,7 +89,7 @@ class Grouping:
             parts = [
                 redrawn(environment, devices, likely, num_redrawn, MOST_CHANGED, chance),
                 regrouped(environment, devices, policy.groups(), num_regrouped, chance),
-                anywhere(environment, devices, rest, chance),
+                nearby(environment, regions, devices, rest, chance),
             ]
             return np.concatenate(parts)
 
@@ -171,10 +172,14 @@ def possible(environment: Environment, start: Ints | None, seed: int) -> Ints | 
     return rows[best] if np.isfinite(value_s[best]) else None
 
 
-def anywhere(
-    environment: Environment, devices: Ints, num: int, chance: np.random.Generator
+def nearby(
+    environment: Environment,
+    regions: Regions,
+    devices: Ints,
+    num: int,
+    chance: np.random.Generator,
 ) -> Ints:
     """Changes of a placement (N, U) without regard to what was learned, within memory."""
     if environment.is_tight:
         return changed(environment, devices, num, SHARE_IN_MEMORY, chance)
-    return scattered(environment, devices, num, MOST_CHANGED, chance)
+    return regions.moved(devices, num, chance)

@@ -110,7 +110,7 @@ def searched(
         math.ceil(max_evaluations * (1.0 - search)),
     )
     learned = find(environment, budget, heard.tell, None if is_drawn else first)
-    found = environment.placement_of(learned.devices)
+    found = (learned.environment or environment).placement_of(learned.devices)
     offered_s = best.value_s
     own_s = best.hear(found)
     if problem.execution is not Execution.CALL:
@@ -232,9 +232,11 @@ def _refined(
         return
     none = np.zeros(0, dtype=np.int64)
     chain = Chain(problem, start, Blocks(np.zeros(1, dtype=np.int64), none), seed=seed)
+    turn_s = 0.0
     for _ in range(MOST_ORDERS):
-        before_s = chain.best_s
+        before_s, begun_s = chain.best_s, time.perf_counter()
         chain.turn()
+        turn_s = time.perf_counter() - begun_s
         if not chain.best_s < before_s:
             break
     yield chain.placement
@@ -246,7 +248,9 @@ def _refined(
             [chain],
             heard.report,
             max_iterations=0 if until_s is not None else math.ceil(search * default_moves(problem)),
-            time_limit_s=None if until_s is None else max(0.0, until_s - time.perf_counter()),
+            time_limit_s=None
+            if until_s is None
+            else max(0.0, until_s - turn_s - time.perf_counter()),
         )
         yield chain.placement
 

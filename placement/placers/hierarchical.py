@@ -16,7 +16,7 @@ The preset `tuned` differs:
 - every placement has a grouping of its own, and its chance is summed over all groupings that give
   the same devices; groups are described by the shares of ops in them;
 - advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
-  batch are changes of the best one: ops at random, ops by the policy, whole groups;
+  batch are changes of the best one: regions of neighbours, ops by the policy, whole groups;
 - groups begin with a preference for different devices; entropy is rewarded less and less.
 """
 

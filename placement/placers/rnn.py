@@ -12,7 +12,7 @@ The preset `tuned` differs:
   preference of devices of its own;
 - the order of execution is chosen anew for the best placement so far;
 - advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
-  batch are changes of the best one: groups at random, and groups by the policy;
+  batch are changes of the best one: regions of neighbours, and groups by the policy;
 - entropy is rewarded less and less.
 """
 
@@ -31,9 +31,10 @@ from placement.learning.changes import redrawn
 from placement.learning.environment import Environment
 from placement.learning.live import Live
 from placement.learning.planner_features import group_features, scaled_features
+from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
-from placement.placers._grouped import MOST_CHANGED, anywhere, evaluations, possible
+from placement.placers._grouped import MOST_CHANGED, evaluations, nearby, possible
 from placement.placers._learned import Learner, at_most, searched
 from placement.placers.base import Report, setting
 
@@ -105,7 +106,7 @@ class Rnn(Learner):
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
         with one_torch_thread():
-            policy = self._policy(environment)
+            policy, regions = self._policy(environment), Regions(environment)
             start = possible(environment, start, self.seed)
             if self._is_paper:
                 signals = SignalRecipe(
@@ -121,7 +122,7 @@ class Rnn(Learner):
                 likely = policy.chances()
                 parts = [
                     redrawn(environment, devices, likely, num // 2, MOST_CHANGED, chance),
-                    anywhere(environment, devices, num - num // 2, chance),
+                    nearby(environment, regions, devices, num - num // 2, chance),
                 ]
                 return np.concatenate(parts)
 

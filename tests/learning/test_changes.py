@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from placement.learning.changes import redrawn, regrouped, scattered, some_units
+from placement.learning.changes import redrawn, regrouped, some_units
 from placement.learning.simulated import simulated
 from tests.instances import random_problem
 
@@ -37,7 +37,6 @@ def test_all_changes_keep_to_where_units_may_be(environment, placement):
     likely = chance.random((environment.num_units, environment.num_devices))
     groups = chance.integers(4, size=environment.num_units)
     for rows in (
-        scattered(environment, placement, 200, 0.5, chance),
         redrawn(environment, placement, likely, 200, 0.5, chance),
         regrouped(environment, placement, groups, 200, chance),
     ):

@@ -90,6 +90,24 @@ def test_the_order_is_chosen_anew_for_what_was_found():
         assert final_s(problem, answer) <= final_s(problem, environment.placement_of(devices))
 
 
+def test_what_was_found_keeps_the_order_in_which_it_was_found():
+    """The last level's own order may be better than any that is tried from the first one."""
+    kept = 0
+    for seed in range(8):
+        problem = random_problem(seed, num_ops=25, num_devices=3)
+        environment = environment_of(problem)
+        devices = np.random.default_rng(seed).integers(3, size=environment.num_units)
+        suited = environment
+        for _ in range(3):
+            suited = suited.suited(devices)
+        found = Learned(devices, 1.0, 1, (), environment=suited)
+        answer = found_by(problem, lambda *_, found=found: found)
+        own_s = suited.values_s(devices[None])[0]
+        assert final_s(problem, answer) <= own_s * (1 + 1e-9)
+        kept += own_s < environment.values_s(devices[None])[0] * (1 - 1e-9)
+    assert kept, "no order was better than the first one"
+
+
 def test_local_search_goes_on_from_what_was_found():
     problem = random_problem(1, num_ops=30, num_devices=3)
     plain, improved = (found_by(problem, first_possible, search=share) for share in (0.0, 0.5))

@@ -21,8 +21,7 @@ LOCAL = "local"
 def chooser(now: Studio) -> None:
     """This computer and its lanes, a preset, or a machine file."""
     locked = not choices.may_write() or now.model.problem is not None
-    known = presets()
-    options = [LOCAL, *known]
+    options = [LOCAL, *_by_one_runtime(now), *presets()]
     if now.settings.machine not in options:
         options.append(now.settings.machine)
     # The keys follow project and choice, so that the menus show what an upload or a switch sets.
@@ -32,7 +31,7 @@ def chooser(now: Studio) -> None:
         "Machine",
         options,
         index=options.index(now.settings.machine),
-        format_func=lambda name: "This computer" if name == LOCAL else name,
+        format_func=_heading,
         key=key,
         on_change=_choose,
         args=(key, now.settings.machine),
@@ -63,6 +62,21 @@ def chooser(now: Studio) -> None:
         st.info("This file carries its own machine and costs; they are used.")
     elif now.machine.note and now.profile is None:
         st.caption(glossary.plain(now.machine.note))
+
+
+def _by_one_runtime(now: Studio) -> list[str]:
+    """This computer with the devices of one runtime alone, where several run the model."""
+    program = now.model.executable
+    able = backends.running(program.format) if program is not None else ()
+    usable = [backend.name for backend in able if not backend.emulated and not backend.missing()]
+    return [f"{LOCAL}:{name}" for name in usable] if len(usable) > 1 else []
+
+
+def _heading(machine: str) -> str:
+    local, colon, runtime = machine.partition(":")
+    if local != LOCAL:
+        return machine
+    return f"This computer, {runtime} alone" if colon else "This computer"
 
 
 def tables(now: Studio) -> None:

@@ -83,7 +83,8 @@ def _uncollected() -> Iterator[None]:
 
 
 def _guarded(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the function returns; errors of reading and of memory become ValueErrors."""
+    """What the function returns; errors of reading and of memory become ValueErrors, and all of
+    them name the file."""
     try:
         return function(*arguments)
     except UnicodeDecodeError:
@@ -97,6 +98,10 @@ def _guarded(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
             f"{path.name!r} is nested too deeply or too large for the memory here;"
             " use a smaller file."
         ) from None
+    except ValueError as error:
+        if path.name in str(error):
+            raise
+        raise ValueError(f"{path.name!r}: {error}") from None
 
 
 def symbolic_dims(input: str) -> tuple[SymbolicDim, ...]:

@@ -1,5 +1,6 @@
 """Every loader is found by its file and keeps the promises of `Loader`."""
 
+import re
 import subprocess
 import sys
 
@@ -105,3 +106,22 @@ def test_an_empty_file_is_told_by_its_name_alone(tmp_path):
     with pytest.raises(ValueError) as error:
         load(str(tmp_path / "nothing.onnx"))
     assert str(error.value).startswith("The file 'nothing.onnx' is empty;")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Op 'a' stands twice; rename one.", "'some.json': Op 'a' stands twice; rename one."),
+        ("The file 'some.json' is empty; take another.",) * 2,
+    ],
+)
+def test_every_refusal_names_the_file(tmp_path, monkeypatch, said, told):
+    class Refusing:
+        def load(self, path, dims):
+            raise ValueError(said)
+
+    path = tmp_path / "some.json"
+    path.write_text("{}")
+    monkeypatch.setattr("placement.loaders.loader_for", lambda path: Refusing())
+    with pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
+        load(str(path))

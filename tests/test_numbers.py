@@ -26,9 +26,9 @@ SCRIPTS = sorted(
 STYLE = re.compile(r"(width|height|left|top)\s*:")
 
 
-def own_percents(source):
+def own_percents(tree):
     """Lines in which an f-string puts a percent sign behind a number that it formats itself."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue
         for i, part in enumerate(node.values):
@@ -43,9 +43,9 @@ def own_percents(source):
                 yield node.lineno
 
 
-def own_plurals(source):
+def own_plurals(tree):
     """Lines that choose between a noun and its plural by themselves."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         ends = ()
         if isinstance(node, ast.IfExp):
             ends = (node.body, node.orelse)
@@ -57,26 +57,30 @@ def own_plurals(source):
 
 def test_the_searches_find_what_they_are_for():
     for text in ('f"{x:.1%}"', 'f"{100 * x:.0f} %"', 'f"{x}% of it"', 'f"{x:{s}.{n}%}"'):
-        assert list(own_percents(text)), text
-    assert not list(own_percents("f'width:{x:.1f}%'")) and not list(own_percents("f'{x} of y'"))
-    assert list(own_plurals("f\"{n} op{'' if n == 1 else 's'}\""))
-    assert list(own_plurals("f\"{n} op{'s' * (n > 1)}\"")) and not list(own_plurals("2 * 3"))
+        assert list(own_percents(ast.parse(text))), text
+    for text in ("f'width:{x:.1f}%'", "f'{x} of y'"):
+        assert not list(own_percents(ast.parse(text))), text
+    for text in ("f\"{n} op{'' if n == 1 else 's'}\"", "f\"{n} op{'s' * (n > 1)}\""):
+        assert list(own_plurals(ast.parse(text))), text
+    assert not list(own_plurals(ast.parse("2 * 3")))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_nothing_but_units_formats_shares_and_plurals(path):
-    if path == ROOT / "placement" / "core" / "formatting.py":
-        return
-    source = path.read_text("utf-8")
-    assert not list(own_percents(source)), "use formatting.percent"
-    assert not list(own_plurals(source)), "use formatting.counted"
+def test_nothing_but_units_formats_shares_and_plurals():
+    found = {"use formatting.percent": {}, "use formatting.counted": {}}
+    for path in SOURCES:
+        if path == ROOT / "placement" / "core" / "formatting.py":
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        for said, lines in zip(found, (own_percents(tree), own_plurals(tree)), strict=True):
+            found[said] |= {str(path.relative_to(ROOT)): lines} if (lines := list(lines)) else {}
+    assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_script_puts_a_percent_sign_behind_a_number(path):
-    for line in path.read_text("utf-8").splitlines():
-        found = re.search(r"\}\s?%", line) and not STYLE.search(line)
-        assert not found or "toFixed(digits))}%" in line, line
+def test_no_script_puts_a_percent_sign_behind_a_number():
+    for path in SCRIPTS:
+        for line in path.read_text("utf-8").splitlines():
+            found = re.search(r"\}\s?%", line) and not STYLE.search(line)
+            assert not found or "toFixed(digits))}%" in line, (path.name, line)
 
 
 def test_shares_have_one_digit_at_most_and_small_ones_two():

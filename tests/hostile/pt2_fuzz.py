@@ -1,4 +1,4 @@
-"""Tries every listed operator with spoilt arguments, each in a process that may crash alone.
+"""Tries every listed operator with spoilt arguments, a few in a process that may crash alone.
 
     python -m tests.hostile.pt2_fuzz --cases 1000 --seed 1 [--only conv2d,pool]
 
@@ -32,6 +32,8 @@ MAX_CASE_S = 20
 # Larger calls are allowed, but not made here.
 MAX_MADE_BYTES = 2**28
 NUM_SEEDS = 80
+# Operators in one process: starting one takes longer than some calls.
+TOGETHER = 20
 
 
 def targets():
@@ -91,13 +93,13 @@ def cases_of(target, number, seed):
         yield i, base if i == 0 or base is None else spoilt(base, rng), rng
 
 
-def _try(target, number, seed, first, progress):
-    """In a process of its own: tells where it is, and what became of the cases."""
+def _tried(target, number, seed, first, told):
+    """What became of the cases of an operator from `first` on; told where it is before each."""
     counts, faults = Counter(), []
     for i, call, rng in cases_of(target, number, seed):
         if call is None:
             return {"counts": {}, "faults": [f"{target}: no valid call found"]}
-        progress[:8] = i.to_bytes(8, "little")
+        told(i)
         if i < first:
             continue
         signal.alarm(MAX_CASE_S)
@@ -111,40 +113,55 @@ def _try(target, number, seed, first, progress):
 def fuzz(only, number, seed):
     """Counts of outcomes, and the faults."""
     counts, faults = Counter(), []
-    for target in only:
-        first = 0
-        while first < number:
-            progress = mmap.mmap(-1, 8)
-            reader, writer = os.pipe()
-            child = os.fork()
-            if child == 0:
-                _child(target, number, seed, first, progress, writer)
-            os.close(writer)
-            with os.fdopen(reader) as stream:
-                text = stream.read()
-            _, status = os.waitpid(child, 0)
-            if text and not os.WIFSIGNALED(status):
-                found = json.loads(text)
-                counts.update(found["counts"])
-                faults += found["faults"]
-                break
-            at = int.from_bytes(progress[:8], "little")
-            why = os.WTERMSIG(status) if os.WIFSIGNALED(status) else "exit"
-            faults.append(f"{target} case {at}: ended by {why}")
-            print(faults[-1], file=sys.stderr, flush=True)
-            first = at + 1
-            if sum(f.startswith(f"{target} ") for f in faults) > 3:
-                break
+    for begin in range(0, len(only), TOGETHER):
+        left, first = only[begin : begin + TOGETHER], 0
+        while left:
+            found, at, status = _in_a_process(left, number, seed, first)
+            for each in found:
+                counts.update(each["counts"])
+                faults += each["faults"]
+            left, first = left[len(found) :], 0
+            if left:
+                target, first = left[0], at + 1
+                why = os.WTERMSIG(status) if os.WIFSIGNALED(status) else "exit"
+                faults.append(f"{target} case {at}: ended by {why}")
+                print(faults[-1], file=sys.stderr, flush=True)
+                if first >= number or sum(f.startswith(f"{target} ") for f in faults) > 3:
+                    left, first = left[1:], 0
     return counts, faults
 
 
-def _child(target, number, seed, first, progress, writer):
+def _in_a_process(only, number, seed, first):
+    """What a process found of each operator that it came to the end of, its case and its status.
+
+    It begins with case `first` of the first operator.
+    """
+    progress = mmap.mmap(-1, 8)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _child(only, number, seed, first, progress, writer)
+    os.close(writer)
+    with os.fdopen(reader) as stream:
+        lines = [line for line in stream if line.endswith("\n")]
+    _, status = os.waitpid(child, 0)
+    return [json.loads(line) for line in lines], int.from_bytes(progress[:8], "little"), status
+
+
+def _child(only, number, seed, first, progress, writer):
+    def told(i):
+        progress[:8] = i.to_bytes(8, "little")
+
+    target = None
     try:
         resource.setrlimit(resource.RLIMIT_DATA, (MAX_BYTES, MAX_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(MAX_CASE_S * 3)
-        with os.fdopen(writer, "w") as stream:
-            json.dump(_try(target, number, seed, first, progress), stream)
+        with os.fdopen(writer, "w", buffering=1) as stream:
+            for target in only:
+                signal.alarm(MAX_CASE_S * 3)
+                told(0)
+                print(json.dumps(_tried(target, number, seed, first, told)), file=stream)
+                first = 0
         os._exit(0)
     except BaseException as error:
         print(f"{target}: {error!r:.300}", file=sys.stderr, flush=True)

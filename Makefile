@@ -26,6 +26,9 @@ make_venv = \
 
 FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/*_compiled.py placement/*/*/*_compiled.py)
 
+# Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: run setup test quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup

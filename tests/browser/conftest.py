@@ -21,6 +21,8 @@ FLAGS = (
     "--disable-quic",
     "--disable-sync",
     "--no-first-run",
+    # Pages live for seconds: optimising what they run takes longer than it saves.
+    "--js-flags=--no-opt --no-maglev",
 )
 
 
@@ -77,8 +79,10 @@ def chromium():
 @pytest.fixture(scope="session")
 def visitor(chromium):
     """A browser whose pages share what they have fetched: loading it all anew takes a second."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    context = chromium.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE_MS)
+    # While one page is open, others open in its window: a new window takes a second, too.
+    context.new_page()
     return context
 
 

@@ -19,9 +19,9 @@ from tests.browser.studio import (
 )
 
 
-def test_the_first_screen_shows_the_default_sample_coloured_by_device(restartable, chromium):
+def test_the_first_screen_shows_the_default_sample_coloured_by_device(restartable, visitor):
     """In a home of its own: elsewhere another test may have measured the sample."""
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(restartable.start())
     shown = drawn(page)
     assert sum(shown["counts"]) == 371 and all(shown["counts"])

@@ -5,11 +5,13 @@ import random
 import re
 import threading
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import drawn, go, page_names, project_of, select, settled, until
+from tests.thorough import either
 
-NUM_KILLS = 4
+NUM_KILLS = either(2, 4)
 DIFFERS = "JSON.stringify(p.counts) !== JSON.stringify(given)"
 SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 CHANGES = re.compile(r"(\d+) of \d+ steps? (?:is|are) made")
@@ -99,10 +101,11 @@ def stored_changes(folder):
     return max((len(h["done"]) for h in histories), default=0)
 
 
-def test_nothing_told_is_lost_when_the_server_is_killed(restartable, chromium):
+@pytest.mark.thorough
+def test_nothing_told_is_lost_when_the_server_is_killed(restartable, visitor):
     """Kill the server at any moment while somebody edits; what the page has told is on disk."""
     moments = random.Random(1)
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     project, told = "", 0
     for _ in range(NUM_KILLS):
         page.goto(restartable.start())

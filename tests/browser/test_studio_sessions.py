@@ -97,9 +97,9 @@ new MutationObserver(() => {
 """
 
 
-def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chromium):
+def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, visitor):
     url = restartable.start()
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.add_init_script(WATCH)
     page.goto(f"{url}/place")
     start = drawn(page)["counts"]
@@ -110,7 +110,7 @@ def test_a_restarted_server_opens_the_project_again_on_any_page(restartable, chr
     changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
     page.close()
     restartable.start()
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
     expect(page.get_by_text("Changes by hand").first).to_be_visible()

@@ -17,10 +17,10 @@ with without_rights(Path(os.environ["PLACEMENT_STUDIO_HOME"])):
 CAUSE = "cannot be written: you have no right to"
 
 
-def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartable, chromium):
+def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartable, visitor):
     """After a kill on the spot: the edit that was on the screen is there."""
     url = restartable.start()
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(f"{url}/place")
     start = drawn(page)["counts"]
     project = project_of(page)
@@ -31,7 +31,7 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     restartable.kill()
     page.close()
     restartable.start(("-c", WITHOUT_RIGHTS))
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
     expect(page.get_by_text(CAUSE).first).to_be_visible()
@@ -43,7 +43,7 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     assert drawn(page)["counts"] == changed
     page.close()
     restartable.start()
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
     expect(page.get_by_text("All changes saved")).to_be_visible()
@@ -51,10 +51,10 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     page.close()
 
 
-def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, chromium):
+def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, visitor):
     """Something lies in the way under a page that is open, and is gone again."""
     url = restartable.start()
-    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page = visitor.new_page()
     page.goto(f"{url}/place")
     counts = drawn(page)["counts"]
     claim = restartable.home / "projects" / project_of(page) / "owner.json"

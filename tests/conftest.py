@@ -3,9 +3,11 @@
 `--quick` leaves out the browser and what tests/slow.txt names; `--note-slow` writes that file anew.
 """
 
+import functools
 import importlib.metadata
 import importlib.util
 import os
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -50,6 +52,20 @@ def studio_home(tmp_path_factory):
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("PLACEMENT_STUDIO_HOME", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_searched_once():
+    """Streamlit searches all installed packages for components anew for each page of a test."""
+    if "streamlit" not in sys.modules:
+        yield
+        return
+    from streamlit.components.v2 import manifest_scanner
+
+    with pytest.MonkeyPatch.context() as patch:
+        search = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", search)
+        yield
 
 
 def pytest_addoption(parser):

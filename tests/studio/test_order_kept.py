@@ -90,7 +90,8 @@ KINDS = [
 def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective, models):
     project = project_of(kind, models, objective)
     now = again(project)
-    limit = 0.3 if placer_class(name).all_cores or placer_class(name).exact else None
+    # Any answer will do, so the first is as good as the best.
+    limit = 0.05 if placer_class(name).all_cores or placer_class(name).exact else None
     host = next((d.name for d in now.machine.devices if d.on_host), now.machine.devices[0].name)
     rules = {"rules": f"*={host}"} if name == "manual" else None
     found = pl.place(now.problem, name, settings=rules, time_limit_s=limit).placement

@@ -4,6 +4,7 @@ import ctypes
 import os
 import resource
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,13 +57,18 @@ def _number(call):
 
 @contextmanager
 def files_up_to(num_bytes):
-    """No file of this process may grow beyond some bytes."""
+    """No file of this process may grow beyond some bytes.
+
+    What Python compiles meanwhile is not kept: it would be cut short.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = before
 
 
 @contextmanager

@@ -20,9 +20,11 @@ from tests.profiling.measuring.test_store import small
 
 ROOT = Path(__file__).parents[1]
 LIMIT_BYTES = 100
-# Python lets a file that gets too large be an error instead of the end of the process.
+# Python lets a file that gets too large be an error instead of the end of the process. Its own
+# compiled modules it would leave cut short.
 LIMITED = f"""
 import resource, runpy, sys
+sys.dont_write_bytecode = True
 resource.setrlimit(resource.RLIMIT_FSIZE, ({LIMIT_BYTES}, {LIMIT_BYTES}))
 sys.argv[0] = "placement"
 runpy.run_module("placement", run_name="__main__")

@@ -71,6 +71,8 @@ def account_of(learned: Learned, own_s: float, offered_s: float, candidates: str
     """What a search came to, what its policy learned, and what it did not beat."""
     tried = counted(learned.evaluations, "placement")
     account = f"{in_words(own_s)} is the best of {tried} tried"
+    if learned.remark:
+        account += f"; {learned.remark}"
     means_s = [p.mean_s for p in learned.curve if p.entropy > 0 and math.isfinite(p.mean_s)]
     if len(means_s) > 1:
         first, last = in_words(means_s[0]), in_words(means_s[-1])

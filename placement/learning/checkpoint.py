@@ -21,6 +21,8 @@ from placement.files.output import plain_refusals, write_bytes
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
+BUNDLED = "bundled"
+FOLDER = Path(__file__).parents[2] / "assets" / "policies"
 VERSION = 1
 MAX_BYTES = 64 * 2**20
 _NOTE = "placement-policy"
@@ -36,12 +38,19 @@ class Note:
     version: int = VERSION
 
 
+def path_of(policy: str, learner: str) -> Path | None:
+    """The file that a setting names: none where it is empty, and a learner's own by a word."""
+    if policy == BUNDLED:
+        return FOLDER / f"{learner}.safetensors"
+    return Path(policy) if policy else None
+
+
 def save_policy(path: Path, learner: str, sizes: Mapping[str, int], arrays: Arrays) -> None:
     """Write a policy whole; ValueError says in one sentence why it cannot be."""
     from safetensors.numpy import save
 
     note = Note(learner, dict(sizes))
-    rows = {name: np.ascontiguousarray(row, dtype=np.float32) for name, row in arrays.items()}
+    rows = {name: np.asarray(row, dtype=np.float32, order="C") for name, row in arrays.items()}
     content = save(rows, {_NOTE: json.dumps(asdict(note), sort_keys=True)})
     with plain_refusals(path):
         write_bytes(path, content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
+from placement.learning.carrying import Carried, devices
 from placement.learning.course import Course
 from placement.learning.environment import Bools, Environment
 from placement.learning.sequential import course_of
@@ -156,8 +158,12 @@ def learn(
     max_rounds: int,
     tell: Tell,
     start: Ints | None,
+    begin_from: Callable[[Carried], str] = lambda carried: "",
 ) -> Learned:
-    """Run rounds of episodes and learn from each, until the budget or the rounds are spent."""
+    """Run rounds of episodes and learn from each, until the budget or the rounds are spent.
+
+    `begin_from` may let the network begin from a policy, and says what is to be said of that.
+    """
     import torch
 
     from placement.learning.networks.placeto import Placeto, relations_of
@@ -175,6 +181,8 @@ def learn(
             schooling.width,
             schooling.stay,
         )
+    carried = network.carried(devices(environment))
+    remark = begin_from(carried)
     optimiser = torch.optim.Adam(network.parameters(), lr=schooling.learning_rate)
     last: deque[Floats] = deque(maxlen=LOOK_BACK)
     curve, share, update_share, num_rounds = list[Point](), 0.0, 0.0, 0
@@ -222,7 +230,9 @@ def learn(
             break
     if not found.num:
         raise none_possible(evaluations)
-    return Learned(found.best, found.best_s, evaluations, tuple(curve))
+    return Learned(
+        found.best, found.best_s, evaluations, tuple(curve), carried=carried, remark=remark
+    )
 
 
 def _begin(

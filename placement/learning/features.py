@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.learning.carrying import Axis, joined, kinds, plain
 from placement.learning.environment import Edges, Environment
 
 # What may be left out to see what it is good for.
@@ -38,10 +39,26 @@ def unit_features(environment: Environment, without: Part = "") -> NDArray[np.fl
     return scaled(np.concatenate(columns, axis=1)).astype(np.float32)
 
 
+def feature_axis(environment: Environment, without: Part = "") -> Axis:
+    """Where the columns of `unit_features` stand in a policy's file."""
+    names, _ = kind_numbers(environment)
+    return joined(
+        kinds(names.tolist()),
+        plain(3, is_told=without != "structure"),
+        plain(2 * NUM_WAVES, is_told=without != "id"),
+        plain(NUM_AXES, is_told=without != "shape"),
+    )
+
+
+def kind_numbers(environment: Environment) -> tuple[NDArray[np.str_], Ints]:
+    """The kinds of op in order of name, and the number of each kernel's (K,)."""
+    of_kernel = np.array([op.kind for op in environment.problem.kernels.ops], dtype=np.str_)
+    return np.unique(of_kernel, return_inverse=True)
+
+
 def kind_shares(environment: Environment) -> Floats:
     """The share of each kind of op among a unit's kernels (U, kinds), kinds in order of name."""
-    kinds = [op.kind for op in environment.problem.kernels.ops]
-    names, number = np.unique(np.array(kinds, dtype=np.str_), return_inverse=True)
+    names, number = kind_numbers(environment)
     counts = np.zeros((environment.num_units, names.size))
     np.add.at(counts, (environment.unit_of_kernel, number), 1.0)
     shares: Floats = counts / np.maximum(1.0, counts.sum(axis=1, keepdims=True))

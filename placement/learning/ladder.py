@@ -5,6 +5,7 @@ partitioning irregular graphs", 1998; clusters of a level are joined in the next
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,6 +71,10 @@ def climb(
         if not is_going_on or budget.spent(evaluations) >= 1.0:
             break
     assert best is not None
-    return Learned(
-        best, learned.value_s, evaluations, tuple(curve), learned.trained, environment=environment
+    return replace(
+        learned,
+        devices=best,
+        evaluations=evaluations,
+        curve=tuple(curve),
+        environment=environment,
     )

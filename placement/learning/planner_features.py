@@ -10,6 +10,7 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.learning.carrying import Axis, devices, joined, kinds, plain
 from placement.learning.environment import Environment
 
 # Outputs of a unit, sizes of an output, and neighbours that are told.
@@ -17,15 +18,22 @@ NUM_OUTPUTS, NUM_SIZES, NUM_NEIGHBOURS = 5, 5, 20
 MISSING = -1.0
 # Types that have a column of their own in scaled features, and waves over the position.
 MOST_KINDS, NUM_WAVES = 24, 4
+# Bytes out and in, weights, readers and makers.
+NUM_TOLD = 5
 
 
 def kind_counts(environment: Environment) -> Floats:
     """Kernels of each type in each unit (U, T), types in order of their first kernel."""
-    number: dict[str, int] = {}
-    kinds = [number.setdefault(op.kind, len(number)) for op in environment.problem.kernels.ops]
+    number = {name: i for i, name in enumerate(kind_names(environment))}
+    of_kernel = [number[op.kind] for op in environment.problem.kernels.ops]
     counts = np.zeros((environment.num_units, max(1, len(number))))
-    np.add.at(counts, (environment.unit_of_kernel, np.array(kinds, dtype=np.int64)), 1.0)
+    np.add.at(counts, (environment.unit_of_kernel, np.array(of_kernel, dtype=np.int64)), 1.0)
     return counts
+
+
+def kind_names(environment: Environment) -> list[str]:
+    """Types of op in order of their first kernel."""
+    return list(dict.fromkeys(op.kind for op in environment.problem.kernels.ops))
 
 
 def output_shapes(environment: Environment) -> Floats:
@@ -94,6 +102,11 @@ def summed_features(environment: Environment) -> Floats:
     return np.concatenate([kind_counts(environment), shapes], axis=1)
 
 
+def summed_axis(environment: Environment) -> Axis:
+    """Where the columns of `summed_features` stand in a policy's file."""
+    return joined(kinds(kind_names(environment) or [""]), plain(NUM_OUTPUTS * NUM_SIZES))
+
+
 def scaled_features(environment: Environment) -> Floats:
     """Features of units (U, F) in numbers of like size.
 
@@ -103,7 +116,7 @@ def scaled_features(environment: Environment) -> Floats:
     """
     edges, num = environment.edges, environment.num_units
     counts = kind_counts(environment)
-    common = np.argsort(-counts.sum(axis=0), kind="stable")[:MOST_KINDS]
+    common = _commonest(counts)
     shares = counts[:, common] / np.maximum(1.0, counts.sum(axis=1, keepdims=True))
     best_s = np.where(environment.allowed, environment.unit_s, np.inf).min(axis=1)
     best_s = np.where(np.isfinite(best_s), best_s, 0.0)
@@ -120,3 +133,15 @@ def scaled_features(environment: Environment) -> Floats:
     logs = (logs - logs.mean(axis=0)) / np.maximum(1e-6, logs.std(axis=0))
     turns = np.arange(num)[:, None] / max(1, num) * 2.0 ** np.arange(NUM_WAVES) * np.pi
     return np.concatenate([shares, logs, np.sin(turns), np.cos(turns)], axis=1)
+
+
+def scaled_axis(environment: Environment) -> Axis:
+    """Where the columns of `scaled_features` stand in a policy's file."""
+    names = kind_names(environment) or [""]
+    common = [names[i] for i in _commonest(kind_counts(environment)).tolist()]
+    return joined(kinds(common), devices(environment), plain(NUM_TOLD + 2 * NUM_WAVES))
+
+
+def _commonest(counts: Floats) -> Ints:
+    found: Ints = np.argsort(-counts.sum(axis=0), kind="stable")[:MOST_KINDS]
+    return found

@@ -19,6 +19,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
+from placement.learning.carrying import Carried
 from placement.learning.environment import Environment
 from placement.learning.sampling import draw
 
@@ -100,7 +101,8 @@ class Learned:
     """The best placement that training met (U,), its seconds, and the curve.
 
     `trained` is what was trained, and for what, where it can go on from there. `environment` is the
-    one in which it takes these seconds, where it is not the one that was given.
+    one in which it takes these seconds, where it is not the one that was given; `carried` is what of the network goes to
+    a file, and `remark` what is to be said of the file that it began from.
     """
 
     devices: Ints
@@ -109,6 +111,8 @@ class Learned:
     curve: tuple[Point, ...]
     trained: Trained | None = None
     environment: Environment | None = None
+    carried: Carried | None = None
+    remark: str = ""
 
 
 # Batches after which an environment is made to suit the best placement.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from placement.learning.training import (
     train,
 )
 from placement.placers._learned import NUM_DRAWN, clusters
+from placement.placers._policies import PolicyFiles
 
 if TYPE_CHECKING:
     from placement.learning.networks.grouping import GroupedPolicy
@@ -54,6 +55,7 @@ class Grouping:
     recipe: Recipe
     signals: SignalRecipe
     seed: int
+    files: PolicyFiles
 
     def find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
@@ -78,6 +80,8 @@ class Grouping:
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
         policy, regions = self._policy(environment), Regions(environment)
+        carried = policy.carried()
+        remark = self.files.begin(carried)
         start = possible(environment, start, self.seed)
         if start is not None:
             policy.favour(start, FAVOUR)
@@ -93,7 +97,7 @@ class Grouping:
             ]
             return np.concatenate(parts)
 
-        return train(
+        learned = train(
             environment,
             policy,
             self.recipe,
@@ -103,6 +107,7 @@ class Grouping:
             start=start,
             propose=propose,
         )
+        return replace(learned, carried=carried, remark=remark)
 
     def _policy(self, environment: Environment) -> GroupedPolicy:
         import torch

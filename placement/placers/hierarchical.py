@@ -18,6 +18,9 @@ The preset `tuned` differs:
 - advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
   batch are changes of the best one: regions of neighbours, ops by the policy, whole groups;
 - groups begin with a preference for different devices; entropy is rewarded less and less.
+
+A `policy` holds both networks and what groups prefer, not what single ops do; groups carry to
+another machine by the rank in speed of the device that they prefer at first.
 """
 
 from dataclasses import dataclass
@@ -30,6 +33,7 @@ from placement.learning.signals import SignalRecipe
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
 from placement.placers._learned import Learner, chained, itself, searched
+from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
 PLANNED_PLACING_HIDDEN = 512
@@ -42,7 +46,7 @@ TUNED_COST, PLANNED_COST = 10, 50
 class Hierarchical(Learner):
     summary = "A network that groups ops and a sequence model with attention that places groups"
     paper = "Mirhoseini et al.: A hierarchical model for device placement, ICLR 2018"
-    needs = ("torch",)
+    needs = ("safetensors", "torch")
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper and its code"
@@ -65,6 +69,8 @@ class Hierarchical(Learner):
         0.0, "Share of the time for local search from what was learned", low=0.0, high=0.9
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+    policy: str = policy_setting()
+    save: str = save_setting()
 
     def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         is_paper = self.preset == "paper"
@@ -72,13 +78,17 @@ class Hierarchical(Learner):
         cost = PLANNED_COST if is_paper else TUNED_COST
         wanted = evaluations(problem, self.max_iterations * batch, self.time_limit_s, cost)
         width = PLANNED_PLACING_HIDDEN if is_paper else TUNED_PLACING_HIDDEN
+        sizes = {
+            "hidden": self.hidden or PLANNED_HIDDEN,
+            "placing_hidden": self.placing_hidden or width,
+        }
         grouping = Grouping(
             in_turn=True,
             paper=is_paper,
             groups=self.groups,
             most_groups=TUNED_GROUPS,
-            hidden=self.hidden or PLANNED_HIDDEN,
-            placing_hidden=self.placing_hidden or width,
+            **sizes,
+            files=PolicyFiles("hierarchical", self.preset, self.policy, self.save, sizes),
             recipe=Recipe(
                 batch=batch, proposed=0.75, learning_rate=self.learning_rate or 0.01, entropy=0.01
             ),
@@ -91,7 +101,7 @@ class Hierarchical(Learner):
             problem,
             report,
             live=live,
-            find=grouping.find,
+            find=grouping.files.keeping(grouping.find),
             level=itself if is_paper else chained,
             seed=self.seed,
             max_evaluations=wanted,

@@ -13,7 +13,9 @@ few clusters cannot spread over many devices. Batches are of 256, of which 64 ar
 the best placement so far with regions of the graph moved; those alone, without a network, find what
 is about as good. Advantages are of log values, the best 16 are imitated with a weight of 0.1, that
 of the entropy falls from 0.02, Adam has 3e-3. The graph is placed chain by chain, then op by op.
-A graph too small for that is placed by several networks one after another, for one may be stuck.
+A graph too small for that is placed by several networks one after another, for one may be stuck,
+unless they begin from a `policy`. A policy carries to other graphs and machines; a file written
+with other features (`without`) than those with which it is read counts zeros in their place.
 """
 
 from __future__ import annotations
@@ -29,13 +31,15 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.budget import Budget
+from placement.learning.carrying import devices
 from placement.learning.environment import Environment
-from placement.learning.features import Part, unit_features
+from placement.learning.features import Part, feature_axis, unit_features
 from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
 from placement.learning.training import Learned, Point, Recipe, Tell, changed, train
 from placement.placers._learned import Learner, clusters, itself, searched
+from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
 
@@ -64,7 +68,7 @@ NUM_NETWORKS, NEXT_SEED = 4, 1_000_003
 class Hsdag(Learner):
     summary = "A graph network learns which ops belong together, and where to put them"
     paper = "Duan et al.: A Structure-Aware Framework for Learning Device Placements, NeurIPS 2024"
-    needs = ("torch",)
+    needs = ("safetensors", "torch")
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Numbers of the paper, or those with which it learns in seconds"
@@ -72,6 +76,7 @@ class Hsdag(Learner):
     max_iterations: int = setting(
         0, "Updates of the network; 0 takes as many as the time allows, or a few by size", low=0
     )
+    batch: int = setting(0, "Placements in a batch; 0: by preset, 256 or 20", low=0)
     without: Part = setting("", "Features to leave out, to see what they are good for")
     hidden: int = setting(128, "Width of the network's layers", low=1)
     learning_rate: float = setting(0.0, "Step of Adam; 0 means by preset", low=0.0)
@@ -79,13 +84,15 @@ class Hsdag(Learner):
         0.0, "Share of the budget for local search from what was learned", low=0.0, high=0.9
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+    policy: str = policy_setting()
+    save: str = save_setting()
 
     def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
             live=live,
-            find=self._find,
+            find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=self.max_iterations * self._recipe.batch,
             time_limit_s=self.time_limit_s,
@@ -97,7 +104,15 @@ class Hsdag(Learner):
     @property
     def _recipe(self) -> Recipe:
         recipe = PAPER if self.preset == "paper" else TUNED
-        return replace(recipe, learning_rate=self.learning_rate or recipe.learning_rate)
+        return replace(
+            recipe,
+            batch=self.batch or recipe.batch,
+            learning_rate=self.learning_rate or recipe.learning_rate,
+        )
+
+    @property
+    def _files(self) -> PolicyFiles:
+        return PolicyFiles("hsdag", self.preset, self.policy, self.save, {"hidden": self.hidden})
 
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
@@ -105,7 +120,7 @@ class Hsdag(Learner):
         levels = rungs(clusters(environment), environment.num_units)
         if self.preset == "paper":
             levels = clusters(environment)[:1]
-        if self.preset == "tuned" and len(levels) == 1:
+        if self.preset == "tuned" and len(levels) == 1 and not self.policy:
             return self._anew(environment, budget, tell, start)
         return climb(environment, levels, self._learn, budget, tell, start)
 
@@ -158,16 +173,18 @@ class Hsdag(Learner):
         features = torch.from_numpy(unit_features(environment, self.without))
         generator = torch.Generator().manual_seed(self.seed)
         policy = HsdagPolicy(environment, features, shape, generator)
+        carried = policy.carried(feature_axis(environment, self.without), devices(environment))
+        remark = self._files.begin(carried)
         regions = Regions(environment)
 
-        def propose(devices: Ints, num: int, chance: np.random.Generator) -> Ints:
+        def propose(best: Ints, num: int, chance: np.random.Generator) -> Ints:
             # Regions do not make room for what moves.
             num_apart = num // 2 if environment.is_tight else 0
-            moved = regions.moved(devices, num - num_apart, chance)
-            apart = changed(environment, devices, num_apart, self._recipe.changed, chance)
+            moved = regions.moved(best, num - num_apart, chance)
+            apart = changed(environment, best, num_apart, self._recipe.changed, chance)
             return np.concatenate([moved, apart])
 
-        return train(
+        learned = train(
             environment,
             policy,
             self._recipe,
@@ -177,6 +194,7 @@ class Hsdag(Learner):
             start=start,
             propose=propose,
         )
+        return replace(learned, carried=carried, remark=remark)
 
 
 PLACER = Hsdag

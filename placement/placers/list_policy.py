@@ -19,7 +19,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.budget import Budget
-from placement.learning.checkpoint import load_policy, save_policy
+from placement.learning.checkpoint import BUNDLED, load_policy, path_of, save_policy
 from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, NUM_WEIGHTS
 from placement.learning.environment import Environment
 from placement.learning.evolution import Evolution
@@ -31,10 +31,9 @@ from placement.learning.sequential import (
 )
 from placement.learning.training import Elite, Learned, Point, Tell, changed, none_possible
 from placement.placers._learned import Learner, searched
+from placement.placers._policies import policy_setting, save_setting
 from placement.placers.base import Report, setting
 
-BUNDLED = Path(__file__).parents[2] / "assets" / "policies" / "list_policy.safetensors"
-UNTRAINED = "untrained"
 LEARNER = "list_policy"
 SIZES = {"features": NUM_FEATURES, "hidden": NUM_HIDDEN}
 SHAPES = {"weights": (NUM_WEIGHTS,)}
@@ -61,8 +60,8 @@ class ListPolicy(Learner):
     )
     sigma: float = setting(0.1, "How far weights are changed to see what comes of it", low=1e-6)
     learning_rate: float = setting(0.02, "How far weights move after a batch", low=0.0)
-    policy: str = setting("", "Path of a policy to begin with; empty: bundled, or 'untrained'")
-    save: str = setting("", "Path to write the policy to in the end; empty: nowhere")
+    policy: str = policy_setting(BUNDLED)
+    save: str = save_setting()
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
     def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
@@ -94,10 +93,10 @@ class ListPolicy(Learner):
 
 def weights_of(policy: str) -> Floats:
     """The weights (W,) that a setting names; ValueError says what is wrong with the file."""
-    if policy == UNTRAINED:
+    path = path_of(policy, LEARNER)
+    if path is None:
         return untrained(0)
-    found = load_policy(Path(policy) if policy else BUNDLED, LEARNER, SIZES, SHAPES)
-    return found["weights"].astype(np.float64)
+    return load_policy(path, LEARNER, SIZES, SHAPES)["weights"].astype(np.float64)
 
 
 def save_weights(path: Path, weights: Floats) -> None:

@@ -8,7 +8,8 @@ episodes from random placements. `tuned` differs: units are chains of ops; episo
 best placement so far, the first ones at all on one device; the present device begins with a higher
 logit, so that an episode changes a few units and not all; rewards are differences of logarithms and
 discounted, advantages scaled by their deviation; messages and sums are means; twice the batch. The
-start times that the network sees are those of groups, worked out in one pass.
+start times that the network sees are those of groups, worked out in one pass. A `policy` carries
+to other graphs as it is, and to other machines by the devices' rank in speed.
 """
 
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from placement.learning.episodes import Schooling, learn
 from placement.learning.live import Live
 from placement.learning.training import Learned, Tell
 from placement.placers._learned import Learner, at_most, chained, searched
+from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
 PRESETS = {
@@ -61,7 +63,7 @@ NO_LIMIT = 1 << 40
 class Placeto(Learner):
     summary = "A graph network visits the groups of ops one by one and moves each, or leaves it"
     paper = "Addanki et al.: Placeto, NeurIPS 2019"
-    needs = ("torch",)
+    needs = ("safetensors", "torch")
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Settings that work here, or those of the paper, for all that is left empty"
@@ -73,19 +75,26 @@ class Placeto(Learner):
     learning_rate: float = setting(0.0, "Of Adam, at first; 0 means by preset", low=0.0)
     groups: int = setting(MOST_GROUPS, "Groups of ops at most", low=2)
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+    policy: str = policy_setting()
+    save: str = save_setting()
 
     def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         return searched(
             problem,
             report,
             live=live,
-            find=self._find,
+            find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=NO_LIMIT,
             time_limit_s=self.time_limit_s,
             candidates=self.candidates,
             level=self._level,
         )
+
+    @property
+    def _files(self) -> PolicyFiles:
+        sizes = {"width": PRESETS[self.preset].width}
+        return PolicyFiles("placeto", self.preset, self.policy, self.save, sizes)
 
     def _level(self, environment: Environment) -> Environment:
         if self.preset == "tuned":
@@ -114,6 +123,7 @@ class Placeto(Learner):
             max_rounds=rounds,
             tell=tell,
             start=start,
+            begin_from=self._files.begin,
         )
 
 

@@ -14,11 +14,13 @@ The preset `tuned` differs:
 - advantages are of logarithms, in batches of 64; the best 16 placements are imitated; part of each
   batch are changes of the best one: regions of neighbours, and groups by the policy;
 - entropy is rewarded less and less.
+
+A `policy` holds the sequence model, not what single groups prefer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -27,15 +29,17 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.budget import Budget
+from placement.learning.carrying import devices
 from placement.learning.changes import redrawn
 from placement.learning.environment import Environment
 from placement.learning.live import Live
-from placement.learning.planner_features import group_features, scaled_features
+from placement.learning.planner_features import group_features, scaled_axis, scaled_features
 from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._grouped import MOST_CHANGED, evaluations, nearby, possible
 from placement.placers._learned import Learner, at_most, searched
+from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
 if TYPE_CHECKING:
@@ -55,7 +59,7 @@ class Rnn(Learner):
     paper = (
         "Mirhoseini et al.: Device placement optimization with reinforcement learning, ICML 2017"
     )
-    needs = ("torch",)
+    needs = ("safetensors", "torch")
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper"
@@ -75,6 +79,8 @@ class Rnn(Learner):
         0.0, "Share of the time for local search from what was learned", low=0.0, high=0.9
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
+    policy: str = policy_setting()
+    save: str = save_setting()
 
     def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
         cost = PLANNED_COST if self._is_paper else TUNED_COST
@@ -83,7 +89,7 @@ class Rnn(Learner):
             problem,
             report,
             live=live,
-            find=self._find,
+            find=self._files.keeping(self._find),
             level=at_most(most),
             seed=self.seed,
             max_evaluations=evaluations(
@@ -97,6 +103,14 @@ class Rnn(Learner):
     @property
     def _is_paper(self) -> bool:
         return self.preset == "paper"
+
+    @property
+    def _hidden(self) -> int:
+        return self.hidden or (PLANNED_HIDDEN if self._is_paper else TUNED_HIDDEN)
+
+    @property
+    def _files(self) -> PolicyFiles:
+        return PolicyFiles("rnn", self.preset, self.policy, self.save, {"hidden": self._hidden})
 
     @property
     def _batch(self) -> int:
@@ -118,11 +132,14 @@ class Rnn(Learner):
                     environment, policy, signals, budget, seed=self.seed, tell=tell, start=start
                 )
 
-            def propose(devices: Ints, num: int, chance: np.random.Generator) -> Ints:
+            carried = policy.carried(scaled_axis(environment), devices(environment))
+            remark = self._files.begin(carried)
+
+            def propose(best: Ints, num: int, chance: np.random.Generator) -> Ints:
                 likely = policy.chances()
                 parts = [
-                    redrawn(environment, devices, likely, num // 2, MOST_CHANGED, chance),
-                    nearby(environment, regions, devices, num - num // 2, chance),
+                    redrawn(environment, best, likely, num // 2, MOST_CHANGED, chance),
+                    nearby(environment, regions, best, num - num // 2, chance),
                 ]
                 return np.concatenate(parts)
 
@@ -131,7 +148,7 @@ class Rnn(Learner):
                 proposed=0.75,
                 learning_rate=self.learning_rate or Recipe.learning_rate,
             )
-            return train(
+            learned = train(
                 environment,
                 policy,
                 recipe,
@@ -141,6 +158,7 @@ class Rnn(Learner):
                 start=start,
                 propose=propose,
             )
+            return replace(learned, carried=carried, remark=remark)
 
     def _policy(self, environment: Environment) -> SequencePolicy:
         import torch
@@ -158,7 +176,7 @@ class Rnn(Learner):
             placing = InTurn(
                 described.shape[1],
                 torch.from_numpy(environment.allowed),
-                hidden=self.hidden or (PLANNED_HIDDEN if self._is_paper else TUNED_HIDDEN),
+                hidden=self._hidden,
                 own=not self._is_paper,
                 steepness=STEEPNESS if self._is_paper else 0.0,
                 temperature=TEMPERATURE if self._is_paper else 1.0,

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from placement.core.machine import Machine
-from placement.placers.list_policy import BUNDLED, ListPolicy, weights_of
+from placement.learning.checkpoint import BUNDLED, path_of
+from placement.placers.list_policy import LEARNER, ListPolicy, weights_of
 from placement.search.feasible import final_s
 from tests.instances import random_problem
 
@@ -31,18 +32,20 @@ def test_more_batches_are_never_worse():
 def test_a_policy_goes_on_from_its_file(tmp_path):
     problem = random_problem(1, num_ops=30, num_devices=4)
     path = tmp_path / "policy.safetensors"
-    ListPolicy(max_iterations=3, policy="untrained", save=str(path)).place(problem)
+    ListPolicy(max_iterations=3, policy="", save=str(path)).place(problem)
     found = weights_of(str(path))
-    assert not np.array_equal(found, weights_of("untrained"))
-    assert np.abs(found - weights_of("untrained")).max() < 3 * 0.1
+    assert not np.array_equal(found, weights_of(""))
+    assert np.abs(found - weights_of("")).max() < 3 * 0.1
     once = ListPolicy(max_iterations=1, policy=str(path), save=str(path))
     once.place(problem)
     assert np.array_equal(weights_of(str(path)), found), "one batch learns nothing"
 
 
 def test_the_bundled_policy_is_small_and_readable():
-    assert BUNDLED.stat().st_size < 100_000
-    assert np.isfinite(weights_of("")).all()
+    path = path_of(BUNDLED, LEARNER)
+    assert path is not None and path.stat().st_size < 100_000
+    assert np.isfinite(weights_of(BUNDLED)).all()
+    assert ListPolicy().policy == BUNDLED
 
 
 def test_a_file_that_is_no_policy_is_one_sentence(tmp_path):

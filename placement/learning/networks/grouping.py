@@ -14,9 +14,15 @@ from torch import nn
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.learning.carrying import Axis, Carried, devices, groups, joined
 from placement.learning.environment import Environment
 from placement.learning.networks.placing import Placed, Placing
-from placement.learning.planner_features import group_features, summed_features
+from placement.learning.planner_features import (
+    group_features,
+    scaled_axis,
+    summed_axis,
+    summed_features,
+)
 from placement.learning.training import Drawn
 
 # Keeps logarithms of chances finite.
@@ -82,6 +88,26 @@ class GroupedPolicy:
     def parameters(self) -> list[nn.Parameter]:
         both = [*self.grouper.parameters(), *self.placing.parameters()]
         return [weights for weights in both if weights.requires_grad]
+
+    def carried(self) -> Carried:
+        """What goes to a file: all but the logits that units learn of their own."""
+        by_speed = devices(self.environment)
+        by_device = groups(self.placing.num_groups, by_speed)
+        described = joined(by_device, by_device, summed_axis(self.environment))
+        placing = self.placing.carried(described, by_speed, by_device)
+        axes: dict[str, tuple[Axis | None, ...]] = {
+            "grouper.first.weight": (None, scaled_axis(self.environment)),
+            "grouper.last.weight": (by_device, None),
+        }
+        parameters: dict[str, torch.Tensor] = {
+            "grouper.first.weight": self.grouper.first.weight,
+            "grouper.last.weight": self.grouper.last.weight,
+        }
+        for name, parameter in placing.parameters.items():
+            parameters[f"placing.{name}"] = parameter
+        for name, its in placing.axes.items():
+            axes[f"placing.{name}"] = its
+        return Carried(parameters, axes, by_speed)
 
     def favour(self, devices: Ints, strength: float) -> None:
         """Let every unit prefer the groups that prefer its device (U,) by this much."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from placement.core.graph import Ints
+from placement.learning.carrying import Axis, Carried
 from placement.learning.environment import Environment
 from placement.learning.networks.graph import GraphNetwork, Neighbours, linear, perceptron
 from placement.learning.networks.masked import NEVER, chances
@@ -66,6 +67,15 @@ class HsdagPolicy(nn.Module):
         self._step = 0
         self._logits: Tensor | None = None
         self._cluster: Ints = np.zeros(environment.num_units, dtype=np.int64)
+
+    def carried(self, inputs: Axis, devices: Axis) -> Carried:
+        """What goes to a file, and where the inputs stand there."""
+        axes = {
+            "enter.weight": (None, inputs),
+            "choose.2.weight": (devices, None),
+            "choose.2.bias": (devices,),
+        }
+        return Carried(dict(self.named_parameters()), axes, devices)
 
     def draw(self, num: int, generator: torch.Generator) -> Drawn:
         """Placements (N, U) by chance, in as many steps as the shape says."""

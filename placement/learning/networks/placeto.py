@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from placement.learning.carrying import Axis, Carried, joined, plain
 from placement.learning.course import Course
 
 # Rounds of messages, as many as an embedding can see edges far.
@@ -62,6 +63,16 @@ class Placeto(nn.Module):
             nn.Linear(4 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, num_devices)
         )
         self.stay = nn.Parameter(torch.tensor(stay))
+
+    def carried(self, devices: Axis) -> Carried:
+        """What goes to a file; the last inputs are the devices."""
+        num_told = self.begin.in_features - len(devices.place)
+        axes = {
+            "begin.weight": (None, joined(plain(num_told), devices)),
+            "decide.2.weight": (devices, None),
+            "decide.2.bias": (devices,),
+        }
+        return Carried(dict(self.named_parameters()), axes, devices)
 
     def forward(self, states: Tensor, units: Tensor, present: Tensor) -> Tensor:
         """Logits (N, D) by states (N, U, F), the unit decided in each (N,), and its device (N,)."""

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from placement.learning.carrying import Axis, Carried, joined, plain
+
 # Logits of devices that may not be.
 NEVER = -1e9
 
@@ -49,6 +51,19 @@ class Placing(nn.Module):
     @property
     def num_devices(self) -> int:
         return int(self.allowed.shape[1])
+
+    @abstractmethod
+    def axes(self, inputs: Axis, devices: Axis) -> dict[str, tuple[Axis | None, ...]]:
+        """Where what depends on the problem stands in a file, but for the table."""
+
+    def carried(self, inputs: Axis, devices: Axis, groups: Axis | None = None) -> Carried:
+        """What goes to a file; the table does where groups have places there."""
+        parameters, axes = dict(self.named_parameters()), self.axes(inputs, devices)
+        if groups is None:
+            del parameters["table"]
+        else:
+            axes["table"] = (groups, devices)
+        return Carried(parameters, axes, devices)
 
     @abstractmethod
     def forward(self, rows: torch.Tensor, num: int, generator: torch.Generator) -> Placed:
@@ -91,6 +106,13 @@ class Apart(Placing):
         )
         self.table = preferences(self.num_groups, self.num_devices, own, preference)
 
+    def axes(self, inputs: Axis, devices: Axis) -> dict[str, tuple[Axis | None, ...]]:
+        return {
+            "layers.0.weight": (None, inputs),
+            "layers.2.weight": (devices, None),
+            "layers.2.bias": (devices,),
+        }
+
     def forward(self, rows: torch.Tensor, num: int, generator: torch.Generator) -> Placed:
         logits = self._logits(rows)[None]
         shaking = torch.randn(logits.shape, generator=generator) if self.noise else None
@@ -131,6 +153,14 @@ class InTurn(Placing):
         self.score = nn.Linear(hidden, 1, bias=False)
         self.head = nn.Linear(2 * hidden, self.num_devices, bias=False)
         self.table = preferences(self.num_groups, self.num_devices, own, preference)
+
+    def axes(self, inputs: Axis, devices: Axis) -> dict[str, tuple[Axis | None, ...]]:
+        return {
+            "reader.weight_ih_l0": (None, inputs),
+            "reader.weight_ih_l0_reverse": (None, inputs),
+            "said.weight": (joined(devices, plain(1)), None),
+            "head.weight": (devices, None),
+        }
 
     def forward(self, rows: torch.Tensor, num: int, generator: torch.Generator) -> Placed:
         # What is drawn needs no gradient, and given all of it the rest is one pass.

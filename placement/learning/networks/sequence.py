@@ -10,6 +10,7 @@ from torch import nn
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.learning.carrying import Axis, Carried
 from placement.learning.networks.placing import InTurn
 from placement.learning.training import Drawn
 
@@ -23,6 +24,10 @@ class SequencePolicy:
 
     def parameters(self) -> list[nn.Parameter]:
         return [weights for weights in self.placing.parameters() if weights.requires_grad]
+
+    def carried(self, inputs: Axis, devices: Axis) -> Carried:
+        """What goes to a file: all but what units prefer of their own."""
+        return self.placing.carried(inputs, devices)
 
     def draw(self, num: int, generator: torch.Generator) -> Drawn:
         placed = self.placing(self.features, num, generator)

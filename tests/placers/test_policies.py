@@ -1,0 +1,139 @@
+"""Policies of every learner by gradient: written, read, carried to other problems, refused."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from placement.learning.checkpoint import BUNDLED, save_policy
+from placement.placers import placer_class
+from placement.placers._policies import PolicyFiles
+from placement.search.feasible import final_s
+from tests.instances import random_problem
+from tests.workloads import problem_from_workload, random_workload
+
+SMALL = {
+    "hsdag": {"hidden": 16, "batch": 16},
+    "group_pg": {"batch": 16, "hidden": 16},
+    "hierarchical": {"batch": 16, "hidden": 16, "placing_hidden": 16},
+    "rnn": {"batch": 16, "hidden": 16},
+    "placeto": {"batch": 4},
+}
+
+
+def placer(name, **more):
+    return placer_class(name)(**{**SMALL[name], "candidates": "", "max_iterations": 3, **more})
+
+
+def trained_file(name, path):
+    placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
+    return load_file(path)
+
+
+def heard(placer, problem):
+    """The placement, and the last that was said of the search."""
+    reports = []
+    placement = placer.place(problem, lambda report: reports.append(report) or True)
+    return placement, reports[-1].note
+
+
+@pytest.fixture
+def learned(monkeypatch):
+    """What was learned, the newest last."""
+    found, keeping = [], PolicyFiles.keeping
+
+    def remembering(files, find):
+        def found_by(*given):
+            found.append(keeping(files, find)(*given))
+            return found[-1]
+
+        return found_by
+
+    monkeypatch.setattr(PolicyFiles, "keeping", remembering)
+    return found
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_network_begins_as_the_one_that_was_written(name, tmp_path, monkeypatch, learned):
+    """One from memory and one from the file do the same with the same seed."""
+    path = tmp_path / "policy.safetensors"
+    problem = random_problem(1, num_ops=12, num_devices=3)
+    placer(name, save=str(path)).place(problem)
+    kept = {key: p.detach().clone() for key, p in learned[-1].carried.parameters.items()}
+
+    def from_memory(files, carried):
+        with torch.no_grad():
+            for key, parameter in carried.parameters.items():
+                parameter.copy_(kept[key])
+        return ""
+
+    once = placer(name, policy=str(path), seed=5)
+    by_file = [once.place(problem), once.place(problem)]
+    with monkeypatch.context() as patched:
+        patched.setattr(PolicyFiles, "begin", from_memory)
+        by_memory = once.place(problem)
+    placer(name, seed=5).place(problem)
+    first, again, from_kept, untrained = (found.curve for found in learned[1:])
+    assert by_file == [by_memory, by_memory]
+    assert first == again == from_kept
+    assert first != untrained, "something was learned"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_policy_carries_to_other_graphs_and_machines(name, tmp_path):
+    path, other = tmp_path / "policy.safetensors", tmp_path / "other.safetensors"
+    before = trained_file(name, path)
+    for num_ops, num_devices in ((12, 3), (20, 2), (7, 1), (15, 5)):
+        problem = random_problem(num_ops, num_ops=num_ops, num_devices=num_devices)
+        one = placer(name, policy=str(path), save=str(other))
+        placement, note = heard(one, problem)
+        assert final_s(problem, placement) < float("inf")
+        told = "the policy does not know 2 devices" in note
+        assert told == (num_devices == 5), note
+        after = load_file(other)
+        assert {n: a.shape for n, a in after.items()} == {n: a.shape for n, a in before.items()}
+    problem = problem_from_workload(random_workload(2, num_nodes=12), "random")
+    placement = placer(name, policy=str(path)).place(problem)
+    assert final_s(problem, placement) < float("inf")
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_belongs_to_single_units_is_not_written(name, tmp_path):
+    written = trained_file(name, tmp_path / "policy.safetensors")
+    assert all(12 not in array.shape for array in written.values())
+    assert ("placing.table" in written) == (name in ("group_pg", "hierarchical"))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_file_of_others_is_one_sentence(name, tmp_path):
+    path = tmp_path / "policy.safetensors"
+    arrays = trained_file(name, path)
+    problem = random_problem(1, num_ops=12, num_devices=3)
+    save_policy(path, "other", {}, arrays)
+    with pytest.raises(ValueError, match=f"it is for 'other', not '{name}'"):
+        placer(name, policy=str(path)).place(problem)
+    save_policy(path, name, {"hidden": 9}, arrays)
+    with pytest.raises(ValueError, match="its network has the sizes"):
+        placer(name, policy=str(path)).place(problem)
+    with pytest.raises(ValueError, match="There is no file"):
+        placer(name, policy=str(tmp_path / "missing")).place(problem)
+    with pytest.raises(ValueError, match="There is no folder"):
+        placer(name, save=str(tmp_path / "no" / "where")).place(problem)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_numbers_that_are_none_are_refused(name, tmp_path):
+    path = tmp_path / "policy.safetensors"
+    placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
+    content = bytearray(path.read_bytes())
+    content[-4:] = np.float32(np.nan).tobytes()
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="numbers that are not finite"):
+        placer(name, policy=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_preset_of_the_paper_has_no_policies(name):
+    problem = random_problem(1, num_ops=4, num_devices=2)
+    with pytest.raises(ValueError, match="take the preset 'tuned'"):
+        placer_class(name)(preset="paper", policy=BUNDLED).place(problem)

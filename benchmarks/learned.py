@@ -108,7 +108,7 @@ def settings_of(case: Case, run: Row) -> dict[str, str]:
         return {"rules": case.rules}
     if run.beside:
         return {"candidates": "", "max_iterations": str(math.ceil(run.evaluations / BATCH))}
-    if run.placer == "auto" or not run.limit_s:
+    if run.placer == "auto" or not (run.limit_s or run.settings):
         return {}
     return {"candidates": ""} | dict(pair.split("=", 1) for pair in run.settings.split(",") if pair)
 

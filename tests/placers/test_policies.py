@@ -5,7 +5,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from placement.learning.checkpoint import BUNDLED, save_policy
+from placement.learning.checkpoint import BUNDLED, path_of, save_policy
 from placement.placers import placer_class
 from placement.placers._policies import PolicyFiles
 from placement.search.feasible import final_s
@@ -19,6 +19,7 @@ SMALL = {
     "rnn": {"batch": 16, "hidden": 16},
     "placeto": {"batch": 4},
 }
+MOST_BYTES = 5 * 2**20
 
 
 def placer(name, **more):
@@ -137,3 +138,15 @@ def test_the_preset_of_the_paper_has_no_policies(name):
     problem = random_problem(1, num_ops=4, num_devices=2)
     with pytest.raises(ValueError, match="take the preset 'tuned'"):
         placer_class(name)(preset="paper", policy=BUNDLED).place(problem)
+
+
+def test_the_bundled_policies_are_there_and_small_together():
+    paths = [path_of(BUNDLED, name) for name in SMALL]
+    assert sum(path.stat().st_size for path in paths) < MOST_BYTES
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_bundled_policy_places_what_it_never_saw(name):
+    problem = random_problem(11, num_ops=14, num_devices=4)
+    found = placer_class(name)(policy=BUNDLED, max_iterations=1, candidates="").place(problem)
+    assert final_s(problem, found) < float("inf")

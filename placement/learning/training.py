@@ -101,8 +101,8 @@ class Learned:
     """The best placement that training met (U,), its seconds, and the curve.
 
     `trained` is what was trained, and for what, where it can go on from there. `environment` is the
-    one in which it takes these seconds, where it is not the one that was given; `carried` is what of the network goes to
-    a file, and `remark` what is to be said of the file that it began from.
+    one in which it takes these seconds, where it is not the one that was given; `carried` is what
+    of the network goes to a file, and `remark` what is to be said of the file that it began from.
     """
 
     devices: Ints

@@ -10,7 +10,7 @@ graph by graph, so that no graph outweighs another. The others are trained by Re
 placements with nothing learned on them, and by eight, beside all on one device, HEFT and PEFT, and
 beside networks that begin untrained. A policy is written to assets/policies/ at the end. The
 bundled list policy was trained for 22 minutes on a busy 2-core machine with half the noise in
-roll-outs, and for 7 more (`--start`) with that of now; the others for 3 to 4 minutes.
+roll-outs, and for 7 more (`--start`) with that of now; the others for 60 to 180 s each.
 """
 
 import argparse

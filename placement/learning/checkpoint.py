@@ -21,10 +21,12 @@ from placement.files.output import plain_refusals, write_bytes
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
-BUNDLED = "bundled"
+BUNDLED, SUFFIX = "bundled", ".safetensors"
 FOLDER = Path(__file__).parents[2] / "assets" / "policies"
 VERSION = 1
-MAX_BYTES = 64 * 2**20
+MAX_BYTES, MAX_NOTE_BYTES = 64 * 2**20, 2**20
+# A safetensors file begins with the length of its header.
+_LENGTH_BYTES = 8
 _NOTE = "placement-policy"
 _REMEDY = "save it anew, or name another"
 
@@ -41,7 +43,7 @@ class Note:
 def path_of(policy: str, learner: str) -> Path | None:
     """The file that a setting names: none where it is empty, and a learner's own by a word."""
     if policy == BUNDLED:
-        return FOLDER / f"{learner}.safetensors"
+        return FOLDER / f"{learner}{SUFFIX}"
     return Path(policy) if policy else None
 
 
@@ -79,6 +81,17 @@ def load_policy(
     return arrays
 
 
+def learner_of(path: Path) -> str:
+    """The learner that a policy is for, by its note; empty where the file is none."""
+    try:
+        with open(regular_file(path), "rb") as file:
+            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+            header = file.read(min(length, MAX_NOTE_BYTES))
+        return _note(header).learner
+    except (OSError, ValueError):
+        return ""
+
+
 def _read(content: bytes) -> tuple[Note, dict[str, NDArray[Any]]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -88,11 +101,17 @@ def _read(content: bytes) -> tuple[Note, dict[str, NDArray[Any]]]:
     except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"it is no safetensors file ({error!s:.100}); {_REMEDY}.") from None
     # `load` has checked where the header ends, but leaves out its metadata.
-    header = json_value(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    text = (header.get("__metadata__") or {}).get(_NOTE)
+    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
+    return _note(content[_LENGTH_BYTES : _LENGTH_BYTES + length]), arrays
+
+
+def _note(header: bytes) -> Note:
+    found = json_value(header)
+    about = found.get("__metadata__") if isinstance(found, dict) else None
+    text = about.get(_NOTE) if isinstance(about, dict) else None
     if not isinstance(text, str):
         raise ValueError("it does not say which learner it is for; save it here.")
-    return decode(json_value(text), Note, remedy=_REMEDY), arrays
+    return decode(json_value(text), Note, remedy=_REMEDY)
 
 
 def _check(note: Note, learner: str, sizes: Mapping[str, int]) -> None:

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
 def policy_setting(default: str = "") -> Any:
     """The setting `policy`."""
-    return setting(default, "Path of a policy to begin with, or 'bundled'; empty: untrained")
+    told = "Path of a policy to begin with, or 'bundled'; empty: untrained"
+    return setting(default, told, file="read")
 
 
 def save_setting() -> Any:
     """The setting `save`."""
-    return setting("", "Path to write the policy to in the end; empty: nowhere")
+    return setting("", "Path to write the policy to in the end; empty: nowhere", file="written")
 
 
 @dataclass(frozen=True)

@@ -64,13 +64,20 @@ COMMON = ("time_limit_s", "seed")
 _TYPES = {int: "int", float: "float", bool: "bool", str: "str"}
 
 
-def setting(default: Any, help: str, *, low: float | None = None, high: float | None = None) -> Any:
+def setting(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    file: Literal["read", "written"] | None = None,
+) -> Any:
     """A field of a placer with its explanation for the form and the command line.
 
     It is an int, float, bool or str, or one of a few values (a Literal or StrEnum), which is a
-    menu. A number is at least `low` and at most `high`.
+    menu. A number is at least `low` and at most `high`; a str may be the path of a `file`.
     """
-    about = {"help": help, "low": low, "high": high}
+    about = {"help": help, "low": low, "high": high, "file": file}
     return dataclasses.field(
         default=default, metadata={key: told for key, told in about.items() if told is not None}
     )

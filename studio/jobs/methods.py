@@ -18,7 +18,8 @@ Value = bool | int | float | str | None
 
 
 class Setting(Struct, frozen=True):
-    """What a form asks for: one of the `choices` where there are any, a number within limits."""
+    """What a form asks for: one of the `choices` where there are any, a number within limits, or a
+    file that is "read" or "written"."""
 
     type: str
     default: Value
@@ -26,6 +27,7 @@ class Setting(Struct, frozen=True):
     choices: tuple[Value, ...] = ()
     low: int | float | None = None
     high: int | float | None = None
+    file: str = ""
 
 
 class Method(Struct, frozen=True):

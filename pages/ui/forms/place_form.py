@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui.forms import option_fields
+from pages.ui.forms import option_fields, policy_fields
 from pages.ui.forms import settings as forms
 from pages.ui.panels import search_account
 from pages.ui.session import choices
@@ -86,6 +86,7 @@ def show(now: Studio) -> None:
         if _may_measure(now, offered[name]):
             _live_fields()
         forms.settings_form(name, offered[name].settings, disabled=locked)
+        policy_fields.show(now, offered[name], disabled=locked)
     _button(now, go, offered[name])
     _about(now, offered[name])
     job_status.show(now, "place", search_account.live)
@@ -203,6 +204,7 @@ def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
         goal = now.settings.objective.heading
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
     elif not jobs.is_live(now.project.folder, "place"):
+        policy_fields.make_room(now, asked.method, asked.options.settings)
         kinds.start_place(now, asked.options, ops)
 
 
@@ -213,7 +215,10 @@ def _asked(now: Studio) -> Asked:
     limit_s = choices.remembered(f"time-limit-{name}", methods.time_limit_s(method))
     options = PlaceOptions(
         placer=name,
-        settings=forms.typed_settings(name, method.settings),
+        settings={
+            **forms.typed_settings(name, method.settings),
+            **policy_fields.typed(now, method),
+        },
         time_limit_s=choices.typed(_limit_key(now, name), limit_s),
         seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )

@@ -12,23 +12,28 @@ MOST = 2**53 - 1
 
 
 def settings_form(placer: str, settings: Mapping[str, Setting], *, disabled: bool = False) -> None:
-    """Widgets for all settings."""
+    """Widgets for all settings but those that name files (see `policy_fields.py`)."""
     if not settings:
         st.caption("This method has no settings.")
-    for name, about in settings.items():
+    for name, about in _without_files(settings).items():
         _widget(_key(placer, name), label_of(name), about, disabled)
 
 
 def typed_settings(placer: str, settings: Mapping[str, Setting]) -> dict[str, Value]:
     """What differs from the defaults in the form at this moment, drawn with it or not."""
     held = {
-        name: choices.typed(_key(placer, name), about.default) for name, about in settings.items()
+        name: choices.typed(_key(placer, name), about.default)
+        for name, about in _without_files(settings).items()
     }
     return {
         name: value
         for name, value in held.items()
         if value is not None and value != settings[name].default
     }
+
+
+def _without_files(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name: about for name, about in settings.items() if not about.file}
 
 
 def _key(placer: str, name: str) -> str:

@@ -148,8 +148,9 @@ def test_the_network_is_listed_with_the_ops_that_it_has(copy):
     listed = {row["name"]: row for row in json.loads(answered(copy, *pl, "samples", "--json"))}
     for name in ("perceptron", "perceptron:training"):
         assert "Rumelhart" in listed[name]["source"]
-        found = json.loads(answered(copy, *pl, "inspect", name, "--json"))
-        assert found["num_ops"] == listed[name]["num_ops"], name
+    # The one with more to count; each takes a process that loads PyTorch.
+    found = json.loads(answered(copy, *pl, "inspect", "perceptron:training", "--json"))
+    assert found["num_ops"] == listed["perceptron:training"]["num_ops"]
 
 
 def test_a_machine_that_is_written_as_a_preset_is_one(copy):

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
-from benchmarks._figures import table
-from benchmarks._learned_cases import cases
-from benchmarks._learned_summary import Row
+from benchmarks._learned.cases import cases
+from benchmarks._learned.summary import Row
+from benchmarks._shared.figures import table
 from benchmarks.learned import answered, line_of, load
 from placement.learning.features import Part
 

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks._figures import parser, ratio_of, show_figures
+from benchmarks._shared.figures import parser, ratio_of, show_figures
 
 # Numbers that are times, by their name or by the unit beside them.
 TIMES = r"_ns$|_us$|_ms$|_s$|median_(ns|us|ms|s)$"

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import parser
+from benchmarks._shared import turns
+from benchmarks._shared.figures import parser
 from placement.advice.replacing import alone, unslowed, updated
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -88,8 +88,8 @@ class Bench:
             placements["what adjusting chose"] = followed.moves[0].placement
         schedules = {n: make_schedule(slowed, p) for n, p in placements.items()}
         compiled = compiled_for(self.problem, self.model)
-        with _live.opened(self.problem, compiled, schedules) as steps, loaded(self.core):
-            times_s = _live.turn_by_turn(steps, rounds)
+        with turns.opened(self.problem, compiled, schedules) as steps, loaded(self.core):
+            times_s = turns.turn_by_turn(steps, rounds)
         return {name: statistics.median(seconds) for name, seconds in times_s.items()}
 
 

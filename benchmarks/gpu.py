@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import placement as pl
-from benchmarks._figures import named
+from benchmarks._shared.figures import named
 from placement.api import place
 from placement.core.machine import Device, Machine
 from placement.core.model import Model

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks._figures import Figure, parser, show_figures
+from benchmarks._shared.figures import Figure, parser, show_figures
 from placement import place
 from placement.core.problem import Problem
 from placement.loaders import load

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks._figures import by_name, parser
-from benchmarks._graphs import layered
+from benchmarks._shared.figures import by_name, parser
+from benchmarks._shared.graphs import layered
 from placement.core.problem_json import problem_to_json
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,9 +19,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 
 import placement as pl
-from benchmarks._figures import table
-from benchmarks._learned_cases import Case, cases
-from benchmarks._learned_summary import (
+from benchmarks._learned.cases import Case, cases
+from benchmarks._learned.summary import (
     CONTROLS,
     LISTS,
     Row,
@@ -30,6 +29,7 @@ from benchmarks._learned_summary import (
     standards,
     verdicts,
 )
+from benchmarks._shared.figures import table
 from placement.core.amounts import in_unit
 from placement.core.problem import Problem
 from placement.core.verb_options import PlaceOptions

@@ -11,8 +11,8 @@ import statistics
 from typing import Any
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import named, show
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, show
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 from profiling.measuring.timing import ratio_interval
@@ -36,12 +36,12 @@ def row(name: str, rounds: int) -> dict[str, Any]:
     compiled = compiled_for(problem, model)
     lanes = {d.name: d for d in problem.machine.devices}
     with (
-        _live.opened(problem, compiled, {"heft": placed.schedule}) as placed_steps,
-        _live.alone(compiled, lanes) as alone_steps,
+        turns.opened(problem, compiled, {"heft": placed.schedule}) as placed_steps,
+        turns.alone(compiled, lanes) as alone_steps,
     ):
-        times_s = _live.turn_by_turn({**placed_steps, **alone_steps}, rounds)
-    with _live.alone(compiled, {"all cores": None}) as steps:
-        times_s |= _live.turn_by_turn(steps, rounds)
+        times_s = turns.turn_by_turn({**placed_steps, **alone_steps}, rounds)
+    with turns.alone(compiled, {"all cores": None}) as steps:
+        times_s |= turns.turn_by_turn(steps, rounds)
     medians_s = {key: statistics.median(values) for key, values in times_s.items()}
     best = min(lanes, key=lambda lane: medians_s[lane])
     ratio, low, high = ratio_interval(times_s["heft"], times_s[best], 0)
@@ -59,7 +59,7 @@ def row(name: str, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    options = named(__doc__, _live.samples(), rounds=40)
+    options = named(__doc__, turns.samples(), rounds=40)
     with measuring("live_lanes"):
         rows = [row(name, options.rounds) for name in options.names]
     show(options.json, COLUMNS, rows)

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import named, show
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, show
 from placement.core.verb_options import PlaceOptions
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
@@ -45,8 +45,8 @@ def rows(name: str, rounds: int, placements: int) -> Iterator[dict[str, Any]]:
         simulated = pl.place(problem, asked)
         measured = pl.place(problem, live, model=model)
         schedules = {"simulated": simulated.schedule, "measured": measured.schedule}
-        with measuring("live_learning"), _live.opened(problem, compiled, schedules) as steps:
-            times_s = _live.turn_by_turn(steps, rounds)
+        with measuring("live_learning"), turns.opened(problem, compiled, schedules) as steps:
+            times_s = turns.turn_by_turn(steps, rounds)
         ratio, low, high = ratio_interval(times_s["measured"], times_s["simulated"], 0)
         yield {
             "model": name,

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._figures import parser
+from benchmarks._shared.figures import parser
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule, Segment
 

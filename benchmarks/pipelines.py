@@ -13,8 +13,8 @@ import statistics
 from typing import Any
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import named, show
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, show
 from placement.api.place import Placed
 from placement.core.problem import Problem
 from placement.core.verb_options import StreamOptions
@@ -49,7 +49,7 @@ def row(name: str, options: argparse.Namespace) -> dict[str, Any]:
     asked, few = StreamOptions(samples=options.samples), max(5, options.samples // 4)
     streams: list[Stream] = []
     lanes_s: dict[str, list[float]] = {name: [] for name in lanes}
-    with _live.alone(compiled_for(problem, model), lanes) as steps:
+    with turns.alone(compiled_for(problem, model), lanes) as steps:
         for _ in range(options.rounds):
             streams.append(stream(problem, placed.schedule, asked, model=model, baselines=False))
             for lane, step in steps.items():
@@ -100,7 +100,7 @@ def _outputs(streams: list[Stream]) -> str:
 
 def main() -> None:
     defaults = {"placer": "auto", "rounds": 5, "samples": 200, "time_limit": 10.0}
-    options = named(__doc__, _live.samples(), **defaults)
+    options = named(__doc__, turns.samples(), **defaults)
     with measuring("pipelines"):
         rows = [row(name, options) for name in options.names]
     show(options.json, COLUMNS, rows)

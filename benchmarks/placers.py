@@ -18,9 +18,9 @@ from functools import cache, partial
 from pathlib import Path
 
 import placement as pl
-from benchmarks import _summary
-from benchmarks._figures import by_name, table
-from benchmarks._summary import AUTO, SAME, Row
+from benchmarks._shared import rankings
+from benchmarks._shared.figures import by_name, table
+from benchmarks._shared.rankings import AUTO, SAME, Row
 from placement.core.amounts import in_unit
 from placement.core.model import Model
 from placement.core.problem import Problem
@@ -166,17 +166,17 @@ def _number(value: float | None) -> float:
 
 def summary(rows: list[Row]) -> str:
     """The table per placer, and the account of the automatic one."""
-    worse = _summary.worse_than_constructive(rows)
-    apart = _summary.not_close_to_single(rows)
-    above = _summary.above_references(rows, PUBLISHED_MS)
+    worse = rankings.worse_than_constructive(rows)
+    apart = rankings.not_close_to_single(rows)
+    above = rankings.above_references(rows, PUBLISHED_MS)
     longest_s = max((r.seconds for r in rows if r.kind == AUTO), default=math.nan)
     text = [
-        table(COLUMNS, map(asdict, _summary.lines(rows))),
+        table(COLUMNS, map(asdict, rankings.lines(rows))),
         "",
         f"auto worse than the best constructive placer: {_listed(worse)}",
-        f"auto within 2 % of the best single placer: {_summary.share_close(rows):.1%} of cases,"
+        f"auto within 2 % of the best single placer: {rankings.share_close(rows):.1%} of cases,"
         f" but not: {_listed(apart)}",
-        f"auto, median gap to its own bound: {_summary.own_bound_gap(rows):.1%}",
+        f"auto, median gap to its own bound: {rankings.own_bound_gap(rows):.1%}",
         f"auto above a published value: {_listed(above)}",
         f"auto, longest run: {longest_s:.2f} s",
     ]
@@ -193,11 +193,11 @@ def case_table(rows: list[Row]) -> str:
     `replicate` answers another question (copies of stages), so it is left out.
     """
     found = []
-    for case, of_case in _summary.by_case(rows).items():
+    for case, of_case in rankings.by_case(rows).items():
         plain = [r for r in of_case if r.placer != "replicate"]
         best = min(plain, key=lambda r: (round(r.value, 4), r.seconds))
         bound = max(plain, key=lambda r: (round(r.bound, 4), -r.seconds))
-        gap = _summary.gap(best.value, bound.bound)
+        gap = rankings.gap(best.value, bound.bound)
         found.append(
             {
                 "case": case,
@@ -217,7 +217,7 @@ def value_table(rows: list[Row]) -> str:
     """Values by case and placer, with the seconds that each took."""
     placers = list(dict.fromkeys(r.placer for r in rows))
     found = []
-    for case, of_case in _summary.by_case(rows).items():
+    for case, of_case in rankings.by_case(rows).items():
         told = {r.placer: f"{r.value:.4g} ({r.seconds:.2g} s)" for r in of_case if not r.error}
         found.append({"case": case, **{name: told.get(name, "") for name in placers}})
     return by_name(found)

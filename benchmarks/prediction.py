@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import named, table
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, table
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.schedule.segments import make_schedule
@@ -48,8 +48,8 @@ def rows(name: str, rounds: int) -> list[dict[str, Any]]:
     problem = pl.make_problem(model, machine, pl.profile(model, machine, refresh=True))
     schedules = {n: pl.place(problem, n).schedule for n in ("single", "heft")}
     schedules |= {f"random {i}": random_schedule(problem, i) for i in range(NUM_RANDOM)}
-    with _live.opened(problem, compiled_for(problem, model), schedules) as steps:
-        times_s = _live.turn_by_turn(steps, rounds)
+    with turns.opened(problem, compiled_for(problem, model), schedules) as steps:
+        times_s = turns.turn_by_turn(steps, rounds)
     found = []
     for placement, schedule in schedules.items():
         predicted_s = step_time_s(problem, schedule)

@@ -11,8 +11,8 @@ import statistics
 from typing import Any
 
 import placement as pl
-from benchmarks import _live
-from benchmarks._figures import named, show
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, show
 from profiling.execution.execute import compiled_for
 from profiling.measuring import kernels
 from profiling.measuring.lock import measuring
@@ -41,10 +41,10 @@ def row(name: str, num_profiles: int) -> dict[str, Any]:
         whole = pl.place(problem, "single", settings={"device": lane.name}).schedule
         compiled = compiled_for(problem, model)
         with (
-            _live.opened(problem, compiled, {"live": whole}) as live,
-            _live.alone(compiled, {"plain": lane}) as plain,
+            turns.opened(problem, compiled, {"live": whole}) as live,
+            turns.alone(compiled, {"plain": lane}) as plain,
         ):
-            times_s = _live.turn_by_turn({**live, **plain}, ROUNDS)
+            times_s = turns.turn_by_turn({**live, **plain}, ROUNDS)
         live_s.append(statistics.median(times_s["live"]))
         plain_s.append(statistics.median(times_s["plain"]))
     total_s = statistics.median(sums_s)

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks._figures import Figure, parser, ratio_of, show_figures, time_of
-from benchmarks._graphs import layered, net
+from benchmarks._shared.figures import Figure, parser, ratio_of, show_figures, time_of
+from benchmarks._shared.graphs import layered, net
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.pbqp.problem import solve_packed

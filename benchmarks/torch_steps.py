@@ -17,8 +17,8 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from benchmarks import _live
-from benchmarks._figures import parser, table
+from benchmarks._shared import turns
+from benchmarks._shared.figures import parser, table
 from placement.loaders.zoo import TRAINING
 
 # Networks with the sizes at which a step of one core lasts about a second.
@@ -39,7 +39,7 @@ WARMUP = 2
 def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     """Medians in milliseconds, and ratios with their 95 % limits, measured in this process."""
     import placement as pl
-    from benchmarks._torch_eager import EagerStep
+    from benchmarks._shared.torch_eager import EagerStep
     from profiling.execution.execute import compiled_for
     from profiling.measuring.timing import ratio_interval
 
@@ -53,15 +53,15 @@ def row(name: str, rounds: int, placers: tuple[str, ...]) -> dict[str, Any]:
     first = problem.machine.devices[0]
     one = pl.place(problem, "single")
     with ExitStack() as stack:
-        plain = stack.enter_context(_live.running("plain", EagerStep(name, dims, first), first))
+        plain = stack.enter_context(turns.running("plain", EagerStep(name, dims, first), first))
         schedules = {placer: found.schedule for placer, found in placed.items()}
         steps = stack.enter_context(
-            _live.opened(problem, compiled, {"one lane": one.schedule, **schedules})
+            turns.opened(problem, compiled, {"one lane": one.schedule, **schedules})
         )
-        alone = stack.enter_context(_live.alone(compiled, lanes))
-        times_s = _live.turn_by_turn({**plain, **steps, **alone}, rounds, WARMUP)
-    with _live.running("both cores", EagerStep(name, dims, None), None) as steps:
-        times_s |= _live.turn_by_turn(steps, max(3, rounds // 2), WARMUP)
+        alone = stack.enter_context(turns.alone(compiled, lanes))
+        times_s = turns.turn_by_turn({**plain, **steps, **alone}, rounds, WARMUP)
+    with turns.running("both cores", EagerStep(name, dims, None), None) as steps:
+        times_s |= turns.turn_by_turn(steps, max(3, rounds // 2), WARMUP)
     medians_s = {key: statistics.median(values) for key, values in times_s.items()}
     best = min([*lanes, "one lane"], key=lambda key: medians_s[key])
     return {

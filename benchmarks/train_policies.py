@@ -6,7 +6,7 @@
 The list policy is trained by evolution strategies: in each step every changed network places some
 graphs of the families in `TRAINED`, and what counts is the best of a few roll-outs on each, ranked
 graph by graph, so that no graph outweighs another. The others are trained by Reptile
-(`_reptile.py`). `--check` places the families held out, and Inception v2, by one batch of 64
+(`reptile.py`). `--check` places the families held out, and Inception v2, by one batch of 64
 placements with nothing learned on them, and by eight, beside all on one device, HEFT and PEFT, and
 beside networks that begin untrained. A policy is written to assets/policies/ at the end. The
 bundled list policy was trained for 22 minutes on a busy 2-core machine with half the noise in
@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import placement as pl
-from benchmarks import _reptile
-from benchmarks._families import HELD_OUT, TRAINED, problem_of
+from benchmarks._learned import reptile
+from benchmarks._learned.families import HELD_OUT, TRAINED, problem_of
 from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.learning.checkpoint import BUNDLED, path_of
@@ -166,7 +166,7 @@ def main() -> None:
                 weights = weights_of(options.start)
                 save_weights(out, train(weights, options.seconds, options.seed))
             else:
-                out.write_bytes(_reptile.train(learner, options.seconds, options.seed, print))
+                out.write_bytes(reptile.train(learner, options.seconds, options.seed, print))
         check(learner, options.check or ["", str(out)], options.held_out)
 
 

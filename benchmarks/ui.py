@@ -4,7 +4,7 @@
 
 Every server is up and has shown one page before the first measured one. A measured load is of a
 file that no server has met, in a profile without anything cached; "again" is the studio's second
-load of the same project. When a picture counts as settled is said in `_ui_watch.py`. The peers come
+load of the same project. When a picture counts as settled is said in `watch.py`. The peers come
 from the package index into an environment of their own, `.venv-peers`, which is made where it is
 missing (about 800 MB); without it the studio is measured alone and the table says so. The browser
 reaches no address outside this computer.
@@ -20,13 +20,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _ui_edits, _ui_files, _ui_sides
-from benchmarks._figures import parser
-from benchmarks._ui_sides import Side
-from benchmarks._ui_table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
-from benchmarks._ui_watch import PATIENCE_S, NotDrawn, Watched, watched
+from benchmarks._page import edits, files, sides
+from benchmarks._page.sides import Side
+from benchmarks._page.table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
+from benchmarks._page.watch import PATIENCE_S, NotDrawn, Watched, watched
+from benchmarks._shared.figures import parser
 
-FLAGS = (*_ui_edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+FLAGS = (*edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 EDITED = "3,000 ops"
 AGAIN, HUGE_LOADS = 3, 3
 PAN_S, NUM_EDITS = 3.0, 20
@@ -46,13 +46,13 @@ class Bench:
 
     def start(self, stack: ExitStack, alone: bool) -> None:
         """Start the servers and let each show a page; a peer that cannot be had is noted."""
-        makers = [_ui_sides.studio]
-        why = "left out" if alone else _ui_sides.install_peers()
+        makers = [sides.studio]
+        why = "left out" if alone else sides.install_peers()
         if why:
             self.found.missing["Netron and Model Explorer"] = why
         else:
-            makers += [_ui_sides.netron, _ui_sides.model_explorer]
-        warm = _ui_files.write("Inception v2", WARM, self.folder)
+            makers += [sides.netron, sides.model_explorer]
+        warm = files.write("Inception v2", WARM, self.folder)
         for make in makers:
             try:
                 side = make(stack)
@@ -77,7 +77,7 @@ class Bench:
 
     def load(self, name: str, copy: int, sides: Sequence[Side]) -> None:
         """Each side opens one copy of a file, the first to begin being another every time."""
-        file = _ui_files.write(name, copy, self.folder)
+        file = files.write(name, copy, self.folder)
         first = copy % len(sides)
         for side in (*sides[first:], *sides[:first]):
             try:
@@ -98,7 +98,7 @@ class Bench:
         self.found.pans[side.name] = page.frames_per_s(side.grip, PAN_S)
         if side.name == STUDIO:
             totals: list[int] = []
-            painted, confirmed = _ui_edits.edits(
+            painted, confirmed = edits.edits(
                 page.page, NUM_EDITS, lambda: totals.append(sum(page.received))
             )
             self.found.painted, self.found.confirmed = painted, confirmed
@@ -117,7 +117,7 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         playwright = stack.enter_context(sync_playwright())
-        browser = playwright.chromium.launch(executable_path=_ui_edits.chromium(), args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=edits.chromium(), args=list(FLAGS))
         bench = Bench(browser, folder, shots)
         bench.start(stack, alone)
         own = [side for side in bench.sides if side.name == STUDIO]

@@ -95,7 +95,7 @@ class Episodes:
     def states(self, place: int) -> Floats:
         """What the policy sees before the decision on a place in the order, (B, U, 5 + D):
         compute, output, done, current, start beside the current one's, device."""
-        from placement.learning.sequential_compiled import start_each
+        from placement.learning.compiled.sequential import start_each
 
         num, num_units = self.devices.shape
         start_s = np.empty((num, num_units))

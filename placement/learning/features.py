@@ -78,7 +78,7 @@ def fractal_dimensions(edges: Edges, num_units: int, furthest: int = FURTHEST) -
     edges away in either direction, the unit itself among them, for r from 1 to the distance of the
     last unit that is reached, or to `furthest`. 0 where fewer than two distances are there.
     """
-    from placement.learning.features_compiled import slopes
+    from placement.learning.compiled.features import slopes
 
     return slopes(num_units, edges.source, edges.target, furthest)
 

@@ -34,7 +34,7 @@ class Regions:
         the others grow along edges, by chance, to 3 units more on average. A region goes to any
         other device that may hold all of it; where there is none, it stays.
         """
-        from placement.learning.proposals_compiled import move_regions
+        from placement.learning.compiled.proposals import move_regions
 
         environment = self._environment
         rows = np.repeat(devices[None], num, axis=0)

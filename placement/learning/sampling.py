@@ -31,7 +31,7 @@ def draw(environment: Environment, logits: Floats, uniforms: Floats) -> Sample:
     The logits are those of all placements, (U, D), or of each, (N, U, D). Where no device that may
     hold a unit has room for it all of them count, and the placement is one that may not be.
     """
-    from placement.learning.sampling_compiled import draw_each
+    from placement.learning.compiled.sampling import draw_each
 
     devices = np.empty(uniforms.shape, dtype=np.int64)
     masks = _masks(environment, len(uniforms))
@@ -53,7 +53,7 @@ def masks_of(environment: Environment, devices: Ints) -> Bools:
 
     A placement within memory is within its masks: what has room for all has room for each in turn.
     """
-    from placement.learning.sampling_compiled import mask_each
+    from placement.learning.compiled.sampling import mask_each
 
     masks = _masks(environment, len(devices))
     if environment.is_tight:

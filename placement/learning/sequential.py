@@ -27,7 +27,7 @@ MOST_NOISE, MOST_APPEAL = 2.0, 1.0
 
 def course_of(environment: Environment) -> Course:
     """The course of an environment's units; clusters on a cycle are taken by their first kernel."""
-    from placement.learning.paths_compiled import longest_paths, optimistic_costs
+    from placement.learning.compiled.paths import longest_paths, optimistic_costs
 
     problem = environment.problem
     costs, unit_of = problem.costs, environment.unit_of_kernel
@@ -171,7 +171,7 @@ class Rollouts:
 
     def devices(self, weights: Floats) -> Ints:
         """Devices of the units (R, U), with weights (W,) or of each roll-out (R, W)."""
-        from placement.learning.sequential_compiled import roll_out_each
+        from placement.learning.compiled.sequential import roll_out_each
 
         num = self.seeds.size
         rows = np.ascontiguousarray(np.broadcast_to(weights, (num, NUM_WEIGHTS)))

@@ -49,7 +49,7 @@ class Simulated(Environment):
         return best
 
     def _seconds(self, devices: Ints) -> Floats:
-        from placement.learning.simulated_compiled import values_within
+        from placement.learning.compiled.simulated import values_within
         from placement.simulator.compiled.moves import begin_each
 
         workspace_bytes = self.problem.costs.workspace_bytes
@@ -94,7 +94,7 @@ def simulated(problem: Problem, order: Ints | None = None) -> Simulated:
 def mean_ranks_s(problem: Problem) -> Floats:
     """Seconds from the start of each kernel (K,) to the end along its longest path, by means over
     the devices that support it and over the links."""
-    from placement.learning.paths_compiled import longest_paths
+    from placement.learning.compiled.paths import longest_paths
 
     arrays, costs, num = problem.kernels.arrays, problem.costs, problem.num_devices
     supported = np.isfinite(costs.compute_s)

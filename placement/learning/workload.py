@@ -29,7 +29,7 @@ class Loads(Environment):
     units: Units
 
     def _seconds(self, devices: Ints) -> Floats:
-        from placement.learning.workload_compiled import largest_loads
+        from placement.learning.compiled.workload import largest_loads
 
         arrays, overlap = self.units.arrays, self.units.instance.overlap
         return on_all_cores(
@@ -47,7 +47,7 @@ class Calls(Environment):
     timing: Timing
 
     def _seconds(self, devices: Ints) -> Floats:
-        from placement.learning.workload_compiled import samples_s
+        from placement.learning.compiled.workload import samples_s
 
         units, nodes = self.timing.units, self.timing.nodes
         num_slots = units.instance.num_accelerators

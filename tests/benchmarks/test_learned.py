@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import _learned_cases, learned
-from benchmarks._learned_cases import Case, with_devices_alone
-from benchmarks._learned_summary import Row, lines, standards, verdicts
+from benchmarks import learned
+from benchmarks._learned import cases
+from benchmarks._learned.cases import Case, with_devices_alone
+from benchmarks._learned.summary import Row, lines, standards, verdicts
 from placement import place
 from tests.instances import random_problem
 
@@ -134,7 +135,7 @@ def test_devices_take_alone_what_they_are_asked_to():
 
 
 def test_the_placement_by_hand_puts_a_layer_of_each_side_on_each_gpu():
-    by_scope = dict(rule.split("=") for rule in _learned_cases.NMT_LAYERS.split(";"))
+    by_scope = dict(rule.split("=") for rule in cases.NMT_LAYERS.split(";"))
     assert by_scope["encoder/2"] == by_scope["decoder/3"] == by_scope["head"] == "cuda:3"
     assert by_scope["ahead"] == by_scope["back"] == by_scope["decoder/0"] == "cuda:0"
     assert set(by_scope.values()) == {f"cuda:{i}" for i in range(4)}

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import _summary, placers
-from benchmarks._graphs import layered, net
-from benchmarks._summary import Row
+from benchmarks import placers
+from benchmarks._shared import rankings
+from benchmarks._shared.graphs import layered, net
+from benchmarks._shared.rankings import Row
 from placement.core.problem_json import problem_from_json, problem_to_json
 from placement.core.violations import violations
 from placement.pbqp.problem import solve_packed
@@ -37,13 +38,13 @@ TABLE = [
 
 
 def test_gaps_are_shares_of_the_reference():
-    assert _summary.gap(11.0, 10.0) == pytest.approx(0.1)
-    assert _summary.gap(0.0, 0.0) == 0.0
-    assert _summary.gap(1.0, 0.0) == math.inf
+    assert rankings.gap(11.0, 10.0) == pytest.approx(0.1)
+    assert rankings.gap(0.0, 0.0) == 0.0
+    assert rankings.gap(1.0, 0.0) == math.inf
 
 
 def test_a_line_per_placer_the_closest_first():
-    lines = {line.placer: line for line in _summary.lines(TABLE)}
+    lines = {line.placer: line for line in rankings.lines(TABLE)}
     assert list(lines) == ["search", "auto", "heft"]
     heft = lines["heft"]
     assert (heft.num_cases, heft.num_failed) == (3, 1)
@@ -58,38 +59,38 @@ def test_a_line_per_placer_the_closest_first():
 
 
 def test_a_placer_without_any_answer_comes_last():
-    lines = _summary.lines([*TABLE, row("a", "broken", math.inf, error="no")])
+    lines = rankings.lines([*TABLE, row("a", "broken", math.inf, error="no")])
     assert lines[-1].placer == "broken"
     assert math.isnan(lines[-1].median_gap)
     assert lines[-1].num_failed == 1
 
 
 def test_where_the_automatic_placer_falls_short():
-    assert _summary.worse_than_constructive(TABLE) == ["b: 10.0% above heft"]
-    assert _summary.not_close_to_single(TABLE) == ["b: 10.0% above heft"]
-    assert _summary.share_close(TABLE) == pytest.approx(2 / 3)
-    assert math.isnan(_summary.share_close(TABLE[:2]))
+    assert rankings.worse_than_constructive(TABLE) == ["b: 10.0% above heft"]
+    assert rankings.not_close_to_single(TABLE) == ["b: 10.0% above heft"]
+    assert rankings.share_close(TABLE) == pytest.approx(2 / 3)
+    assert math.isnan(rankings.share_close(TABLE[:2]))
     # 10.1 over 9, 22 over 20, 6 over 6
-    assert _summary.own_bound_gap(TABLE) == pytest.approx(0.1)
+    assert rankings.own_bound_gap(TABLE) == pytest.approx(0.1)
 
 
 def test_two_percent_is_close_and_an_exact_method_is_no_constructive_one():
     table = [row("a", "dp", 100.0), row("a", "heft", 103.0), row("a", "auto", 102.0)]
-    assert _summary.not_close_to_single(table) == []
-    assert _summary.worse_than_constructive(table) == []
+    assert rankings.not_close_to_single(table) == []
+    assert rankings.worse_than_constructive(table) == []
     worse = [*table[:2], replace(table[2], value=102.1)]
-    assert _summary.not_close_to_single(worse) == ["a: 2.1% above dp"]
+    assert rankings.not_close_to_single(worse) == ["a: 2.1% above dp"]
 
 
 def test_a_refusal_of_the_automatic_placer_counts_against_it():
     table = [row("a", "heft", 1.0), row("a", "auto", math.inf, error="no")]
-    assert len(_summary.worse_than_constructive(table)) == 1
-    assert _summary.share_close(table) == 0.0
+    assert len(rankings.worse_than_constructive(table)) == 1
+    assert rankings.share_close(table) == 0.0
 
 
 def test_published_values_are_reached_within_their_rounding():
     references = {"a": {"greedy": 10.0996, "split": 12.0}, "b": {"greedy": 21.0}}
-    assert _summary.above_references(TABLE, references) == ["b: 22.000, greedy 21.000"]
+    assert rankings.above_references(TABLE, references) == ["b: 22.000, greedy 21.000"]
 
 
 def test_the_published_values_belong_to_cases_there_are():

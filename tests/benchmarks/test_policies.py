@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from benchmarks._families import problem_of
-from benchmarks._learned_summary import Row
-from benchmarks._reptile import moved, without_kinds
+from benchmarks._learned.families import problem_of
+from benchmarks._learned.reptile import moved, without_kinds
+from benchmarks._learned.summary import Row
 from benchmarks.ablation import lines, settings_of
 
 

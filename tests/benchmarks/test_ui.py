@@ -6,11 +6,11 @@ import numpy as np
 import onnx
 import pytest
 
-from benchmarks import _ui_files, _ui_sides, _ui_table, _ui_watch
-from benchmarks._ui_table import Found
+from benchmarks._page import files, sides, table, watch
+from benchmarks._page.table import Found
 from placement.loaders import load
 
-STUDIO = _ui_table.STUDIO
+STUDIO = table.STUDIO
 
 
 def frames():
@@ -22,7 +22,7 @@ def frames():
         picture[: (image[0] - ord("a")) * 10] = 0
         return picture
 
-    return _ui_watch.Frames(decode)
+    return watch.Frames(decode)
 
 
 def test_a_picture_rests_after_its_last_change():
@@ -32,20 +32,20 @@ def test_a_picture_rests_after_its_last_change():
     seen.add(11.0, b"c")
     seen.add(12.0, b"c")
     assert seen.changed_s == 11.0
-    assert not seen.rest_at(11.0 + _ui_watch.QUIET_S - 0.01)
-    assert seen.rest_at(11.0 + _ui_watch.QUIET_S)
+    assert not seen.rest_at(11.0 + watch.QUIET_S - 0.01)
+    assert seen.rest_at(11.0 + watch.QUIET_S)
     assert seen.last == b"c"
 
 
 def test_small_changes_count_once_they_add_up():
     one, few = np.zeros(10_000, np.int16), np.zeros(10_000, np.int16)
     few[:4] = 255
-    assert not _ui_watch.differs(one, few)
+    assert not watch.differs(one, few)
     few[:5] = 255
-    assert _ui_watch.differs(one, few)
-    assert not _ui_watch.differs(one, one + _ui_watch.LEVELS)
-    assert _ui_watch.differs(one, one[:100])
-    seen = _ui_watch.Frames(lambda image: np.where(np.arange(10_000) < image[0], 255, 0))
+    assert watch.differs(one, few)
+    assert not watch.differs(one, one + watch.LEVELS)
+    assert watch.differs(one, one[:100])
+    seen = watch.Frames(lambda image: np.where(np.arange(10_000) < image[0], 255, 0))
     for second, num_white in enumerate((0, 3, 6, 9)):
         seen.add(float(second), bytes([num_white]))
     assert seen.changed_s == 2.0
@@ -53,9 +53,9 @@ def test_small_changes_count_once_they_add_up():
 
 def test_frame_rates_by_stretch():
     steady = [i * 20.0 for i in range(101)]
-    assert _ui_watch.rates(steady) == pytest.approx([50.0] * 4)
-    assert _ui_watch.rates([0.0, 100.0, 600.0, 700.0]) == pytest.approx([2000 / 600])
-    assert _ui_watch.rates([0.0]) == [0.0]
+    assert watch.rates(steady) == pytest.approx([50.0] * 4)
+    assert watch.rates([0.0, 100.0, 600.0, 700.0]) == pytest.approx([2000 / 600])
+    assert watch.rates([0.0]) == [0.0]
 
 
 def found(**seconds):
@@ -69,7 +69,7 @@ def found(**seconds):
 
 
 def test_small_files_have_a_head_start_and_large_ones_none():
-    rows = _ui_table.wishes(found(studio=[2.0, 2.4, 9.0], netron=[1.5, 1.5], explorer=[3.0]))
+    rows = table.wishes(found(studio=[2.0, 2.4, 9.0], netron=[1.5, 1.5], explorer=[3.0]))
     assert [(row.what, row.met) for row in rows] == [
         ("Inception v2, opened", True),  # 2.4 against 1.5 + 1.0
         ("10,000 ops, opened", False),  # 2.4 against 1.5
@@ -79,10 +79,10 @@ def test_small_files_have_a_head_start_and_large_ones_none():
 def test_without_a_peer_there_is_nothing_to_meet():
     alone = found(studio=[2.0])
     alone.missing["Netron"] = "did not start"
-    assert {row.met for row in _ui_table.wishes(alone)} == {None}
-    assert "Netron: did not start." in _ui_table.text(alone)
+    assert {row.met for row in table.wishes(alone)} == {None}
+    assert "Netron: did not start." in table.text(alone)
     refused = found(netron=[1.0])
-    assert {row.met for row in _ui_table.wishes(refused)} == {None}
+    assert {row.met for row in table.wishes(refused)} == {None}
 
 
 def test_limits_of_the_studio_alone():
@@ -93,7 +93,7 @@ def test_limits_of_the_studio_alone():
         pans={STUDIO: [29.0, 31.0, 60.0], "Netron": [60.0]},
     )
     made.load("30,000 ops", STUDIO, 8.1)
-    met = {row.what: row.met for row in _ui_table.wishes(made)}
+    met = {row.what: row.met for row in table.wishes(made)}
     assert met == {
         "30,000 ops, opened": False,
         "3,000 ops, key to Python's repaint": True,
@@ -101,15 +101,15 @@ def test_limits_of_the_studio_alone():
         "received per edit": False,
         "3,000 ops, panning": True,
     }
-    told = _ui_table.text(made)
+    told = table.text(made)
     assert "120,000 (90,000 to 130,000) bytes" in told
     assert "**no**" in told
-    assert json.loads(json.dumps(_ui_table.to_json(made)))["wishes"][0]["met"] is False
+    assert json.loads(json.dumps(table.to_json(made)))["wishes"][0]["met"] is False
 
 
 @pytest.mark.parametrize("num_ops", [12, 100, 3_000])
 def test_made_up_models_are_valid_and_have_that_many_ops(num_ops, tmp_path):
-    model = _ui_files.made_up(num_ops)
+    model = files.made_up(num_ops)
     onnx.checker.check_model(model, full_check=True)
     onnx.save(model, tmp_path / "model.onnx")
     graph = load(str(tmp_path / "model.onnx"), {}).graph
@@ -117,11 +117,11 @@ def test_made_up_models_are_valid_and_have_that_many_ops(num_ops, tmp_path):
     assert all(tensor.shape is not None for tensor in graph.tensors)
 
 
-@pytest.mark.parametrize("name", [*_ui_files.LIGHT, "3,000 ops"])
+@pytest.mark.parametrize("name", [*files.LIGHT, "3,000 ops"])
 def test_copies_of_a_file_are_alike_but_not_the_same_graph(name, tmp_path):
-    first, again = (_ui_files.write(name, 0, tmp_path).read_bytes() for _ in range(2))
+    first, again = (files.write(name, 0, tmp_path).read_bytes() for _ in range(2))
     assert first == again
-    graphs = [load(str(_ui_files.write(name, copy, tmp_path)), {}).graph for copy in (0, 1)]
+    graphs = [load(str(files.write(name, copy, tmp_path)), {}).graph for copy in (0, 1)]
     assert graphs[0].fingerprint != graphs[1].fingerprint
     assert [op.scope for op in graphs[0].ops] == [op.scope for op in graphs[1].ops]
 
@@ -129,6 +129,6 @@ def test_copies_of_a_file_are_alike_but_not_the_same_graph(name, tmp_path):
 def test_a_server_that_ends_at_once_is_told_apart_from_a_slow_one(tmp_path):
     with (
         pytest.raises(OSError, match="false ended with status 1"),
-        _ui_sides.served(("false",), "http://127.0.0.1:9/"),
+        sides.served(("false",), "http://127.0.0.1:9/"),
     ):
         pass

@@ -54,7 +54,7 @@ def test_returns_are_sums_of_what_is_still_to_come():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_start_times_are_the_simulators_where_links_carry_all_at_once(seed):
-    from placement.learning.sequential_compiled import start_each
+    from placement.learning.compiled.sequential import start_each
 
     problem = random_problem(seed, num_ops=12, num_devices=3, execution="op", link_contention=False)
     course = course_of(simulated(problem))

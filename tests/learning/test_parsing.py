@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from placement.learning.parsing_compiled import parsed
+from placement.learning.compiled.parsing import parsed
 
 
 def by_definition(pairs, scores, allowed):

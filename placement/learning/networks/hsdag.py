@@ -131,7 +131,7 @@ class HsdagPolicy(nn.Module):
 
     def _parse(self, described: Tensor) -> tuple[Tensor, Tensor]:
         """The cluster of each unit (U,), and the score of the edge that it keeps, 1 where none."""
-        from placement.learning.parsing_compiled import parsed
+        from placement.learning.compiled.parsing import parsed
 
         scores = self.score(described[self._source] * described[self._target])[:, 0].sigmoid()
         by_edge = scores.detach().numpy().astype(np.float64)

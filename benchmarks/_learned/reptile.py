@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._families import TRAINED, problem_of
+from benchmarks._learned.families import TRAINED, problem_of
 from placement.core.problem import Problem
 from placement.learning.carrying import Numbers
 from placement.learning.checkpoint import save_policy

@@ -1,0 +1,1 @@
+"""Cases, rows and made-up graphs of the benchmarks of what learns."""

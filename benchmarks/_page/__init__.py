@@ -1,0 +1,1 @@
+"""The page in a browser, beside its peers: files, sides, edits and what is watched."""

@@ -1,0 +1,1 @@
+"""What several scripts share: figures and tables, made-up graphs, steps in turns."""

@@ -1,0 +1,1 @@
+"""The loops of learning, compiled: values of batches, roll-outs, draws, regions and features."""

@@ -89,7 +89,8 @@ class Studio:
         """The machine to place on; a file that carries its own machine keeps it."""
         if self.model.problem is not None:
             return self.model.problem.machine
-        named = self.cache.machine(self.project.machine_spec, self.settings.lanes)
+        lanes = self.settings.lanes if self.settings.machine == "local" else None
+        named = self.cache.machine(self.project.machine_spec, lanes)
         return self.cache.machine_for(self.model, named)
 
     @cached_property

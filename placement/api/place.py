@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.objective import Execution, Objective
@@ -165,8 +163,7 @@ class _Heard:
         self.bound_s = max(self.bound_s, progress.bound_s)
         self.note = progress.note or self.note
         if progress.groups:
-            of_op = np.array(progress.groups)[self._problem.unit_of_op]
-            self.groups = tuple(of_op.tolist())
+            self.groups = progress.groups
         unit = self._problem.unit
         self._emit(
             {

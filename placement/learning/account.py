@@ -2,13 +2,13 @@
 
 import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
 from placement.core.formatting import counted, percent
 from placement.core.graph import Ints
-from placement.learning.environment import Environment
-from placement.learning.live import cluster_of_units
+from placement.core.problem import Problem
 from placement.learning.training import Learned, Point
 from placement.search.progress import Progress, Report, in_words
 
@@ -57,18 +57,24 @@ class Heard:
         )
 
 
-def groups_of(environment: Environment, learned: Learned) -> Ints | None:
-    """The group of each unit of the problem (U,), by the policy or else by the environment's level;
-    None where every unit is a group."""
-    trained = learned.trained
-    cluster = cluster_of_units(trained.environment if trained else environment)
-    formed = trained.policy.groups() if trained else None
-    found: Ints = cluster if formed is None else formed[cluster]
-    return found if len(np.unique(found)) < found.size else None
+def groups_of(problem: Problem, learned: Learned) -> Ints | None:
+    """The group of each op (O,) that a policy formed last; None where it formed none, or every unit
+    is one. An environment's units need not be those of the problem, so kernels lead to them."""
+    formed = learned.trained.policy.groups() if learned.trained else None
+    if learned.trained is None or formed is None:
+        return None
+    of_kernel = formed[learned.trained.environment.unit_of_kernel]
+    of_op_unit, of_kernel_unit = problem.unit_of_op, problem.unit_of_kernel
+    num_units = 1 + int(max(of_op_unit.max(initial=-1), of_kernel_unit.max(initial=-1)))
+    # What computes nothing is a group beside the others.
+    of_unit = np.full(num_units, of_kernel.max(initial=-1) + 1)
+    of_unit[of_kernel_unit] = of_kernel
+    found: Ints = of_unit[of_op_unit]
+    return found if len(np.unique(found)) < problem.num_units else None
 
 
-def account_of(learned: Learned, own_s: float, offered_s: float, candidates: str) -> str:
-    """What a search came to, what its policy learned, and what it did not beat."""
+def account_of(learned: Learned, own_s: float, offered_s: float, candidates: Sequence[str]) -> str:
+    """What a search came to, what its policy learned, and the candidates that it did not beat."""
     tried = counted(learned.evaluations, "placement")
     account = f"{in_words(own_s)} is the best of {tried} tried"
     if learned.remark:
@@ -81,7 +87,7 @@ def account_of(learned: Learned, own_s: float, offered_s: float, candidates: str
         )
     if math.isinf(offered_s):
         return account
-    names = " and ".join(part.strip() for part in candidates.split(",") if part.strip())
+    names = " and ".join(candidates)
     if in_words(own_s) == in_words(offered_s):
         return f"{account}; the best of {names} is as good"
     if own_s < offered_s:

@@ -24,6 +24,8 @@ Arrays = Mapping[str, NDArray[np.float32]]
 BUNDLED, SUFFIX = "bundled", ".safetensors"
 FOLDER = Path(__file__).parents[2] / "assets" / "policies"
 VERSION = 1
+# No weight that was learned comes near; far larger ones make chances that are no numbers.
+MOST = 1e3
 MAX_BYTES, MAX_NOTE_BYTES = 64 * 2**20, 2**20
 # A safetensors file begins with the length of its header.
 _LENGTH_BYTES = 8
@@ -81,6 +83,15 @@ def load_policy(
     return arrays
 
 
+def require_folder(save: str) -> None:
+    """ValueError where a policy could not be written to a path, for its folder is missing."""
+    if save and not Path(save).absolute().parent.is_dir():
+        raise ValueError(
+            f"There is no folder {str(Path(save).parent)!r} to save the policy in; make it or name"
+            " another."
+        )
+
+
 def learner_of(path: Path) -> str:
     """The learner that a policy is for, by its note; empty where the file is none."""
     try:
@@ -135,5 +146,7 @@ def _check_arrays(arrays: Arrays, shapes: Mapping[str, tuple[int, ...]]) -> None
                 f"its {name!r} is {found.dtype} of shape {found.shape}, not float32 of shape"
                 f" {shape}; {_REMEDY}."
             )
-        if not np.isfinite(found).all():
-            raise ValueError(f"its {name!r} has numbers that are not finite; {_REMEDY}.")
+        if not (np.abs(found) <= MOST).all():
+            raise ValueError(
+                f"its {name!r} has numbers that are none or too large for a network; {_REMEDY}."
+            )

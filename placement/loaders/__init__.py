@@ -99,7 +99,7 @@ def _guarded(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
             " use a smaller file."
         ) from None
     except ValueError as error:
-        if path.name in str(error):
+        if repr(path.name) in str(error):
             raise
         raise ValueError(f"{path.name!r}: {error}") from None
 

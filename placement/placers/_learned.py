@@ -90,8 +90,10 @@ def searched(
     begun_s = time.perf_counter()
     environment = (level or chained)(environment_of(problem))
     best = _Best(problem)
-    for placement in _answers(problem, candidates):
+    answered = []
+    for name, placement in _answers(problem, candidates):
         best.hear(placement)
+        answered.append(name)
     drawing_s = time.perf_counter()
     first, is_drawn = _first(environment, seed)
     # The search looks at the clock between batches, so that the last one may come too late.
@@ -120,8 +122,8 @@ def searched(
             until_s = begun_s + time_limit_s - NUM_ENDS * best.longest_s
         for refined in _refined(problem, found, heard, seed, search, until_s):
             own_s = min(own_s, best.hear(refined))
-    account = account_of(learned, own_s, offered_s, candidates)
-    groups = groups_of(environment, learned)
+    account = account_of(learned, own_s, offered_s, answered)
+    groups = groups_of(problem, learned)
     heard.conclude(learned, min(own_s, offered_s), account, groups)
     if live is None or not heard.is_going_on:
         return best.placement
@@ -173,7 +175,7 @@ def clusters(environment: Environment) -> list[Ints]:
     return found or [np.arange(environment.num_units)]
 
 
-def _answers(problem: Problem, candidates: str) -> Iterator[Placement]:
+def _answers(problem: Problem, candidates: str) -> Iterator[tuple[str, Placement]]:
     """Of the placers named, as far as they know such problems and find anything."""
     from placement.placers import placer_class
 
@@ -183,7 +185,8 @@ def _answers(problem: Problem, candidates: str) -> Iterator[Placement]:
             continue
         known = problem.objective in kind.objectives
         try:
-            yield kind().place(problem if known else replace(problem, objective=Objective.LATENCY))
+            asked = problem if known else replace(problem, objective=Objective.LATENCY)
+            yield name, kind().place(asked)
         except ValueError:
             continue
 

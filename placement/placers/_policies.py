@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from placement.core.formatting import counted
 from placement.learning.carrying import LAYOUT, Carried, Numbers
-from placement.learning.checkpoint import load_policy, path_of, save_policy
+from placement.learning.checkpoint import load_policy, path_of, require_folder, save_policy
 from placement.placers.base import setting
 
 if TYPE_CHECKING:
@@ -26,12 +26,22 @@ if TYPE_CHECKING:
 def policy_setting(default: str = "") -> Any:
     """The setting `policy`."""
     told = "Path of a policy to begin with, or 'bundled'; empty: untrained"
-    return setting(default, told, file="read")
+    return setting(default, told, policy="read")
 
 
 def save_setting() -> Any:
     """The setting `save`."""
-    return setting("", "Path to write the policy to in the end; empty: nowhere", file="written")
+    return setting("", "Path to write the policy to in the end; empty: nowhere", policy="written")
+
+
+def written(learned: Learned, write: Callable[[], None]) -> Learned:
+    """What was learned, with a remark where its policy could not be written: the placement that
+    was found is worth more."""
+    try:
+        write()
+    except (OSError, ValueError) as error:
+        return replace(learned, remark=f"the policy was not saved ({error})")
+    return learned
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class PolicyFiles:
                 f"The preset 'paper' of {self.learner!r} knows no policies on disk; leave 'policy'"
                 " and 'save' empty or take the preset 'tuned'."
             )
+        require_folder(self.save)
 
     def begin(self, carried: Carried) -> str:
         """Let a network begin from the policy, if there is one; what is to be said of that."""
@@ -70,10 +81,14 @@ class PolicyFiles:
         ) -> Learned:
             learned = find(environment, budget, tell, start)
             carried = learned.carried
-            if self.save and carried is not None:
+            if not self.save or carried is None:
+                return learned
+
+            def write() -> None:
                 arrays = carried.arrays(self._arrays(carried))
                 save_policy(Path(self.save), self.learner, self._sizes, arrays)
-            return learned
+
+            return written(learned, write)
 
         return found
 

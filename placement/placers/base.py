@@ -70,14 +70,14 @@ def setting(
     *,
     low: float | None = None,
     high: float | None = None,
-    file: Literal["read", "written"] | None = None,
+    policy: Literal["read", "written"] | None = None,
 ) -> Any:
     """A field of a placer with its explanation for the form and the command line.
 
     It is an int, float, bool or str, or one of a few values (a Literal or StrEnum), which is a
-    menu. A number is at least `low` and at most `high`; a str may be the path of a `file`.
+    menu. A number is at least `low` and at most `high`; a str may be the path of a `policy`.
     """
-    about = {"help": help, "low": low, "high": high, "file": file}
+    about = {"help": help, "low": low, "high": high, "policy": policy}
     return dataclasses.field(
         default=default, metadata={key: told for key, told in about.items() if told is not None}
     )

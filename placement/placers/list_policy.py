@@ -19,7 +19,13 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.budget import Budget
-from placement.learning.checkpoint import BUNDLED, load_policy, path_of, save_policy
+from placement.learning.checkpoint import (
+    BUNDLED,
+    load_policy,
+    path_of,
+    require_folder,
+    save_policy,
+)
 from placement.learning.course import NUM_FEATURES, NUM_HIDDEN, NUM_WEIGHTS
 from placement.learning.environment import Environment
 from placement.learning.evolution import Evolution
@@ -31,7 +37,7 @@ from placement.learning.sequential import (
 )
 from placement.learning.training import Elite, Learned, Point, Tell, changed, none_possible
 from placement.placers._learned import Learner, searched
-from placement.placers._policies import policy_setting, save_setting
+from placement.placers._policies import policy_setting, save_setting, written
 from placement.placers.base import Report, setting
 
 LEARNER = "list_policy"
@@ -79,6 +85,7 @@ class ListPolicy(Learner):
     def _find(
         self, environment: Environment, budget: Budget, tell: Tell, start: Ints | None
     ) -> Learned:
+        require_folder(self.save)
         evolution = Evolution(
             weights_of(self.policy),
             sigma=self.sigma,
@@ -86,9 +93,9 @@ class ListPolicy(Learner):
             seed=self.seed,
         )
         learned = _learned(self, environment, evolution, budget, tell, start)
-        if self.save:
-            save_weights(Path(self.save), evolution.weights)
-        return learned
+        if not self.save:
+            return learned
+        return written(learned, lambda: save_weights(Path(self.save), evolution.weights))
 
 
 def weights_of(policy: str) -> Floats:

@@ -15,7 +15,7 @@ class Progress:
     came about; the last one given becomes the account of the placement. Searches by samples count
     the placements that they valued as `evaluations`; learners also tell what their policy's
     placements come to on average and the entropy of its decisions, and in the end the group of
-    each unit (U,) that they formed; the last ones given become those of the result.
+    each op (O,) that they formed; the last ones given become those of the result.
     """
 
     best_s: float = math.inf

@@ -108,13 +108,12 @@ def load_machine(spec: str) -> Machine:
         return local_machine()
     if spec.startswith("local:"):
         word = spec.removeprefix("local:")
-        if word in backends.names() and not backends.get(word).emulated:
+        if is_local(spec):
             return local_machine(runtime=word)
         if not word.isdecimal():
-            known = [name for name in backends.names() if not backends.get(name).emulated]
             raise ValueError(
                 f"Machine {spec!r} has no number of lanes; use local:2, for example, or one of"
-                f" {', '.join(f'local:{name}' for name in known)}."
+                f" {', '.join(f'local:{name}' for name in _runtimes())}."
             )
         return local_machine(int(word))
     path = _preset_files().get(spec, Path(spec))
@@ -124,6 +123,15 @@ def load_machine(spec: str) -> Machine:
             " or a JSON file."
         )
     return _resolved(read_value(path, "machine file", machine_from_json))
+
+
+def is_local(spec: str) -> bool:
+    """Whether a machine is this computer: all of it, or the devices of a runtime known here."""
+    return spec == "local" or spec in {f"local:{name}" for name in _runtimes()}
+
+
+def _runtimes() -> list[str]:
+    return [name for name in backends.names() if not backends.get(name).emulated]
 
 
 def presets() -> dict[str, str]:

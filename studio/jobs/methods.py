@@ -19,7 +19,7 @@ Value = bool | int | float | str | None
 
 class Setting(Struct, frozen=True):
     """What a form asks for: one of the `choices` where there are any, a number within limits, or a
-    file that is "read" or "written"."""
+    policy that is "read" or "written"."""
 
     type: str
     default: Value
@@ -27,7 +27,7 @@ class Setting(Struct, frozen=True):
     choices: tuple[Value, ...] = ()
     low: int | float | None = None
     high: int | float | None = None
-    file: str = ""
+    policy: str = ""
 
 
 class Method(Struct, frozen=True):

@@ -43,9 +43,9 @@ class Settings(Struct, frozen=True):
     """What `project.json` holds.
 
     `model_kind` is "sample", "file" (copied into the project) or "path" (left where it is).
-    `machine` is "local", a preset's name or a file in the project; `lanes` splits this CPU and is
-    None for the default. `touched` tells a project somebody works on from one merely looked at.
-    `form` remembers what was last typed on the pages.
+    `machine` is "local", "local:" and a runtime, a preset's name or a file in the project; `lanes`
+    splits the CPU of "local" and is None for the default. `touched` tells a project somebody works
+    on from one merely looked at. `form` remembers what was last typed on the pages.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Project:
 
     @property
     def machine_spec(self) -> str:
-        """What to give `--machine`: "local", a preset's name or a path."""
+        """What to give `--machine`: "local", one runtime of it, a preset's name or a path."""
         settings = self.settings
         own = self.folder / "machines" / settings.machine
         is_own = settings.machine.endswith(".json") and own.is_file()

@@ -17,7 +17,7 @@ from placement.core import formatting
 from placement.core.decoding import decode, shown
 from placement.core.machine import Machine, machine_from_json
 from placement.core.placement import placement_from_json
-from profiling.devices.local import load_machine, presets
+from profiling.devices.local import is_local, load_machine, presets
 from studio.project.edits import MAX_STEPS, Edit, History, fits, history_from_json
 from studio.project.facts import Index, Named
 from studio.project.files import read, read_json
@@ -75,7 +75,7 @@ def settings(content: object, machines: Iterable[str]) -> Settings:
     except ValueError as error:
         raise ValueError(f"its settings are not understood: {error}") from None
     _check_model(found.model_kind, found.model)
-    if found.machine not in ("local", *presets(), *machines):
+    if not is_local(found.machine) and found.machine not in (*presets(), *machines):
         raise ValueError(
             f"it names the machine {shown(found.machine)}, which is not here nor inside."
         )
@@ -189,7 +189,7 @@ def known_machines(project: Path) -> list[Machine]:
 
 def unseen(project: Project, machine: Machine) -> str:
     """What to say of placements for a computer that this one is not; empty where all show."""
-    if project.settings.machine != "local":
+    if not is_local(project.settings.machine):
         return ""
     known = {machine_key(each) for each in (machine, *known_machines(project.folder))}
     shelves = sorted((project.folder / "placements").glob("*"))

@@ -56,7 +56,10 @@ WRONG = {
     "other names": (content({"bias": GOOD["weights"]}), "holds bias, not weights"),
     "another shape": (content({"weights": GOOD["weights"].T.copy()}), r"shape \(3, 2\)"),
     "another type": (content({"weights": np.zeros((2, 3), dtype=np.int32)}), "int32"),
-    "no numbers": (content({"weights": np.full((2, 3), np.nan, np.float32)}), "not finite"),
+    "no numbers": (
+        content({"weights": np.full((2, 3), np.nan, np.float32)}),
+        "too large for a network",
+    ),
 }
 
 

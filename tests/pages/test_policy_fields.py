@@ -60,7 +60,7 @@ def test_what_it_learns_is_kept_in_the_project_and_offered_afterwards():
     kept.write_bytes(path_of("bundled", "hsdag").read_bytes())
     app.run()
     assert "hsdag.safetensors" in begin_from(checked(app)).options
-    begin_from(app).select(str(kept)).run()
+    begin_from(app).select("hsdag.safetensors").run()
     assert asked(checked(app))["policy"] == str(kept)
     menu = next(box for box in app.selectbox if box.label == "Method")
     menu.select("group_pg").run()
@@ -71,7 +71,8 @@ def test_an_uploaded_policy_is_chosen_and_one_of_another_method_refused():
     app, project = placing("hsdag")
     content = path_of("bundled", "hsdag").read_bytes()
     app = upload(app, "mine.safetensors", content)
-    assert begin_from(app).value == str(project.folder / "policies" / "mine.safetensors")
+    assert begin_from(app).value == "mine.safetensors"
+    assert asked(app) == {"policy": str(project.folder / "policies" / "mine.safetensors")}
     assert (project.folder / "policies" / "mine.safetensors").read_bytes() == content
     other = path_of("bundled", "rnn").read_bytes()
     app = upload(app, "other.safetensors", other)
@@ -79,4 +80,30 @@ def test_an_uploaded_policy_is_chosen_and_one_of_another_method_refused():
     app = upload(app, "none.safetensors", b"\xff" * 100)
     assert "is no policy that was saved here" in "".join(str(e.value) for e in app.error)
     assert not (project.folder / "policies" / "other.safetensors").exists()
-    assert begin_from(app).value == str(project.folder / "policies" / "mine.safetensors")
+    assert begin_from(app).value == "mine.safetensors"
+
+
+@pytest.mark.parametrize("name", ["hsdag.safetensors", "MINE.SAFETENSORS", ".safetensors"])
+def test_a_file_that_is_given_replaces_none_and_is_offered(name):
+    app, project = placing("hsdag")
+    content, folder = path_of("bundled", "hsdag").read_bytes(), project.folder / "policies"
+    folder.mkdir()
+    (folder / "hsdag.safetensors").write_bytes(content + b"")
+    (folder / "mine.safetensors").write_bytes(content)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    app = upload(app, name, content)
+    assert begin_from(app).value in begin_from(app).options
+    assert begin_from(app).value not in before
+    assert {name: (folder / name).stat().st_mtime_ns for name in before} == before
+
+
+def test_a_choice_that_is_gone_is_the_default_again():
+    app, project = placing("list_policy")
+    kept = project.folder / "policies" / "list_policy.safetensors"
+    kept.parent.mkdir()
+    kept.write_bytes(path_of("bundled", "list_policy").read_bytes())
+    app.run()
+    begin_from(checked(app)).select(kept.name).run()
+    kept.unlink()
+    app.run()
+    assert begin_from(checked(app)).value == "bundled" and asked(app) == {}

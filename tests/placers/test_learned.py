@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from placement import place
-from placement.learning.training import Learned
+from placement.learning.account import groups_of
+from placement.learning.training import Learned, Trained
 from placement.placers import placer_class
 from placement.placers._learned import at_most, chained, environment_of, itself, searched
 from placement.search.feasible import final_s
@@ -17,6 +18,7 @@ from tests.workloads import (
     edges,
     node,
     problem_from_workload,
+    random_workload,
     random_workload_problem,
     workload,
 )
@@ -211,3 +213,31 @@ def test_the_groups_that_were_formed_are_told_by_op(name):
     for ops in problem.ops_of_unit:
         assert len({groups[i] for i in ops}) == 1
     assert place(problem, "heft").groups is None
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+def test_groups_of_a_workload_are_those_of_its_ops_whatever_the_units(objective):
+    """Units of the splits are fewer, and in another order, where nodes compute nothing."""
+    workload = random_workload(1, num_nodes=12)
+    for idle in workload["nodes"][:3]:
+        idle.update(cpuLatency=0.0, fpgaLatency=0.0)
+    problem = replace(problem_from_workload(workload, "idle"), objective=objective)
+    found = place(problem, "group_pg", settings={"max_iterations": 2, "groups": 3})
+    assert found.groups is None or len(found.groups) == len(problem.graph.ops)
+    environment = environment_of(problem)
+    trained = Trained(Grouped(np.arange(environment.num_units) % 2), environment)
+    learned = Learned(np.zeros(environment.num_units, int), 1.0, 1, (), trained)
+    groups = groups_of(problem, learned)
+    for kernel, unit in enumerate(problem.unit_of_kernel):
+        for op in np.flatnonzero(problem.unit_of_op == unit):
+            assert groups[op] == environment.unit_of_kernel[kernel] % 2
+
+
+class Grouped:
+    """A policy that has formed these groups."""
+
+    def __init__(self, groups):
+        self._groups = groups
+
+    def groups(self):
+        return self._groups

@@ -23,7 +23,9 @@ MOST_BYTES = 5 * 2**20
 
 
 def placer(name, **more):
-    return placer_class(name)(**{**SMALL[name], "candidates": "", "max_iterations": 3, **more})
+    return placer_class(name)(
+        **{**SMALL.get(name, {}), "candidates": "", "max_iterations": 3, **more}
+    )
 
 
 def trained_file(name, path):
@@ -122,15 +124,35 @@ def test_a_file_of_others_is_one_sentence(name, tmp_path):
         placer(name, save=str(tmp_path / "no" / "where")).place(problem)
 
 
+@pytest.mark.parametrize("number", [np.nan, 3e38])
 @pytest.mark.parametrize("name", SMALL)
-def test_numbers_that_are_none_are_refused(name, tmp_path):
+def test_numbers_that_are_none_or_far_too_large_are_refused(name, number, tmp_path):
     path = tmp_path / "policy.safetensors"
     placer(name, save=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
     content = bytearray(path.read_bytes())
-    content[-4:] = np.float32(np.nan).tobytes()
+    content[-4:] = np.float32(number).tobytes()
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="numbers that are not finite"):
+    with pytest.raises(ValueError, match="numbers that are none or too large"):
         placer(name, policy=str(path)).place(random_problem(1, num_ops=12, num_devices=3))
+
+
+@pytest.mark.parametrize("name", [*SMALL, "list_policy"])
+def test_a_policy_that_cannot_be_written_in_the_end_costs_no_placement(name, tmp_path):
+    """Whatever has become of the disk since the search began."""
+    folder = tmp_path / "policies"
+    folder.mkdir()
+    one = placer(name, save=str(folder / "policy.safetensors"))
+    notes = []
+
+    def removed(progress):
+        if folder.exists():
+            folder.rmdir()
+        notes.append(progress.note)
+        return True
+
+    problem = random_problem(1, num_ops=12, num_devices=3)
+    assert final_s(problem, one.place(problem, removed)) < float("inf")
+    assert "the policy was not saved" in notes[-1]
 
 
 @pytest.mark.parametrize("name", SMALL)

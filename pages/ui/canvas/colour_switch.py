@@ -34,7 +34,7 @@ HELP = (
     " the device whatever you choose. Time is what an op takes on its device; where the runtime"
     " runs several ops as one kernel, its time is shared out by their arithmetic. Memory is the"
     " weights of an op and what it writes. Groups are ops that the method which found this"
-    f" placement put together. {glossary.CRITICAL}"
+    f" placement put together at last. {glossary.CRITICAL}"
 )
 HATCH_HELP = "Hatch every device in its own way, so that devices can be told apart without colour."
 MEMORY = {"live": "Weights and outputs", "sum": "Memory (from the file)"}
@@ -144,7 +144,7 @@ def _by_path(now: Studio, view: canvas.View) -> canvas.Tones:
 def _by_group(now: Studio, view: canvas.View) -> canvas.Tones:
     formed = search_account.groups(now)
     if not formed:
-        title = "The method of this placement formed no groups; hsdag and group_pg do"
+        title = "This placement's method formed no groups; methods that learn to group do"
         everywhere = [0] * len(view.op_names)
         alone = [("no group", lone_colour("same"))]
         return canvas.tones_by_class(view, everywhere, alone, by="groups", title=title)

@@ -204,7 +204,7 @@ def _start_job(now: Studio, ops: Sequence[str] = ()) -> None:
         goal = now.settings.objective.heading
         choices.say("warning", f"{name} does not work for the goal {goal}; choose another method.")
     elif not jobs.is_live(now.project.folder, "place"):
-        policy_fields.make_room(now, asked.method, asked.options.settings)
+        policy_fields.make_room(now)
         kinds.start_place(now, asked.options, ops)
 
 

@@ -1,12 +1,13 @@
 """What a learner begins from, and where it writes what it has learned: the files of a project.
 
-Settings that name files are no text fields here, for a page knows no paths of its visitor: what is
-read is chosen among the files of the project, to which one may add a file, and what is written gets
-the method's name there.
+Settings that name policies are no text fields here, for a visitor of a page has no paths there:
+what is read is chosen among the files of the project, to which one may add a file, and what is
+written gets the method's name.
 """
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import streamlit as st
@@ -16,6 +17,7 @@ from pages.ui.session import choices, saving
 from pages.ui.shell import glossary
 from placement.files import output
 from placement.learning.checkpoint import BUNDLED, SUFFIX, learner_of
+from placement.placers import names as placer_names
 from studio.jobs.methods import Method, Value
 from studio.snapshot import Studio
 
@@ -26,29 +28,29 @@ ADD_HELP = (
     " policy of the same method, from this or another model, is a better start than none."
 )
 KEEP_HELP = (
-    "Writes what the method has learned in the end to a file of this project, in the place of the"
-    " one before. The next time the method can begin from it, on another model too."
+    "Writes what the method has learned in its search to a file of this project, in the place of"
+    " the one before; what measured steps add is not in it. The next time the method can begin from"
+    " it, on another model too."
 )
 
 
 def show(now: Studio, method: Method, *, disabled: bool) -> None:
-    """The fields of a method's settings that name files."""
+    """The fields of a method's settings that name policies."""
     read, written = names(method)
     if read:
         _begin_from(now, method, read, disabled)
     if written:
-        kept = f"{_file_of(now, method).name} of this project"
         st.toggle(
             "Keep what it learns",
             key=_key(method, written),
-            help=f"{KEEP_HELP} The file is {kept}.",
+            help=f"{KEEP_HELP} The file is {_file_of(now, method).name}.",
             disabled=disabled,
         )
 
 
 def names(method: Method) -> tuple[str, str]:
-    """The settings of a file that is read and of one that is written, empty where there is none."""
-    found = {about.file: name for name, about in method.settings.items() if about.file}
+    """The settings of a policy that is read and of one that is written, empty where none is."""
+    found = {about.policy: name for name, about in method.settings.items() if about.policy}
     return found.get("read", ""), found.get("written", "")
 
 
@@ -56,52 +58,56 @@ def typed(now: Studio, method: Method) -> Mapping[str, Value]:
     """What differs from the defaults in the fields now."""
     (read, written), asked = names(method), dict[str, Value]()
     if read:
-        kept, default = _chosen(method, read), method.settings[read].default
-        policy = choices.typed(_key(method, f"{read}-{kept}"), kept)
+        before, default = _chosen(now, method, read), method.settings[read].default
+        policy = choices.typed(_key(method, f"{read}-{before}"), before)
         if policy != default and policy in _options(now, method):
-            asked[read] = policy
+            asked[read] = policy if policy in WORDS else str(_folder(now) / policy)
     if written and choices.typed(_key(method, written), False):
         asked[written] = str(_file_of(now, method))
     return asked
 
 
-def make_room(now: Studio, method: Method, settings: Mapping[str, Value]) -> None:
-    """Make the folder that a method is going to write to."""
-    if settings.get(names(method)[1]):
-        with output.refusals(now.project.folder / FOLDER):
-            (now.project.folder / FOLDER).mkdir(exist_ok=True)
+def make_room(now: Studio) -> None:
+    """Make the folder that methods write what they learned to."""
+    with output.refusals(_folder(now)):
+        _folder(now).mkdir(exist_ok=True)
 
 
 def _begin_from(now: Studio, method: Method, name: str, disabled: bool) -> None:
-    options, chosen = _options(now, method), _chosen(method, name)
+    options, chosen = _options(now, method), _chosen(now, method, name)
     # The key follows the choice, so that the menu shows what an upload sets.
     key = _key(method, f"{name}-{chosen}")
     st.selectbox(
         "Begin from",
         options,
-        index=options.index(chosen) if chosen in options else 0,
+        index=options.index(chosen),
         key=key,
-        on_change=choices.remember(_kept_as(method), key),
-        format_func=lambda path: WORDS.get(path) or Path(path).name,
+        on_change=choices.remember(_remembered_as(method), key),
+        format_func=lambda policy: WORDS.get(policy) or policy,
         help=ADD_HELP,
         disabled=disabled,
     )
+    uploader = choices.own(f"policy-{method.name}")
     given = st.file_uploader(
-        f"Add a policy ({SUFFIX})", type=[SUFFIX], key="policy-upload", disabled=disabled
+        f"Add a policy ({SUFFIX})", type=[SUFFIX], key=uploader, disabled=disabled
     )
-    saving.upload(given, "policy", partial(_take_over, now, method))
-    if chosen not in WORDS and chosen in options:
-        file = Path(chosen)
+    saving.upload(given, uploader, partial(_take_over, now, method))
+    if chosen not in WORDS:
+        file = _folder(now) / chosen
         st.download_button("Download it", file.read_bytes, file_name=file.name, key="policy-file")
 
 
 def _options(now: Studio, method: Method) -> list[str]:
-    files = sorted((now.project.folder / FOLDER).glob(f"*{SUFFIX}"))
-    return [*WORDS, *(str(file) for file in files if learner_of(file) == method.name)]
+    """The words for policies, and names of files of the project that are for the method."""
+    files = sorted(_folder(now).glob(f"*{SUFFIX}"))
+    return [*WORDS, *(file.name for file in files if learner_of(file) == method.name)]
 
 
-def _chosen(method: Method, name: str) -> str:
-    return str(choices.remembered(_kept_as(method), method.settings[name].default))
+def _chosen(now: Studio, method: Method, name: str) -> str:
+    """What was chosen last, while it is there."""
+    default = str(method.settings[name].default)
+    found = str(choices.remembered(_remembered_as(method), default))
+    return found if found in _options(now, method) else default
 
 
 def _take_over(now: Studio, method: Method, upload: UploadedFile) -> None:
@@ -115,15 +121,27 @@ def _take_over(now: Studio, method: Method, upload: UploadedFile) -> None:
                 f"{glossary.plain(upload.name)} {glossary.plain(said)}; add one of {method.name}.",
             )
             return
-        name = now.project.keep_upload(upload.name, upload.getvalue(), folder=FOLDER)
-        choices.store(_kept_as(method), str(now.project.folder / FOLDER / name))
+        name = now.project.keep_upload(_free(now, upload.name), upload.getvalue(), folder=FOLDER)
+        choices.store(_remembered_as(method), name)
+
+
+def _free(now: Studio, name: str) -> str:
+    """A name for a file that was given: no other's, and none that a method writes to."""
+    stem = Path(name).stem.strip(".") or "policy"
+    taken = {file.stem.lower() for file in _folder(now).glob("*")} | set(placer_names())
+    numbered = (f"{stem}-{number}" for number in count(2))
+    return next(free for free in chain([stem], numbered) if free.lower() not in taken) + SUFFIX
+
+
+def _folder(now: Studio) -> Path:
+    return now.project.folder / FOLDER
 
 
 def _file_of(now: Studio, method: Method) -> Path:
-    return now.project.folder / FOLDER / f"{method.name}{SUFFIX}"
+    return _folder(now) / f"{method.name}{SUFFIX}"
 
 
-def _kept_as(method: Method) -> str:
+def _remembered_as(method: Method) -> str:
     return f"policy-{method.name}"
 
 

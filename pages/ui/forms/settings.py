@@ -12,10 +12,10 @@ MOST = 2**53 - 1
 
 
 def settings_form(placer: str, settings: Mapping[str, Setting], *, disabled: bool = False) -> None:
-    """Widgets for all settings but those that name files (see `policy_fields.py`)."""
+    """Widgets for all settings but those that name policies (see `policy_fields.py`)."""
     if not settings:
         st.caption("This method has no settings.")
-    for name, about in _without_files(settings).items():
+    for name, about in _without_policies(settings).items():
         _widget(_key(placer, name), label_of(name), about, disabled)
 
 
@@ -23,7 +23,7 @@ def typed_settings(placer: str, settings: Mapping[str, Setting]) -> dict[str, Va
     """What differs from the defaults in the form at this moment, drawn with it or not."""
     held = {
         name: choices.typed(_key(placer, name), about.default)
-        for name, about in _without_files(settings).items()
+        for name, about in _without_policies(settings).items()
     }
     return {
         name: value
@@ -32,8 +32,8 @@ def typed_settings(placer: str, settings: Mapping[str, Setting]) -> dict[str, Va
     }
 
 
-def _without_files(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-    return {name: about for name, about in settings.items() if not about.file}
+def _without_policies(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+    return {name: about for name, about in settings.items() if not about.policy}
 
 
 def _key(placer: str, name: str) -> str:

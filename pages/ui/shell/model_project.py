@@ -75,13 +75,14 @@ def _set_in_place(project: Project, kind: str, model: str) -> None:
 
 
 def _made_beside(opened: Project) -> Project:
-    """A new project on the machine of the one that is open."""
+    """A new project on the machine of the one that is open, with what methods learned there."""
     made = store.create()
     settings = opened.settings
     made.change(touch=False, **{name: getattr(settings, name) for name in COMMON})
-    if (opened.folder / "machines").is_dir():
-        with output.refusals(made.folder / "machines"):
-            shutil.copytree(opened.folder / "machines", made.folder / "machines")
+    for name in ("machines", "policies"):
+        if (opened.folder / name).is_dir():
+            with output.refusals(made.folder / name):
+                shutil.copytree(opened.folder / name, made.folder / name)
     return made
 
 

@@ -165,7 +165,8 @@ def _readable(key: str, value: Any, unit: str) -> str:
         if value and isinstance(value[0], Mapping) and len(value) > MOST_ROWS:
             return f"{len(value)} rows, which --json lists"
         if value and isinstance(value[0], int | float):
-            return str(list(value))
+            many = len(value) > MOST_ROWS
+            return f"{len(value)} numbers, which --json lists" if many else str(list(value))
         return "; ".join(_readable(key, each, unit) for each in value) or "none"
     if value is None or isinstance(value, bool | str) or not math.isfinite(value):
         return {None: "unknown", True: "yes", False: "no"}.get(value, str(value))

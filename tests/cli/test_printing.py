@@ -23,6 +23,7 @@ from placement.core.model import Model
         ({"outputs_match": True}, "outputs_match: yes"),
         ({"inputs": [{"name": "x", "shape": [1, 8]}]}, "inputs: name x, shape [1, 8]"),
         ({"critical_path": [{"name": "n"}] * 57}, "critical_path: 57 rows, which --json lists"),
+        ({"groups": tuple(range(203))}, "groups: 203 numbers, which --json lists"),
         ({"lower_bound": float("inf"), "unit": "s"}, "lower_bound: inf"),
     ],
 )

@@ -4,6 +4,7 @@
 """
 
 import functools
+import gc
 import importlib.metadata
 import importlib.util
 import os
@@ -90,6 +91,13 @@ def pytest_collection_modifyitems(config, items):
     ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+def pytest_collection_finish(session):
+    """What is imported by now stays: to search it for garbage over and over takes a tenth."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -2,9 +2,6 @@
 
 import itertools
 import math
-import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -200,28 +197,6 @@ def test_samples_are_drawn_from_the_best_and_of_equals_the_newer_is_taken():
         newest = max(n for n in [0, *range(1, i + 1)] if values_s[n] == least_s)
         assert best.tolist() == devices[newest].tolist()
         assert found.curve[i - 1].best_s == least_s
-
-
-def test_the_same_seed_gives_the_same_curve_under_any_hash_seed():
-    program = (
-        "import sys; sys.path.insert(0, '.')\n"
-        "from tests.learning.test_training import *\n"
-        "environment = simulated(random_problem(8, num_ops=30, num_devices=3, with_groups=True))\n"
-        "policy = Independent(environment)\n"
-        "found = train(environment, policy, Recipe(), Budget(None, 3000), seed=5)\n"
-        "print(found.curve, found.devices.tolist())"
-    )
-    curves = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("0", "77")
-    }
-    assert len(curves) == 1 and "Point(evaluations=3072" in curves.pop()
 
 
 def test_a_budget_is_spent_by_what_is_used_up_first():

@@ -3,6 +3,7 @@
 import functools
 import importlib.util
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -159,14 +160,22 @@ def test_settings_have_help_and_build_from_text(name):
 
 @pytest.mark.thorough
 def test_the_same_answers_under_any_hash_seed():
-    """All placers in one process for each hash seed: starting a process costs more than placing."""
+    """All placers in one process for each hash seed: starting a process costs more than placing.
+
+    Of a learner the curve is the same, too, wherever it is told: how often depends on the clock.
+    """
     program = (
         "import sys, json; sys.path.insert(0, '.')\n"
         "from tests.placers.test_placers import HASHED, instance\n"
         "from placement.placers import placer_class\n"
         "for name, execution, objective in HASHED:\n"
         "    p = instance(7, execution, objective, num_ops=12, num_devices=3, with_groups=True)\n"
-        "    print(name, json.dumps(placer_class(name)().place(p).to_json()))"
+        "    curve = {}\n"
+        "    def hear(told):\n"
+        "        curve[told.evaluations] = (told.best_s, told.mean_s, told.entropy)\n"
+        "        return True\n"
+        "    found = placer_class(name)().place(p, hear).to_json()\n"
+        "    print(json.dumps([name, found, curve if placer_class(name).learns_live else {}]))"
     )
     side_by_side = [
         subprocess.Popen(
@@ -177,10 +186,17 @@ def test_the_same_answers_under_any_hash_seed():
         )
         for seed in ("0", "77")
     ]
-    answers = [process.communicate()[0].splitlines() for process in side_by_side]
+    answers = [
+        [json.loads(line) for line in process.communicate()[0].splitlines()]
+        for process in side_by_side
+    ]
     assert len(answers[0]) == len(HASHED)
-    assert {line.partition(" ")[0] for line in answers[0]} == set(PLACERS)
-    assert answers[1] == answers[0]
+    assert {name for name, _, _ in answers[0]} == set(PLACERS)
+    for (name, found, curve), (same_name, same, other_curve) in zip(*answers, strict=True):
+        assert (name, found) == (same_name, same)
+        told = curve.keys() & other_curve.keys()
+        assert len(told) >= 2 * placer_class(name).learns_live, (name, curve, other_curve)
+        assert {at: curve[at] for at in told} == {at: other_curve[at] for at in told}, name
 
 
 def test_heft_on_the_canonical_example_is_the_published_schedule():

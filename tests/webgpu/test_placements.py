@@ -86,7 +86,8 @@ def test_a_shared_model_gives_the_same(run, tmp_path, case):
 
 
 def test_an_op_that_webgpu_lacks_is_reported(run, tmp_path):
-    found = run(with_fallback(tmp_path), ("before", "lacking", "y"), ("before", "lacking", "y"))
+    names = ("before", "lacking", "y")
+    found = run(with_fallback(tmp_path), names, names, "--analytic")
     assert found["outputs_match"]
     assert set(found["actual_devices"][GPU].split("+")) == set(PROVIDERS.values())
     assert len(found["fallbacks"]) == 1
@@ -94,7 +95,8 @@ def test_an_op_that_webgpu_lacks_is_reported(run, tmp_path):
 
 
 def test_a_fallback_placed_where_it_can_run_is_none(run, tmp_path):
-    found = run(with_fallback(tmp_path), ("before", "lacking", "y"), ("before", "y"))
+    names = ("before", "lacking", "y")
+    found = run(with_fallback(tmp_path), names, ("before", "y"), "--analytic")
     assert found["outputs_match"]
     assert found["actual_devices"] == PROVIDERS
     assert found["fallbacks"] == []

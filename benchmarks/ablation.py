@@ -15,7 +15,7 @@ from typing import get_args
 
 from benchmarks._learned.cases import cases
 from benchmarks._learned.summary import Row
-from benchmarks._shared.figures import table
+from benchmarks._shared.figures import numbers, parts, table
 from benchmarks.learned import answered, line_of, load
 from placement.learning.features import Part
 
@@ -78,8 +78,10 @@ def lines(rows: Sequence[Row], updates: int) -> Iterator[dict[str, object]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
-    parser.add_argument("--cases", type=_parts, default=CASES, help="those that hold a text")
-    parser.add_argument("--seeds", type=_seeds, default=[0, 1, 2], help="numbers; 0,1,2 without it")
+    parser.add_argument("--cases", type=parts, default=CASES, help="those that hold a text")
+    parser.add_argument(
+        "--seeds", type=numbers, default=[0, 1, 2], help="numbers; 0,1,2 without it"
+    )
     parser.add_argument("--updates", type=int, default=100, help="of the network, in each run")
     options = parser.parse_args()
     rows = load(options.out)
@@ -90,14 +92,6 @@ def main() -> None:
             file.flush()
             print(f"{row.case:28} {row.settings:36} {row.seed} {row.value_ms:10.5g}", flush=True)
     print(f"\n{table(COLUMNS, lines(rows, options.updates))}")
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in text.split(",") if part]
-
-
-def _seeds(text: str) -> list[int]:
-    return [int(part) for part in _parts(text)]
 
 
 if __name__ == "__main__":

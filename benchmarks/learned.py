@@ -29,7 +29,7 @@ from benchmarks._learned.summary import (
     standards,
     verdicts,
 )
-from benchmarks._shared.figures import table
+from benchmarks._shared.figures import numbers, parts, table
 from placement.core.amounts import in_unit
 from placement.core.problem import Problem
 from placement.core.verb_options import PlaceOptions
@@ -201,9 +201,11 @@ def _of(standard: Standard) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
-    parser.add_argument("--cases", type=_parts, default=[], help="those that hold one of the texts")
-    parser.add_argument("--placers", type=_parts, default=[], help="names; all learners without it")
-    parser.add_argument("--seeds", type=_seeds, default=[0, 1, 2], help="numbers; 0,1,2 without it")
+    parser.add_argument("--cases", type=parts, default=[], help="those that hold one of the texts")
+    parser.add_argument("--placers", type=parts, default=[], help="names; all learners without it")
+    parser.add_argument(
+        "--seeds", type=numbers, default=[0, 1, 2], help="numbers; 0,1,2 without it"
+    )
     parser.add_argument(
         "--set", action="append", default=[], help="a setting, such as preset=paper"
     )
@@ -220,14 +222,6 @@ def main() -> None:
             who = f"{row.placer} beside {row.beside}" if row.beside else row.placer
             print(f"{row.case:28} {who:32} {row.seed} {row.value_ms:10.5g} {row.error}", flush=True)
     print(f"\n{summary(rows, {case.name: case.best_known_ms for case in cases()})}")
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in text.split(",") if part]
-
-
-def _seeds(text: str) -> list[int]:
-    return [int(part) for part in _parts(text)]
 
 
 if __name__ == "__main__":

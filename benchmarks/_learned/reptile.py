@@ -5,7 +5,6 @@ of the way to where that led; what it did not know it takes over whole. Ops of m
 no kinds here, since theirs mean nothing elsewhere.
 """
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ import numpy as np
 from benchmarks._learned.families import TRAINED, problem_of
 from placement.core.problem import Problem
 from placement.learning.carrying import Numbers
-from placement.learning.checkpoint import save_policy
+from placement.learning.checkpoint import note_of, save_policy
 from placement.placers import placer_class
 
 GRAPHS_PER_FAMILY, MOST_UNITS = 60, 100
@@ -84,9 +83,8 @@ def _move(now: Path, then: Path, size: float, learner: str) -> None:
     """Move the policy of one file towards that of another."""
     from safetensors.numpy import load_file
 
-    sizes = json.loads(_note(then))["sizes"]
     before = load_file(now) if now.exists() else {}
-    save_policy(now, learner, sizes, moved(before, load_file(then), size))
+    save_policy(now, learner, note_of(then).sizes, moved(before, load_file(then), size))
 
 
 def moved(
@@ -98,11 +96,3 @@ def moved(
         at = before.get(name, np.zeros_like(to))
         found[name] = np.where(at == 0.0, to, at + np.float32(size) * (to - at))
     return found
-
-
-def _note(path: Path) -> str:
-    from safetensors import safe_open
-
-    with safe_open(path, "numpy") as file:
-        text: str = file.metadata()["placement-policy"]
-        return text

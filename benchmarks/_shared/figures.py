@@ -38,6 +38,16 @@ def named(doc: str | None, names: Iterable[str], **defaults: float | str) -> arg
     return made.parse_args()
 
 
+def parts(text: str) -> list[str]:
+    """The parts of an option that takes several, by comma."""
+    return [part for part in text.split(",") if part]
+
+
+def numbers(text: str) -> list[int]:
+    """The same of one that takes numbers, such as seeds."""
+    return [int(part) for part in parts(text)]
+
+
 def table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows below headings; how each cell is written stands beside its heading (`str.format`)."""
     line = f"| {' | '.join(columns.values())} |"

@@ -95,12 +95,16 @@ def require_folder(save: str) -> None:
 def learner_of(path: Path) -> str:
     """The learner that a policy is for, by its note; empty where the file is none."""
     try:
-        with open(regular_file(path), "rb") as file:
-            length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
-            header = file.read(min(length, MAX_NOTE_BYTES))
-        return _note(header).learner
+        return note_of(path).learner
     except (OSError, ValueError):
         return ""
+
+
+def note_of(path: Path) -> Note:
+    """Whose policy a file holds, without its arrays; ValueError where it is none."""
+    with open(regular_file(path), "rb") as file:
+        length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+        return _note(file.read(min(length, MAX_NOTE_BYTES)))
 
 
 def _read(content: bytes) -> tuple[Note, dict[str, NDArray[Any]]]:

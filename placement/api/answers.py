@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,8 @@ from placement.api.results import (
     BetweenSteps,
     CompareRow,
     DeviceResult,
+    FinalRow,
+    FinalsResult,
     LinkResult,
     Losses,
     MachineResult,
@@ -33,6 +36,7 @@ from placement.simulator.critical_path import critical_path
 from placement.simulator.throughput import bottleneck, loads_s
 
 if TYPE_CHECKING:
+    from placement.api.finals import Final, Finals
     from placement.api.place import Placed
     from placement.core.machine import Machine
     from placement.core.placement import Placement
@@ -84,13 +88,44 @@ def of_profile(profile: Profile, seconds: float) -> ProfileResult:
 
 
 def of_placed(placed: Placed) -> PlaceResult:
+    finals = None if placed.finals is None else of_finals(placed.finals)
     return _result(
         PlaceResult,
         placed,
+        finals=finals,
+        measured_s=None if finals is None else finals.rows[0].measured_s,
         value=in_unit(placed.value, placed.unit),
         lower_bound=in_unit(placed.lower_bound, placed.unit),
         ops_per_device=placed.placement.ops_per_device(),
         placement=None,
+    )
+
+
+def of_finals(finals: Finals) -> FinalsResult:
+    """What was measured of each, the winner first, then the fastest; those not measured last."""
+    won = finals.winner
+    others = sorted((e for e in finals.entries if e is not won), key=lambda e: e.median_s)
+    return FinalsResult(
+        rows=tuple(map(_final_row, (won, *others))),
+        is_certain=finals.is_certain,
+        machine=won.machine,
+    )
+
+
+def _final_row(entry: Final) -> FinalRow:
+    from profiling.measuring.racing import median_interval
+
+    limits = median_interval(entry.turn_s) if entry.turn_s else (-math.inf, math.inf)
+    low_s, high_s = (limit if math.isfinite(limit) else None for limit in limits)
+    return FinalRow(
+        name=entry.name,
+        predicted_s=entry.predicted_s,
+        measured_s=entry.median_s if entry.turn_s else None,
+        low_s=low_s,
+        high_s=high_s,
+        turns=len(entry.turn_s),
+        left=entry.left,
+        placement=entry.placement,
     )
 
 

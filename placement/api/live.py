@@ -26,31 +26,30 @@ WARMUP = 2
 def live_of(
     model: Model | None, problem: Problem, options: PlaceOptions, emit: Emit = silent
 ) -> Live:
-    """How a placer measures placements of a model; ValueError where it, or nobody, can."""
+    """How a placer that learns measures placements of a model; ValueError where nobody can."""
     from placement.learning.live import Live
-    from placement.placers import names, placer_class
 
-    if not placer_class(options.placer).learns_live:
-        learners = ", ".join(name for name in names() if placer_class(name).learns_live)
-        raise ValueError(
-            f"Placer {options.placer!r} does not learn from measurements; leave out --live, or"
-            f" choose one of {learners}."
-        )
-    if model is None:
-        raise ValueError("Measuring placements needs their model; hand it over as `model`.")
-    if problem.objective is not Objective.LATENCY:
-        raise ValueError(
-            "Placers learn from measured steps, for latency alone; leave out --live, or use"
-            " --objective latency."
-        )
-    require_runnable(model, problem, None)
+    opened = measurable(model, problem)
 
     def measure(placements: Sequence[Placement], turns: int) -> tuple[float, ...]:
         schedules = [make_schedule(problem, placement) for placement in placements]
         asked = RunOptions(steps=turns, warmup=WARMUP, seed=options.seed)
-        return _in_turns(model, problem, schedules, asked, emit=emit).median_s
+        return _in_turns(opened, problem, schedules, asked, emit=emit).median_s
 
     return Live(measure, options.live_placements)
+
+
+def measurable(model: Model | None, problem: Problem) -> Model:
+    """The model, where its steps can be measured here; a ValueError says why not."""
+    if model is None:
+        raise ValueError("Measuring placements needs their model; hand it over as `model`.")
+    if problem.objective is not Objective.LATENCY:
+        raise ValueError(
+            "Placements are measured by their steps, for latency alone; leave out --live, or use"
+            " --objective latency."
+        )
+    require_runnable(model, problem, None)
+    return model
 
 
 @in_confinement("profiling.execution.turns:Turns")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
@@ -17,12 +16,13 @@ from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
+    from placement.api.finals import Finals
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
     from placement.core.timeline import Timeline
-    from placement.placers.base import Placer, Progress
+    from placement.placers.base import Finalist, Placer, Progress
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Placed:
 
     `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
     fingerprint of what was solved: results of different problems must not be mixed. `groups` has
-    a number for each op, in the graph's order, where the placer formed groups.
+    a number for each op, in the graph's order, where the placer formed groups. Where placements
+    were measured against each other `finals` has them all, and the answer is the fastest.
     """
 
     placer: str
@@ -49,6 +50,7 @@ class Placed:
     account: str = ""
     problem: str = ""
     groups: tuple[int, ...] | None = None
+    finals: Finals | None = None
 
     @property
     def num_segments(self) -> int:
@@ -77,11 +79,13 @@ def place(
     What the placer needs is compiled before its time starts. One that computes on all cores waits
     for a measurement on this computer to end, and keeps others waiting. `emit` hears progress.
     Once `stop` says so the best so far is the answer. `predict` stands in for `simulate` where a
-    caller keeps what it has simulated. With the option `live` the placer measures placements of the
-    problem's `model` after it has learned from simulated ones.
+    caller keeps what it has simulated. With the option `live` placements of the problem's `model`
+    are measured in the end: one that learns goes on with them, of any other the finalists race
+    against each device alone and the whole CPU (`placement.api.finals`), and the fastest is the
+    answer.
     """
-    from placement.advice.warming import warm_up
-    from placement.api.live import live_of
+    from placement.api.finals import finals
+    from placement.api.live import measurable
     from placement.bounds.lower_bound import lower_bound
     from placement.core.violations import violations
     from placement.placers import current_name, placer_class
@@ -93,22 +97,26 @@ def place(
     options = replace(options, placer=placer)
     kind = placer_class(placer)
     require_fitting(placer, kind, problem, "choose another placer")
-    built = build(kind, options)
-    live = live_of(model, problem, options, emit) if options.live else None
-    with nullcontext() if live else _alone(kind, problem, emit):
-        emit({"event": "progress", "what": "compiling, the first time only", "step": 0, "of": 0})
-        warm_up(built, problem)
-        heard = _Heard(problem, emit, stop)
-        placed_by = built.place if live is None else partial(built.place_live, live=live)
-        placement = placed_by(problem, report=heard)
-        seconds = heard.seconds()
-    predicted = predict(problem, placement)
-    if keep is not None and problem.execution is not Execution.CALL:
-        own_s, placement = predicted.value, _in_order_of(problem, keep, placement)
-        predicted = predict(problem, placement)
-        heard.note = _kept_in_words(heard.note, own_s, predicted.value)
-    bound = max(lower_bound(problem, placement), heard.bound_s)
-    broken = violations(problem, predicted.schedule, placement.calls)
+    if options.live:
+        measurable(model, problem)
+    heard = _Heard(problem, emit, stop)
+    found = _found(build(kind, options), problem, options, heard, model, keep)
+    measured, placed_for = None, problem
+    if isinstance(found, tuple):
+        measured = finals(model, problem, found, options, keep=keep, emit=emit, stop=stop)
+        heard.note = ". ".join(filter(None, (heard.note, measured.account)))
+        placed_for, placement = measured.winner.problem, measured.winner.placement
+        predicted = predict(placed_for, placement)
+    else:
+        placement, predicted = found, predict(problem, found)
+        if keep is not None and problem.execution is not Execution.CALL:
+            own_s, placement = predicted.value, _in_order_of(problem, keep, found)
+            predicted = predict(problem, placement)
+            heard.note = _kept_in_words(heard.note, own_s, predicted.value)
+    # What is proven of one machine says nothing about another.
+    is_same = placed_for is problem
+    bound = max(lower_bound(problem, placement), heard.bound_s) if is_same else 0.0
+    broken = violations(placed_for, predicted.schedule, placement.calls)
     return Placed(
         placer=placer,
         placement=placement,
@@ -121,11 +129,37 @@ def place(
         lower_bound=bound,
         proven_optimal=not broken and predicted.value <= bound * (1 + 1e-9) < math.inf,
         violations=broken,
-        seconds=seconds,
+        seconds=heard.ended_s,
         account=heard.note,
-        problem=problem.fingerprint,
+        problem=placed_for.fingerprint,
         groups=heard.groups,
+        finals=measured,
     )
+
+
+def _found(
+    built: Placer,
+    problem: Problem,
+    options: PlaceOptions,
+    heard: _Heard,
+    model: Model | None,
+    keep: Placement | None,
+) -> Placement | tuple[Finalist, ...]:
+    """What a placer answers, or those of whom measuring has to choose, once it is compiled."""
+    from placement.advice.warming import warm_up
+    from placement.api.live import live_of
+
+    live = None
+    if options.live and built.learns_live:
+        live = live_of(model, problem, options, heard.emit)
+    with nullcontext() if live else _alone(type(built), problem, heard.emit):
+        what = "compiling, the first time only"
+        heard.emit({"event": "progress", "what": what, "step": 0, "of": 0})
+        warm_up(built, problem)
+        with heard.at_work():
+            if live is not None:
+                return built.place_live(problem, live, report=heard)
+            return built.finalists(problem, heard) if options.live else built.place(problem, heard)
 
 
 def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:
@@ -150,13 +184,19 @@ class _Heard:
     account and groups."""
 
     def __init__(self, problem: Problem, emit: Emit, stop: Callable[[], bool]) -> None:
-        self._problem, self._emit, self._stop = problem, emit, stop
+        self._problem, self.emit, self._stop = problem, emit, stop
         self._begun_s = time.perf_counter()
-        self.bound_s, self.note = 0.0, ""
+        self.bound_s, self.note, self.ended_s = 0.0, "", 0.0
         self.groups: tuple[int, ...] | None = None
 
-    def seconds(self) -> float:
-        """Since the placer began."""
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """What is done inside is the placer's time."""
+        self._begun_s = time.perf_counter()
+        yield
+        self.ended_s = self._seconds()
+
+    def _seconds(self) -> float:
         return time.perf_counter() - self._begun_s
 
     def __call__(self, progress: Progress) -> bool:
@@ -165,7 +205,7 @@ class _Heard:
         if progress.groups:
             self.groups = progress.groups
         unit = self._problem.unit
-        self._emit(
+        self.emit(
             {
                 "event": "progress",
                 "step": progress.step,
@@ -173,7 +213,7 @@ class _Heard:
                 "best": _told(progress.best_s, unit),
                 "bound": in_unit(self.bound_s, unit),
                 "unit": unit,
-                "seconds": self.seconds(),
+                "seconds": self._seconds(),
                 "note": progress.note,
                 **_learned(progress, unit),
             }

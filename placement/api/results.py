@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 from msgspec.structs import force_setattr
 
 from placement.core.amounts import MOST, UNIT_S
@@ -74,13 +74,60 @@ class Spread(Value, frozen=True, kw_only=True):
     p95: Amount
 
 
+class FinalRow(Value, frozen=True, kw_only=True):
+    """A placement that was measured against others, by seconds of its turns.
+
+    `low_s` and `high_s` hold the median in 95 of 100 cases, None after too few turns; `left` says
+    why it was out before the end, after its last turn.
+    """
+
+    UNLESS_TOLD = frozenset({"placement"})
+
+    name: Text
+    predicted_s: Amount | None
+    measured_s: Amount | None
+    low_s: Amount | None = None
+    high_s: Amount | None = None
+    turns: Count = 0
+    left: Text = ""
+    placement: Placement | None = None
+
+
+class FinalsResult(Value, frozen=True, kw_only=True):
+    """Finalists that ran turn by turn, the winner first, and whether it is certain to be one.
+
+    `machine` names the machine of the winner where it is another one than that of the rest.
+    """
+
+    rows: Annotated[tuple[FinalRow, ...], Meta(min_length=1, max_length=MOST_ROWS)]
+    is_certain: bool
+    machine: Text = ""
+
+    def without_placements(self) -> "FinalsResult":
+        return structs.replace(
+            self, rows=tuple(structs.replace(row, placement=None) for row in self.rows)
+        )
+
+
 class PlaceResult(Value, frozen=True, kw_only=True):
     """What a placer found; `value` and `lower_bound` in `unit`, `seconds` inside `place()`.
 
     `groups` has a number for each op, in the graph's order, where the placer formed groups.
+    `measured_s` is the median of a placement that won against the others of `finals`.
     """
 
-    UNLESS_TOLD = frozenset({"objective", "costs", "problem", "groups", "cancelled", "placement"})
+    UNLESS_TOLD = frozenset(
+        {
+            "objective",
+            "costs",
+            "problem",
+            "groups",
+            "cancelled",
+            "placement",
+            "measured_s",
+            "finals",
+        }
+    )
 
     placer: Text = ""
     objective: Objective | None = None
@@ -98,6 +145,8 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     num_segments: Count = 0
     cancelled: bool = False
     placement: Placement | None = None
+    measured_s: Amount | None = None
+    finals: FinalsResult | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -124,7 +124,7 @@ def _reader(found: Option) -> Callable[[str], Any]:
 
 
 # Of the placer's options those that a verb has not which places on its way to something else.
-PLACED = ("--placer", "--live", "--live-placements")
+PLACED = ("--placer", "--live", "--live-placements", "--live-limit")
 
 
 def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from placement.api.results import CompareRow, to_json
+from placement.api.results import CompareRow, FinalsResult, to_json
+from placement.api.wording import FINALS, finals_cells, finals_verdict
 from placement.core.costs import ORIGINS
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
@@ -106,10 +107,7 @@ def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
     A column in which no row says anything is left out.
     """
     heads = [head for head, _ in COLUMNS]
-    lines = [heads, *([cell(row) for _, cell in COLUMNS] for row in rows)]
-    columns = [_aligned(column) for column in zip(*lines, strict=True) if any(column[1:])]
-    for line in zip(*columns, strict=True):
-        yield "  ".join(line).rstrip()
+    yield from _columns([heads, *([cell(row) for _, cell in COLUMNS] for row in rows)])
     for row in rows:
         said = [row.error, *row.violations, row.account]
         yield from (f"{row.placer}: {text}" for text in said if text)
@@ -118,11 +116,24 @@ def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
         yield f"times: {', '.join(ORIGINS.get(c, c) for c in costs)}"
 
 
+def lines_of_finals(finals: FinalsResult) -> Iterator[str]:
+    """Measured finalists for a person: aligned columns, the winner first, and how sure that is."""
+    yield from _columns([list(FINALS), *(finals_cells(row) for row in finals.rows)])
+    yield finals_verdict(finals)
+
+
+def _columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Lines of cells below each other, without columns in which no row says anything."""
+    columns = [_aligned(column) for column in zip(*lines, strict=True) if any(column[1:])]
+    for line in zip(*columns, strict=True):
+        yield "  ".join(line).rstrip()
+
+
 def _aligned(column: Sequence[str]) -> list[str]:
     """The texts of a column padded to one width; names stand left, figures right."""
     texts = [text or "–" for text in column]
     width = max(map(len, texts))
-    is_name = column[0] == COLUMNS[0][0]
+    is_name = column[0] in LEFT
     return [text.ljust(width) if is_name else text.rjust(width) for text in texts]
 
 
@@ -143,6 +154,8 @@ def _gap(row: CompareRow) -> str:
     return percent(gap(row.value, row.lower_bound) or 0.0)
 
 
+# Columns of words.
+LEFT = ("Placer", "Placement", "Out")
 MATCHES = {True: "match", False: "differ", None: ""}
 COLUMNS = (
     ("Placer", _cell("placer")),

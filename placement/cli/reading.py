@@ -1,6 +1,7 @@
 """What the options of a command name, read into values: models, problems, placements, files."""
 
 import math
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from placement.core.timeline import Timeline
 
 T = TypeVar("T")
+# This computer with so many lanes.
+_LANES = re.compile(r"local:[1-9][0-9]{0,3}")
 
 
 def hold(options: Namespace, problem: "Problem") -> "Problem":
@@ -104,7 +107,7 @@ def read_problem(
         for name in (name for name, value in given.items() if value):
             raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
         return model, pl.make_problem(model, model.problem.machine, objective=options.objective)
-    target = pl.machine_for(model, pl.machine(options.machine, options.lanes))
+    target = pl.machine_for(model, pl.machine(_machine_named(options), options.lanes))
     costs = None
     if options.profile:
         costs = read_value(Path(options.profile), "profile", profile_from_json)
@@ -116,6 +119,19 @@ def read_problem(
         asked = read_options(options, ProfileOptions)
         costs = pl.profile(model, target, asked, emit=listener(options))
     return model, pl.make_problem(model, target, costs, objective=options.objective)
+
+
+def _machine_named(options: Namespace) -> str:
+    """The machine that a command names, or else the number of lanes that its placement is for.
+
+    Other names in a placement say where it was made, which need not be here.
+    """
+    path = str(getattr(options, "placement", None) or "")
+    if path and options.machine == "local" and options.lanes is None:
+        named = read_placement(path).machine
+        if _LANES.fullmatch(named):
+            return named
+    return str(options.machine)
 
 
 def dedicate(machine: "Machine") -> None:

@@ -22,7 +22,7 @@ from placement.api.results import (
     WhatIfResult,
 )
 from placement.api.train import has_diverged, require_training
-from placement.cli.printing import lines_of, listener, print_answer, table_of
+from placement.cli.printing import lines_of, lines_of_finals, listener, print_answer, table_of
 from placement.cli.reading import (
     chosen,
     dedicate,
@@ -144,13 +144,17 @@ def place(options: Namespace) -> int:
         split = split_to_json(problem, placed.placement)
         write_out(options.split, json.dumps(split) + "\n")
     answer = replace(answers.of_placed(placed), cancelled=stopped)
-    print_answer(options, _with(options, answer, placed.placement), lines_of(answer.to_json()))
+    short = {k: v for k, v in answer.to_json().items() if k != "finals"}
+    lines = [*lines_of(short), *(lines_of_finals(answer.finals) if answer.finals else ())]
+    print_answer(options, _with(options, answer, placed.placement), lines)
     return _status(stopped, placed.violations)
 
 
 def _with(options: Namespace, answer: PlaceResult, placement: "Placement") -> PlaceResult:
-    """What is for a person alone is without the placement."""
-    return replace(answer, placement=placement) if options.jsonl else answer
+    """What is for a person alone is without placements."""
+    if options.jsonl:
+        return replace(answer, placement=placement)
+    return replace(answer, finals=answer.finals and answer.finals.without_placements())
 
 
 def _placed(options: Namespace, model: "Model | None", problem: "Problem") -> tuple[Placed, bool]:

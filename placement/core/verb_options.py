@@ -247,17 +247,26 @@ class PlaceOptions:
     )
     live: bool = option(
         False,
-        "let a placer that learns measure placements on this computer in the end",
+        "measure placements on this computer in the end: a placer that learns goes on with them, of"
+        " any other the finalists, each device alone and the whole CPU run turn by turn",
         flag="--live",
-        label="Learn from measurements in the end",
+        label="Measure in the end",
     )
     live_placements: int = option(
         100,
-        "how many placements it may measure; each is run some ten times",
+        "how many placements one that learns may measure; each is run some ten times",
         flag="--live-placements",
         metavar="N",
         label="Placements to measure",
         least=1,
+    )
+    live_limit_s: float = option(
+        30.0,
+        "seconds that the turns of finalists may take; they end before once the fastest is certain",
+        flag="--live-limit",
+        metavar="S",
+        label="Seconds of measuring",
+        least=1.0,
     )
 
     def __post_init__(self) -> None:
@@ -266,6 +275,8 @@ class PlaceOptions:
             raise ValueError(
                 f"A placer cannot learn from {self.live_placements} placements; measure 1 or more."
             )
+        if not self.live_limit_s > 0:
+            raise ValueError(f"Nothing can be measured in {self.live_limit_s} s; allow more.")
 
 
 @dataclass(frozen=True, kw_only=True)

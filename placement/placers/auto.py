@@ -16,7 +16,8 @@ from placement.bounds.lower_bound import lower_bound
 from placement.core.formatting import counted
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Finalist, Placer, Progress, Report, quiet, setting
+from placement.schedule.segments import make_schedule
 from placement.schedule.symmetry import num_changed
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
@@ -32,6 +33,9 @@ LAST_TIMES = 2.5
 COMPARE_FEW_UP_TO, FEW = 5_000, 2
 # Annealing starts warm, because it starts from something good.
 HOT, COLD, KICK = 0.02, 1e-5, 3
+# Finalists are predicted to take at most so much more than the best; the second search takes links
+# to be slower by a factor.
+MOST_FINALISTS, WORTH, WARY = 8, 1.3, 4.0
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,28 @@ class Auto(Placer):
     )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        begun_s = time.perf_counter()
         limit_s = math.inf if self.time_limit_s is None else self.time_limit_s
+        return self._candidates(problem, report, limit_s)[0].placement
+
+    def finalists(self, problem: Problem, report: Report = quiet) -> tuple[Finalist, ...]:
+        """The bests of two searches, one of them for slower links, and of the cheap placers.
+
+        A prediction errs most where much is handed over, so what hands over less stands beside it.
+        """
+        limit_s = math.inf if self.time_limit_s is None else self.time_limit_s / 2
+        found = self._candidates(problem, report, limit_s)
+        if problem.num_devices > 1:
+            costs = replace(problem.costs, latency_s=WARY * problem.costs.latency_s)
+            # Values of another problem are nobody's progress.
+            others = self._candidates(
+                replace(problem, costs=costs), lambda progress: report(Progress()), limit_s
+            )
+            found += [_compared(f"{f.name}, wary of sending", problem, f.placement) for f in others]
+        return tuple(Finalist(f.name, f.placement) for f in _chosen(problem, found))
+
+    def _candidates(self, problem: Problem, report: Report, limit_s: float) -> list[_Found]:
+        """Everything that was found within memory, the best first; ValueError if nothing was."""
+        begun_s = time.perf_counter()
         watch = _Watch(report, lower_bound(problem))
         found, refusal = self._first(problem, watch, lambda: time.perf_counter() - begun_s, limit_s)
         spent_s = time.perf_counter() - begun_s
@@ -82,14 +106,15 @@ class Auto(Placer):
             except ValueError as error:
                 # It knows better than a cheap placer whether anything fits at all.
                 refusal = error
-        best = min([*found, *improved], key=lambda f: f.value_s, default=None)
-        if best is None or math.isinf(best.value_s):
+        ranked = sorted([*found, *improved], key=lambda f: f.value_s)
+        if not ranked or math.isinf(ranked[0].value_s):
             raise refusal or ValueError(
                 "No placement within all limits was found; give the devices more memory, remove"
                 " pins or search longer."
             )
+        best = ranked[0]
         watch.conclude(problem, min(found, key=lambda f: f.value_s, default=best), best)
-        return best.placement
+        return [f for f in ranked if math.isfinite(f.value_s)]
 
     def _first(
         self, problem: Problem, watch: "_Watch", clock: Callable[[], float], limit_s: float
@@ -163,6 +188,24 @@ class Auto(Placer):
         # the answer depend on the computer. It ends by itself where it has a proof.
         tell = watch.follow if math.isinf(left_s) else watch.pass_on
         return [_compared("search", problem, placer.place(problem, tell))]
+
+
+def _chosen(problem: Problem, found: Sequence[_Found]) -> list[_Found]:
+    """A few of those that are predicted to be good and differ: the best ones, and whatever nobody
+    beats who has as few segments."""
+    ranked: list[_Found] = []
+    for candidate in sorted(found, key=lambda f: f.value_s):
+        good = candidate.value_s <= WORTH * min(f.value_s for f in found)
+        if good and all(num_changed(problem, f.placement, candidate.placement) for f in ranked):
+            ranked.append(candidate)
+    front, fewest = list[_Found](), math.inf
+    for candidate in ranked:
+        num_segments = len(make_schedule(problem, candidate.placement).segments)
+        if num_segments < fewest:
+            front.append(candidate)
+            fewest = num_segments
+    first = [*front, *(f for f in ranked if f not in front)][:MOST_FINALISTS]
+    return sorted(first, key=lambda f: f.value_s)
 
 
 def quick_placers(problem: Problem) -> list[str]:

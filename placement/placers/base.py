@@ -12,7 +12,15 @@ from placement.core.verb_options import PlaceOptions
 from placement.learning.live import Live
 from placement.search.progress import Progress, Report, quiet
 
-__all__ = ["Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
+__all__ = ["Finalist", "Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A placement that measuring may choose, and who found it; empty for the placer itself."""
+
+    name: str
+    placement: Placement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +66,10 @@ class Placer(ABC):
     def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
         """The same, found by simulation and then by measuring placements on the computer itself."""
         raise NotImplementedError(f"{type(self).__name__} does not learn from measurements")
+
+    def finalists(self, problem: Problem, report: Report = quiet) -> tuple[Finalist, ...]:
+        """Good placements that differ, the best by prediction first: measuring chooses."""
+        return (Finalist("", self.place(problem, report)),)
 
 
 COMMON = ("time_limit_s", "seed")

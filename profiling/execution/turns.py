@@ -59,23 +59,23 @@ def in_turns(
     expected = expected_outputs(compiled, host, feeds, options.step_timeout_s)
     rows: list[list[float]] = [[] for _ in schedules]
     with ExitStack() as stack:
-        opened = [_opened(stack, problem, compiled, feeds, schedule) for schedule in schedules]
+        ready = [opened(stack, problem, compiled, feeds, schedule) for schedule in schedules]
         for turn in range(-options.warmup, options.steps):
             emit({"event": "turn", "index": turn, "of": options.steps})
-            for i in range(len(opened)):
-                number = (i + turn) % len(opened)
-                lanes, program = opened[number]
+            for i in range(len(ready)):
+                number = (i + turn) % len(ready)
+                lanes, program = ready[number]
                 seconds = safe_step(lanes, program, options.step_timeout_s).seconds
                 if turn >= 0:
                     rows[number].append(seconds)
-        for row, (_, program) in zip(rows, opened, strict=True):
+        for row, (_, program) in zip(rows, ready, strict=True):
             differs = not compare(expected, program.outputs(), program.tolerance).match
             if not compiled.random_ops and differs:
                 row[:] = [np.inf] * len(row)
     return Turns(tuple(map(tuple, rows)))
 
 
-def _opened(
+def opened(
     stack: ExitStack,
     problem: Problem,
     compiled: Compiled,

@@ -90,7 +90,8 @@ def tournament(
             return ready[raced[number]].turn()
 
         def tell(standing: Standing) -> None:
-            emit(_told(entrants[raced[standing.leader]].name, standing))
+            share = min(1.0, (clock() - begun_s) / limit_s)
+            emit(_told(entrants[raced[standing.leader]].name, standing, share))
 
         found = race(
             turn,
@@ -111,12 +112,13 @@ def _placed(found: Race, raced: Sequence[int], left: list[str]) -> Tournament:
     return Tournament(tuple(turn_s), tuple(left), winner, found.is_certain)
 
 
-def _told(leader: str, standing: Standing) -> dict[str, Any]:
+def _told(leader: str, standing: Standing, share: float) -> dict[str, Any]:
+    """How the race stands, with the share of its time that is gone."""
     note = (
         f"measured: {leader} leads with {seconds(standing.median_s)} after"
         f" {counted(standing.num_rounds, 'round')}, {standing.num_left} still in"
     )
-    return {"event": "progress", "what": note, "note": note}
+    return {"event": "progress", "what": note, "note": note, "step": int(100 * share), "of": 100}
 
 
 class _Ready:

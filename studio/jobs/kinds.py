@@ -220,6 +220,7 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     if result.placement is None:
         raise ValueError("The result has no placement.")
     about, shelf = job.about, Shelf(now.project.folder / "placements" / job.about.shelf)
+    won, result = result, outcomes.on_this_machine(result)
     facts = outcomes.facts_of(
         result,
         job.id,
@@ -234,15 +235,19 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
     if kept:
         name = kept[0].name
     else:
+        assert result.placement is not None
         placed = _with_names_of(now, shelf, name, result.placement)
         name = placements.keep(
             now.project, shelf, name, placed, about.placer, facts, beside=bool(about.num_selected)
         )
     now.project.change()
     found = outcomes.predicted(result)
+    if result.measured_s is not None:
+        found += f", measured {formatting.seconds(result.measured_s)}"
     if result.cancelled:
         return f"Stopped early; the best that {name} had found is kept: {found}."
-    return f"Placed by {name}: {found}."
+    faster = "" if won is result else f" {outcomes.whole_cpu_in_words(won)}"
+    return f"Placed by {name}: {found}.{faster}"
 
 
 def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:

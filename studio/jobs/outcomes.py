@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
 from placement.core import formatting
 from placement.core.amounts import in_unit
@@ -19,7 +21,7 @@ from studio.project.store import Project
 SAME = 1e-9
 # Who made what a training run ended with, and how much of its first placement's name is kept.
 TRAINING, LONGEST_START = "training", 60
-_NOT_FACTS = ("placement", "unchanged", "groups")
+_NOT_FACTS = ("placement", "unchanged", "groups", "finals")
 BY_TIMES = {"analytic": " by estimated times", "measured": " by measured times"}
 
 
@@ -27,6 +29,33 @@ def predicted(found: PlaceResult | CompareRow) -> str:
     """The value that a method reported, and by which times it is."""
     value = "nothing" if found.value is None else formatting.stated(found.value, found.unit)
     return f"predicted {value}{BY_TIMES.get(found.costs or '', '')}"
+
+
+def on_this_machine(result: PlaceResult) -> PlaceResult:
+    """A result as it is for the machine that was asked for: the best there, where another won."""
+    finals = result.finals
+    if finals is None or not finals.machine:
+        return result
+    others = (row for row in finals.rows[1:] if row.placement is not None)
+    best = next((row for row in others if row.predicted_s is not None), None)
+    if best is None or best.placement is None:
+        raise ValueError("No placement on this machine was measured.")
+    return replace(
+        result,
+        placement=best.placement,
+        value=in_unit(best.predicted_s or 0.0, result.unit),
+        lower_bound=0.0,
+        proven_optimal=False,
+        problem=None,
+        measured_s=best.measured_s,
+        ops_per_device=best.placement.ops_per_device(),
+    )
+
+
+def whole_cpu_in_words(result: PlaceResult) -> str:
+    """What it means that one device with all cores was the fastest."""
+    measured = "" if result.measured_s is None else f", {formatting.seconds(result.measured_s)}"
+    return f"The whole CPU as one device is faster still{measured}."
 
 
 def what_if_shelf(project: Path, shelf: str) -> Shelf:

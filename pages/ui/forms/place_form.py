@@ -26,7 +26,16 @@ GOAL_HELP = (
 )
 
 # Keys of the fields of what is measured while a method learns, by the option's name.
-LIVE = {"live": "place-live", "live_placements": "place-live-placements"}
+LIVE = {
+    "live": "place-live",
+    "live_placements": "place-live-placements",
+    "live_limit_s": "place-live-limit",
+}
+RACE_HELP = (
+    "When the method is done, its best placements, each device alone and the whole CPU as one"
+    " device run on this computer, turn by turn, until it is certain which is the fastest, or the"
+    " seconds below are over. The answer is the fastest by measurement."
+)
 LIVE_HELP = (
     "When the time limit of the search is over, the method goes on with steps that are measured on"
     " this computer: placements near the best one, and of what it learned, run in turns with it."
@@ -83,8 +92,8 @@ def show(now: Studio) -> None:
     )
     with more.popover("Settings", width="stretch", disabled=locked):
         option_fields.seed(st, PlaceOptions, "place-seed")
-        if _may_measure(now, offered[name]):
-            _live_fields()
+        if _may_measure(now):
+            _live_fields(offered[name])
         forms.settings_form(name, offered[name].settings, disabled=locked)
         policy_fields.show(now, offered[name], disabled=locked)
     _button(now, go, offered[name])
@@ -92,19 +101,22 @@ def show(now: Studio) -> None:
     job_status.show(now, "place", search_account.live)
 
 
-def _may_measure(now: Studio, method: Method) -> bool:
-    """Whether the method can learn from steps that are measured here."""
-    return method.learns_live and now.can_measure and now.settings.objective is Objective.LATENCY
+def _may_measure(now: Studio) -> bool:
+    """Whether placements can be measured by their steps here."""
+    return now.can_measure and now.settings.objective is Objective.LATENCY
 
 
-def _live_fields() -> None:
+def _live_fields(method: Method) -> None:
+    """Whether to measure in the end, and how much of it, by how the method does that."""
     asked = option_of(PlaceOptions, "live")
-    st.toggle(asked.label, key=choices.own(LIVE["live"]), help=LIVE_HELP)
+    told = LIVE_HELP if method.learns_live else RACE_HELP
+    st.toggle(asked.label, key=choices.own(LIVE["live"]), help=told)
+    name, step = ("live_placements", 1) if method.learns_live else ("live_limit_s", 5.0)
     option_fields.number(
         st,
-        option_of(PlaceOptions, "live_placements"),
-        choices.own(LIVE["live_placements"]),
-        step=1,
+        option_of(PlaceOptions, name),
+        choices.own(LIVE[name]),
+        step=step,
         disabled=not choices.typed(choices.own(LIVE["live"]), False),
     )
 
@@ -222,7 +234,7 @@ def _asked(now: Studio) -> Asked:
         time_limit_s=choices.typed(_limit_key(now, name), limit_s),
         seed=int(choices.typed(choices.own("place-seed"), 0) or 0),
     )
-    return Asked(method, option_fields.typed(options, LIVE if _may_measure(now, method) else {}))
+    return Asked(method, option_fields.typed(options, LIVE if _may_measure(now) else {}))
 
 
 def _remembered() -> str:

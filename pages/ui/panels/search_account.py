@@ -115,7 +115,7 @@ def show(now: Studio) -> None:
     if stale:
         told += "; what it told of values is left out, for the times have changed since"
     st.caption(glossary.plain(f"{found}{told}."), help=_help(account))
-    job = _job_of(now)
+    job = job_of(now)
     # A comparison tells values of several methods, and none of them is the end of one search.
     curve = None if job is None or job.verb == "compare" else curve_of(job.events)
     if job is not None and curve is not None:
@@ -153,13 +153,13 @@ def _help(account: str) -> str | None:
 def groups(now: Studio) -> tuple[int, ...]:
     """The group of each op, in the graph's order, that the placement's method formed; empty where
     it formed none."""
-    job = _job_of(now)
+    job = job_of(now)
     found = job.result if job is not None else None
     formed = (found.groups or ()) if isinstance(found, PlaceResult) else ()
     return formed if len(formed) == len(now.model.graph.ops) else ()
 
 
-def _job_of(now: Studio) -> jobs.Job | None:
+def job_of(now: Studio) -> jobs.Job | None:
     """The job that found the placement; a copy of a project may have none."""
     job_id = now.named.facts.job
     try:

@@ -13,7 +13,6 @@ from placement.constraints.fusion import mended
 from placement.constraints.pins import whole
 from placement.core import formatting
 from placement.core.amounts import in_unit
-from placement.core.costs import ORIGINS
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
@@ -181,7 +180,7 @@ class Studio:
     @property
     def costs(self) -> str:
         """Where the times come from, in plain words."""
-        return ORIGINS[self.problem.costs.origin]
+        return self.problem.costs.origin_in_words
 
     @property
     def is_estimate(self) -> bool:

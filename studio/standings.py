@@ -166,7 +166,7 @@ def measured_of(
     result = job.ran
     seconds = _measured_s(result)
     error = value_s / seconds - 1.0 if own and seconds else result.error
-    scattered = not isinstance(result, StreamResult) and caveats.is_scattered(result.step_s)
+    scattered = not isinstance(result, StreamResult) and caveats.is_doubtful(result)
     return Measured(seconds, error, result.emulated, own is None, scattered)
 
 

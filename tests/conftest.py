@@ -52,6 +52,8 @@ def studio_home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("PLACEMENT_STUDIO_HOME", str(folder))
+        # Tests run side by side, so that nobody would ever find a quiet computer.
+        patch.setenv("PLACEMENT_STUDIO_PATIENCE_S", "0")
         yield folder
 
 

@@ -109,6 +109,7 @@ def of_finals(finals: Finals) -> FinalsResult:
         rows=tuple(map(_final_row, (won, *others))),
         is_certain=finals.is_certain,
         machine=won.machine,
+        load=finals.load,
     )
 
 

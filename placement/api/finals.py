@@ -15,13 +15,15 @@ import numpy as np
 
 from placement.api.live import measurable
 from placement.api.problems import stored_profile
-from placement.core.events import Emit, waiting
+from placement.api.quiet import quiet
+from placement.core.events import Emit
 from placement.core.formatting import percent, seconds
 from placement.core.verb_options import STEP_TIMEOUT_S, PlaceOptions
 from placement.remote.calls import in_confinement
 from placement.schedule.simulated import simulate
 
 if TYPE_CHECKING:
+    from placement.core.load import Load
     from placement.core.machine import Machine
     from placement.core.model import Model
     from placement.core.placement import Placement
@@ -57,11 +59,15 @@ class Final:
 
 @dataclass(frozen=True)
 class Finals:
-    """All that took part, the fastest of them, and whether it is certain that no other is."""
+    """All that took part, the fastest of them, and whether it is certain that no other is.
+
+    `load` is what others computed in the rounds that counted.
+    """
 
     entries: tuple[Final, ...]
     winner: Final
     is_certain: bool
+    load: Load | None = None
 
     @property
     def account(self) -> str:
@@ -110,7 +116,7 @@ def finals(
         whole = one_device(problem, winner.problem.machine, winner.median_s)
         entries = tuple(replace(e, problem=whole) if e is winner else e for e in entries)
         winner = entries[raced.winner or 0]
-    return Finals(entries, winner, raced.is_certain)
+    return Finals(entries, winner, raced.is_certain, raced.load)
 
 
 @in_confinement("profiling.execution.tournament:Tournament")
@@ -124,9 +130,9 @@ def _raced(
     stop: Callable[[], bool],
 ) -> Tournament:
     from profiling.execution.tournament import tournament
-    from profiling.measuring.lock import measuring
 
-    with measuring(f"placements of {model.graph.name}", waiting(emit)):
+    machine = entrants[0].problem.machine
+    with quiet(f"placements of {model.graph.name}", machine, emit):
         return tournament(
             entrants,
             model=model,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from placement.api.quiet import quiet
 from placement.api.run import require_runnable
-from placement.core.events import Emit, silent, waiting
+from placement.core.events import Emit, silent
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, RunOptions
 from placement.remote.calls import in_confinement
@@ -62,7 +63,6 @@ def _in_turns(
     emit: Emit,
 ) -> Turns:
     from profiling.execution.turns import in_turns
-    from profiling.measuring.lock import measuring
 
-    with measuring(f"placements of {model.graph.name}", waiting(emit)):
+    with quiet(f"placements of {model.graph.name}", problem.machine, emit):
         return in_turns(problem, schedules, options, model=model)

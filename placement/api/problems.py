@@ -7,8 +7,9 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from placement.api.quiet import quiet
 from placement.api.run import require_present
-from placement.core.events import Emit, silent, waiting
+from placement.core.events import Emit, silent
 from placement.core.objective import Objective
 from placement.core.verb_options import ProfileOptions, made
 from placement.files.output import NotWritten
@@ -63,10 +64,9 @@ def profile(
 @in_confinement("placement.core.profile:Profile")
 def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
     from profiling.measuring import kernels
-    from profiling.measuring.lock import measuring
     from profiling.sandbox.confinement import deadline
 
-    with measuring(f"profile of {model.graph.name}", waiting(emit)), deadline(timeout_s):
+    with quiet(f"profile of {model.graph.name}", machine, emit), deadline(timeout_s):
         return kernels.profile(model, machine, emit, timeout_s)
 
 

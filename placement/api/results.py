@@ -15,6 +15,7 @@ from msgspec.structs import force_setattr
 
 from placement.core.amounts import MOST, UNIT_S
 from placement.core.decoding import decode, shown
+from placement.core.load import Load
 from placement.core.machine import MAX_DEVICES
 from placement.core.objective import Objective
 from placement.core.placement import Placement
@@ -102,6 +103,7 @@ class FinalsResult(Value, frozen=True, kw_only=True):
     rows: Annotated[tuple[FinalRow, ...], Meta(min_length=1, max_length=MOST_ROWS)]
     is_certain: bool
     machine: Text = ""
+    load: Load | None = None
 
     def without_placements(self) -> "FinalsResult":
         return structs.replace(
@@ -253,6 +255,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     predicted_timeline: Timeline
     placement: Placement | None = None
     schedule: Schedule | None = None
+    load: Load | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -378,6 +381,7 @@ class ProfileResult(Value, frozen=True, kw_only=True):
     all_cores_s: Amount | None = None
     contention: Amount = 0.0
     measured_at: Text = ""
+    load: Load | None = None
 
 
 class ExportResult(Value, frozen=True, kw_only=True):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from placement.core.events import Emit, never, silent, waiting
+from placement.api.quiet import quiet
+from placement.core.events import Emit, never, silent
 from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions, made
 from placement.remote.calls import in_confinement
@@ -81,9 +83,8 @@ def _executed(
     emit: Emit,
 ) -> Run:
     from profiling.execution.execute import execute
-    from profiling.measuring.lock import measuring
 
-    with measuring(f"run of {model.graph.name}", waiting(emit)):
+    with quiet(f"run of {model.graph.name}", problem.machine, emit):
         emit({"event": "progress", "what": "preparing the run", "step": 0, "of": options.steps})
         _make_ready(model, problem, options.timeout_s)
         return execute(problem, schedule, options, model=model, inputs=inputs, emit=emit)
@@ -129,15 +130,17 @@ def _streamed(
     stop: Callable[[], bool],
 ) -> Stream:
     from profiling.execution import stream as live
-    from profiling.measuring.lock import measuring
+    from profiling.measuring.load import watch
 
-    with measuring(f"pipeline of {model.graph.name}", waiting(emit)):
+    with quiet(f"pipeline of {model.graph.name}", problem.machine, emit):
         what, of = "preparing the pipeline", options.samples
         emit({"event": "progress", "what": what, "step": 0, "of": of})
         _make_ready(model, problem, options.timeout_s)
-        return live.stream(
+        meanwhile = watch(problem.machine)
+        streamed = live.stream(
             problem, schedule, options, model=model, inputs=inputs, emit=emit, stop=stop
         )
+        return replace(streamed, run=replace(streamed.run, load=meanwhile.load()))
 
 
 def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None:

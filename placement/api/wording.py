@@ -1,7 +1,7 @@
 """What results come to in words, the same on the command line and on the pages."""
 
-from placement.api.results import FinalRow, FinalsResult
-from placement.core.formatting import counted, seconds
+from placement.api.results import FinalRow, FinalsResult, RunResult, Spread, StreamResult
+from placement.core.formatting import counted, percent, seconds
 
 FINALS = ("Placement", "Predicted", "Measured", "95 % interval", "Turns", "Out")
 
@@ -40,4 +40,44 @@ def finals_verdict(finals: FinalsResult) -> str:
             " One device with all cores beats every placement on lanes here: the placement is for"
             f" the machine {finals.machine} (--lanes 1)."
         )
+    if finals.load is not None and finals.load.is_busy:
+        said += f" Meanwhile {finals.load.words}, which met all alike; the times are longer for it."
+    return said
+
+
+# Steps further apart than this make a median that says little.
+SCATTERED = 1.5
+DOUBT = (
+    "Trust none of these times, nor what they say of the prediction and of single devices; run"
+    " again when it is quiet."
+)
+SLOWER_BY = 0.1
+
+
+def is_scattered(step_s: Spread) -> bool:
+    return 0.0 < SCATTERED * step_s.p5 < step_s.p95
+
+
+def doubts(result: RunResult) -> str:
+    """Why the times of a run are not to be trusted, in sentences; empty where they are.
+
+    What others compute is told apart from a placement whose own steps differ. Samples of a pipeline
+    come out unevenly by nature.
+    """
+    step_s, load = result.step_s, result.load
+    if load is not None and load.is_busy:
+        said = f"While this was measured {load.words}. {DOUBT}"
+    elif is_scattered(step_s) and not isinstance(result, StreamResult):
+        between = f"The steps took between {seconds(step_s.p5)} and {seconds(step_s.p95)}"
+        if load is None or not load.is_known:
+            return f"{between}: something else kept this computer busy meanwhile. {DOUBT}"
+        said = (
+            f"{between}, though nothing else computed here: this placement's own steps differ so"
+            " much. Their median says little; more steps say more."
+        )
+    else:
+        said = ""
+    if load is not None and load.slowdown > 1 + SLOWER_BY:
+        slower = percent(load.slowdown - 1)
+        said = f"{said} The computer itself became {slower} slower meanwhile.".strip()
     return said

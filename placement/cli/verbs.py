@@ -22,6 +22,7 @@ from placement.api.results import (
     WhatIfResult,
 )
 from placement.api.train import has_diverged, require_training
+from placement.api.wording import doubts
 from placement.cli.printing import lines_of, lines_of_finals, listener, print_answer, table_of
 from placement.cli.reading import (
     chosen,
@@ -51,6 +52,7 @@ from placement.files.output import plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
 if TYPE_CHECKING:
+    from placement.core.load import Load
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
 SEARCH_PATIENCE_S = 15.0
 # What a person is not shown of an answer.
-_LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement")
+_LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement", "load")
 _LONG_OF_TRAINING = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
 
@@ -125,7 +127,8 @@ def profile(options: Namespace) -> int:
     if options.out:
         write_out(options.out, json.dumps(measured.to_json()) + "\n")
     answer = answers.of_profile(measured, time.perf_counter() - start_s)
-    return print_answer(options, answer, lines_of(answer.to_json()))
+    short = {k: v for k, v in answer.to_json().items() if k != "load"}
+    return print_answer(options, answer, [*lines_of(short), *_busy(measured.load)])
 
 
 def place(options: Namespace) -> int:
@@ -145,9 +148,22 @@ def place(options: Namespace) -> int:
         write_out(options.split, json.dumps(split) + "\n")
     answer = replace(answers.of_placed(placed), cancelled=stopped)
     short = {k: v for k, v in answer.to_json().items() if k != "finals"}
-    lines = [*lines_of(short), *(lines_of_finals(answer.finals) if answer.finals else ())]
+    measured = lines_of_finals(answer.finals) if answer.finals else ()
+    lines = [*lines_of(short), *measured, *_doubted(problem)]
     print_answer(options, _with(options, answer, placed.placement), lines)
     return _status(stopped, placed.violations)
+
+
+def _doubted(problem: "Problem") -> list[str]:
+    """For a person: that the times were measured while others computed, where they were."""
+    return _busy(problem.costs.load)
+
+
+def _busy(load: "Load | None") -> list[str]:
+    if load is None or not load.is_busy:
+        return []
+    again = "`profile --refresh` measures anew"
+    return [f"warning: the times of kernels were measured while {load.words}; {again}"]
 
 
 def _with(options: Namespace, answer: PlaceResult, placement: "Placement") -> PlaceResult:
@@ -174,7 +190,7 @@ def _status(stopped: bool, failed: object) -> int:
 def simulate(options: Namespace) -> int:
     _, problem = read_problem(options)
     answer = answers.of_prediction(problem, read_whole(options, problem))
-    print_answer(options, answer, lines_of(answer.to_json()))
+    print_answer(options, answer, [*lines_of(answer.to_json()), *_doubted(problem)])
     return 1 if answer.violations else 0
 
 
@@ -200,7 +216,9 @@ def run(options: Namespace) -> int:
     short = {k: v for k, v in answer.to_json().items() if k not in _LONG}
     if options.jsonl:
         answer = replace(answer, placement=placement, schedule=predicted.schedule)
-    print_answer(options, answer, lines_of(short))
+    warning = doubts(answer)
+    lines = [*lines_of(short), *([f"warning: {warning}"] if warning else []), *_doubted(problem)]
+    print_answer(options, answer, lines)
     if stop.asked:
         return TERMINATED
     return 1 if answer.outputs_match is False else 0

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.core.load import Load
+
 Floats = NDArray[np.float64]
 # Where costs come from, and in words for people.
 ORIGINS = {
@@ -22,7 +24,8 @@ class Costs:
     kernel; `call_s` (D,) is paid once per call; `latency_s` and `s_per_byte` are (D, D), row the
     sender, column the receiver, zero on the diagonal. `workspace_bytes` (K,) is scratch memory
     while a kernel runs. `contention` says how much slower a host device computes for every other
-    host device that computes at the same time (0.1: a tenth), because they share memory.
+    host device that computes at the same time (0.1: a tenth), because they share memory. `load`
+    is what others computed while it was measured, where that is known.
     """
 
     compute_s: Floats
@@ -32,6 +35,7 @@ class Costs:
     origin: str
     workspace_bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     contention: float = 0.0
+    load: Load | None = None
 
     def __post_init__(self) -> None:
         num_kernels, num_devices = self.compute_s.shape
@@ -56,6 +60,12 @@ class Costs:
         if not 0 <= self.contention < np.inf:
             raise ValueError(f"Costs have contention {self.contention}; use zero or more.")
         self.workspace_bytes.setflags(write=False)
+
+    @property
+    def origin_in_words(self) -> str:
+        """Where the costs come from, and what speaks against them."""
+        said = ORIGINS[self.origin]
+        return f"{said}, while {self.load.words}" if self.load and self.load.is_busy else said
 
     def transfer_s(self, src: int, dst: int, num_bytes: float) -> float:
         """Seconds to send a tensor from device `src` to device `dst`."""

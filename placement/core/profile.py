@@ -14,6 +14,7 @@ from placement.core.amounts import MOST, is_amount
 from placement.core.costs import ORIGINS, Costs
 from placement.core.decoding import decode, shown
 from placement.core.graph import Graph, graph_to_json
+from placement.core.load import Load
 from placement.core.machine import Machine, link_arrays
 
 FORMAT = "placement-profile"
@@ -28,7 +29,8 @@ class Profile:
     own (a change of layout). `compute_s[k][d]` is the median, None where the device cannot run the
     kernel, and `spread[k][d]` its interquartile range over the median. `step_s[d]` is the whole
     model on that device alone, `all_cores_s` on the whole CPU where the devices are its lanes.
-    The machine's links carry the measured latencies and bandwidths. `measured_at` is ISO 8601, UTC.
+    The machine's links carry the measured latencies and bandwidths. `measured_at` is ISO 8601, UTC;
+    `load` says what others computed meanwhile.
     """
 
     graph: str
@@ -43,6 +45,7 @@ class Profile:
     contention: float = 0.0
     measured_at: str = ""
     origin: str = "measured"
+    load: Load | None = None
 
     def __post_init__(self) -> None:
         num_kernels, num_devices = len(self.kernels.ops), len(self.machine.devices)
@@ -98,6 +101,7 @@ class Profile:
             s_per_byte=s_per_byte,
             origin=self.origin,
             contention=self.contention,
+            load=self.load,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from placement.constraints.fusion import mended
-from placement.core.costs import ORIGINS
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -55,7 +54,7 @@ class Export:
     @property
     def costs(self) -> str:
         """Where predicted times come from, in plain words."""
-        return ORIGINS[self.problem.costs.origin]
+        return self.problem.costs.origin_in_words
 
 
 class Exporter(ABC):

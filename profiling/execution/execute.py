@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from placement.core.events import Emit, silent
+from placement.core.load import Load
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -25,6 +26,7 @@ from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.memory import check_memory
 from profiling.execution.spans import measured_timeline, span_events
+from profiling.measuring.load import watch
 from profiling.measuring.outputs import Comparison, compare
 from profiling.measuring.reference import baseline_s, expected_outputs, release, safe_step
 
@@ -38,7 +40,8 @@ class Run:
     `timeline` is the step of median duration. `baseline_s` is the unplaced model on each device
     alone (None where its memory cannot hold it), `all_cores_s` on the whole CPU where the devices
     are its lanes. `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
-    where these cannot be compared both are None and `skipped_outputs_reason` says why.
+    where these cannot be compared both are None and `skipped_outputs_reason` says why. `load` is
+    what others computed while the steps ran.
     """
 
     timeline: Timeline
@@ -53,6 +56,7 @@ class Run:
     transfer_bytes: int
     baseline_s: Mapping[str, float | None]
     all_cores_s: float | None
+    load: Load | None = None
 
     @property
     def median_s(self) -> float:
@@ -85,7 +89,9 @@ def execute(
     program = compiled.open(schedule, feeds)
     lanes = Lanes(lanes_of(problem, tasks), len(schedule.segments), program.run)
     try:
+        meanwhile = watch(problem.machine)
         rows = _steps(schedule, lanes, program, options, emit)
+        load = meanwhile.load()
         comparison = None if compiled.random_ops else _compared(expected, program)
     finally:
         release([program], [lanes])
@@ -106,6 +112,7 @@ def execute(
         transfer_bytes=timeline.transfer_bytes,
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
+        load=load,
     )
 
 

@@ -10,11 +10,12 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from placement.core.events import Emit, never, silent
+from placement.core.events import Emit, never, silent, waiting
 from placement.core.formatting import counted, seconds
+from placement.core.load import Load
 from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.problem import Problem
@@ -25,6 +26,7 @@ from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lanes
 from profiling.execution.execute import compiled_for
 from profiling.execution.turns import opened
+from profiling.measuring.load import LOOK_S, await_quiet, patience, together, watch
 from profiling.measuring.outputs import compare
 from profiling.measuring.racing import Race, Standing, race
 from profiling.measuring.reference import expected_outputs, safe_step
@@ -52,13 +54,14 @@ class Tournament:
 
     `turn_s` has seconds by turn, `left` why an entrant left before the end (empty for who did not):
     a word of `racing`, or a sentence about why it was not raced. The winner is None where nobody
-    has taken a turn.
+    has taken a turn. `load` is what others computed in the rounds that counted.
     """
 
     turn_s: tuple[tuple[float, ...], ...]
     left: tuple[str, ...]
     winner: int | None
     is_certain: bool
+    load: Load | None = None
 
 
 def tournament(
@@ -85,22 +88,52 @@ def tournament(
         ready = _ready(stack, entrants, model, timeout_s, seed, emit, stop, left)
         raced = sorted(ready)
         begun_s = clock()
+        calm = _Calm(entrants[0].problem.machine, emit)
 
         def turn(number: int) -> float:
             return ready[raced[number]].turn()
 
         def tell(standing: Standing) -> None:
-            share = min(1.0, (clock() - begun_s) / limit_s)
+            share = min(1.0, (clock() - begun_s - calm.waited_s) / limit_s)
             emit(_told(entrants[raced[standing.leader]].name, standing, share))
 
         found = race(
             turn,
             len(raced),
-            goes_on=lambda: not stop() and clock() - begun_s < limit_s,
+            goes_on=lambda: not stop() and clock() - begun_s - calm.waited_s < limit_s,
+            is_clean=calm.is_clean,
             tell=tell,
             seed=seed,
         )
-    return _placed(found, raced, left)
+    return replace(_placed(found, raced, left), load=together(calm.loads))
+
+
+class _Calm:
+    """Sees to it that rounds in which others compute do not count, as long as patience lasts.
+
+    The system counts processor time in pieces, so several short rounds are looked at together.
+    """
+
+    def __init__(self, machine: Machine, emit: Emit) -> None:
+        self._machine, self._emit = machine, emit
+        self._watch, self._left_s = watch(machine), patience()
+        self.waited_s = 0.0
+        self.loads: list[Load] = []
+
+    def is_clean(self) -> bool:
+        load = self._watch.load()
+        if load.seconds < LOOK_S:
+            return True
+        clean = not load.is_busy or self._left_s <= 0.0
+        if clean:
+            self.loads.append(load)
+        else:
+            tell = waiting(self._emit)
+            waited_s = await_quiet(self._machine, tell, patience_s=self._left_s)
+            self.waited_s += waited_s
+            self._left_s -= waited_s
+        self._watch.begin()
+        return clean
 
 
 def _placed(found: Race, raced: Sequence[int], left: list[str]) -> Tournament:

@@ -13,7 +13,7 @@ import math
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.links import measure_links
+from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step
 
 # Runtime, provider or own name, and number of cores.
@@ -84,6 +85,7 @@ def profile(
     tell("optimising the model")
     compiled = backends.compiled(model, machine)
     feeds = compiled.feeds(0, {})
+    meanwhile = watch(machine)
     tell("links")
     linked = measure_links(machine)
     found: dict[Kind, Measured | None] = {}
@@ -95,7 +97,8 @@ def profile(
     contention = _contention(compiled, lanes[:2], feeds) if lanes and lanes[0].on_host else 0.0
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
-    return _profile(model, linked, compiled, found, contention, all_cores_s)
+    load = meanwhile.load()
+    return replace(_profile(model, linked, compiled, found, contention, all_cores_s), load=load)
 
 
 def _kinds(machine: Machine) -> dict[Kind, list[Device]]:

@@ -1,14 +1,11 @@
 """What speaks against believing the times of a run, in sentences."""
 
-from placement.api.results import Spread
+from placement.api.results import RunResult
+from placement.api.wording import doubts, is_scattered
 from placement.constraints.fusion import mended
-from placement.core import formatting
 from studio.jobs import jobs, runs
 from studio.project import placements
 from studio.snapshot import Studio
-
-# Steps further apart than this come from work of others on the computer, not from the placement.
-SCATTERED = 1.5
 
 
 def not_of_screen(now: Studio, job: jobs.Job) -> str:
@@ -28,17 +25,12 @@ def not_of_screen(now: Studio, job: jobs.Job) -> str:
     return ""
 
 
-def scatter(step_s: Spread) -> str:
-    """A warning where steps differ so much that their median says little; else empty."""
-    if not is_scattered(step_s):
-        return ""
-    return (
-        f"The steps took between {formatting.seconds(step_s.p5)} and"
-        f" {formatting.seconds(step_s.p95)}: something else kept this computer busy meanwhile."
-        " Trust none of these times, nor what they say of the prediction and of single devices; run"
-        " again when it is quiet."
-    )
+def scatter(result: RunResult) -> str:
+    """A warning where others computed meanwhile, or steps differ so much that their median says
+    little; else empty."""
+    return doubts(result)
 
 
-def is_scattered(step_s: Spread) -> bool:
-    return 0.0 < SCATTERED * step_s.p5 < step_s.p95
+def is_doubtful(result: RunResult) -> bool:
+    """Whether the times of a run say little."""
+    return is_scattered(result.step_s) or (result.load is not None and result.load.is_busy)

@@ -11,9 +11,8 @@ from pages.ui import canvas
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from placement import list_placers
-from placement.api.results import Spread
 from studio import snapshot as studio
-from studio.jobs import caveats, jobs
+from studio.jobs import jobs
 from studio.jobs import kinds as start
 from studio.project import claim, placements, store
 from studio.project.files import write_json
@@ -428,7 +427,20 @@ def test_steps_that_scatter_make_the_page_doubt_them():
     finished_run(project, step_s={"median": 0.074, "p5": 0.048, "p95": 0.312})
     shown = texts(checked(app.run()))
     assert "took between 48 ms and 312 ms" in shown and "run again when it is quiet" in shown
-    assert caveats.scatter(Spread(median=0.03, p5=0.029, p95=0.033)) == ""
+    finished_run(project, step_s={"median": 0.030, "p5": 0.029, "p95": 0.033})
+    assert "took between" not in texts(checked(app.run()))
+
+
+def test_a_run_beside_others_is_doubted_and_one_that_scatters_by_itself_told_apart():
+    app, project = opened("run")
+    load = {"seconds": 1.0, "others_s": 0.8, "num_cores": 2, "slowdown": 1.0}
+    finished_run(project, load=load)
+    shown = texts(checked(app.run()))
+    assert "other programs computed on 0.8 of 2 cores" in shown and "Trust none" in shown
+    wide = {"median": 0.074, "p5": 0.048, "p95": 0.312}
+    finished_run(project, step_s=wide, load={**load, "others_s": 0.001, "slowdown": 1.3})
+    shown = texts(checked(app.run()))
+    assert "though nothing else computed here" in shown and "became 30% slower" in shown
 
 
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():

@@ -47,6 +47,11 @@ def _state(now: Studio) -> None:
             f" {formatting.percent(profile.coverage)} of all pairs.",
             icon=":material/timer:",
         )
+        if profile.load is not None and profile.load.is_busy:
+            st.warning(
+                f"Meanwhile {profile.load.words}, so that these times are too long; measure again"
+                " when the computer is quiet."
+            )
         if profile.all_cores_s is not None:
             alone = [s for s in profile.step_s if s is not None]
             st.caption(

@@ -11,12 +11,12 @@ from placement.api.results import RunResult
 from placement.core import formatting
 from studio.jobs import caveats
 
-UNCERTAIN = "Steps that scatter so much say nothing about which is faster."
+UNCERTAIN = "Times that are not to be trusted say nothing about which is faster."
 
 
 def show(result: RunResult) -> None:
     """This run beside each device alone, and the plain word on which is fastest."""
-    said = UNCERTAIN if caveats.is_scattered(result.step_s) else verdict(result)
+    said = UNCERTAIN if caveats.is_doubtful(result) else verdict(result)
     compare(result, result.step_s.median, lambda seconds: seconds, charts.bars_s, said)
 
 

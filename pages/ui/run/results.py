@@ -86,7 +86,7 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     cells[3].metric("Segments", result.num_segments, help=glossary.SEGMENT)
     if result.outputs_match is False:
         st.error(DIFFER)
-    scattered = caveats.scatter(step)
+    scattered = caveats.scatter(result)
     if scattered:
         st.warning(scattered)
 

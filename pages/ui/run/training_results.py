@@ -6,8 +6,9 @@ from pages.ui.panels.charts import CONFIG
 from pages.ui.run import results, training_charts
 from pages.ui.shell import glossary
 from placement.api.results import Move, TrainResult
+from placement.api.wording import is_scattered
 from placement.core import formatting
-from studio.jobs import caveats, jobs, runs
+from studio.jobs import jobs, runs
 from studio.snapshot import Studio
 
 MOST_ROWS = 500
@@ -43,7 +44,7 @@ def show(now: Studio, job: jobs.Job) -> None:
     if not runs.is_of_this(now, job):
         st.warning("This training run was of another model or machine than the one now open.")
     _numbers(result)
-    if caveats.is_scattered(result.step_s):
+    if is_scattered(result.step_s):
         st.warning(SCATTERED)
     _curves(result)
     _moves(result)

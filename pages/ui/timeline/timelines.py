@@ -197,8 +197,8 @@ def _warn(now: Studio, run: Measured) -> None:
     changed = caveats.not_of_screen(now, run.job)
     if changed:
         st.warning(glossary.plain(changed), icon=":material/edit_note:")
-    if not run.streams and caveats.scatter(run.result.step_s):
-        st.warning(caveats.scatter(run.result.step_s))
+    if not run.streams and caveats.scatter(run.result):
+        st.warning(caveats.scatter(run.result))
     if run.job.about.imported:
         st.info(run_warnings.IMPORTED, icon=":material/input:")
     if run.result.emulated:

@@ -1,0 +1,58 @@
+"""Load: how much others computed on the cores that something was measured on."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from placement.core.amounts import is_amount
+from placement.core.formatting import counted
+
+# Others that compute on a tenth of a core or more disturb what is measured there.
+BUSY_CORES = 0.1
+# The system counts processor time in such pieces, and may be one off at each end and on each core.
+TICK_S = 0.01
+
+
+@dataclass(frozen=True)
+class Load:
+    """Processor time of others on some cores, in a stretch of `seconds`; None if nobody can tell.
+
+    `slowdown` is how much longer a fixed piece of work took after the stretch than before it: 1.1
+    is a tenth. It tells of a computer that has become slower, whoever computes.
+    """
+
+    seconds: float
+    others_s: float | None
+    num_cores: int
+    slowdown: float = 1.0
+
+    def __post_init__(self) -> None:
+        amounts = (self.seconds, self.others_s or 0.0, self.num_cores, self.slowdown)
+        if not all(map(is_amount, amounts)):
+            raise ValueError("A load has amounts below zero or beyond all measure; measure again.")
+
+    @property
+    def others_cores(self) -> float:
+        """Cores' worth that others computed on, on average."""
+        return (self.others_s or 0.0) / self.seconds if self.seconds else 0.0
+
+    @property
+    def is_known(self) -> bool:
+        return self.others_s is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether others computed so much that it shows, and is no error of counting."""
+        error_s = 2 * TICK_S * self.num_cores
+        return (self.others_s or 0.0) > BUSY_CORES * self.seconds + error_s
+
+    @property
+    def words(self) -> str:
+        """How much others computed."""
+        return f"other programs computed on {self.others_cores:.2g} of {_cores(self.num_cores)}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _cores(number: int) -> str:
+    return counted(number, "core")

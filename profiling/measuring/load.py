@@ -1,0 +1,151 @@
+"""Is the computer busy with something else? Processor time of others while something is measured.
+
+The system counts for each core how long it was busy, and for this process how long it computed
+(`/proc/stat` and its like elsewhere); the difference on the cores that are measured is what others
+took there, time that a hypervisor gave to others (steal) included. So a busy computer is told apart
+from a placement whose own steps differ. What computes slowly without anybody else's doing (heat, a
+neighbour on the same physical core) shows in a fixed piece of work before and after.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from placement.core.events import say_nothing
+from placement.core.load import Load
+from placement.core.machine import Machine
+from profiling.devices.cores import usable_cores
+
+# How long a measurement waits for others to be done, where nobody says, and how it looks meanwhile.
+PATIENCE_S, LOOK_S = 10.0, 0.2
+PATIENCE = "PLACEMENT_STUDIO_PATIENCE_S"
+_PIECE, _PIECES = bytes(2**20), 5
+# Busy seconds by core, and those that this process computed; None where the system does not tell.
+Counters = Callable[[], tuple[Mapping[int, float], float] | None]
+Clock = Callable[[], float]
+
+
+def counters() -> tuple[Mapping[int, float], float] | None:
+    """What the system has counted up to now."""
+    import psutil
+
+    with suppress(OSError, RuntimeError, NotImplementedError):
+        rows = psutil.cpu_times(percpu=True)
+        if rows and any(row.idle for row in rows):
+            busy = {
+                core: row.user + getattr(row, "nice", 0.0) + row.system + getattr(row, "steal", 0.0)
+                for core, row in enumerate(rows)
+            }
+            return busy, time.process_time()
+    return None
+
+
+def piece_s() -> float:
+    """Seconds of a fixed piece of work, the least of some: what interrupts it does not count."""
+    taken_s = []
+    for _ in range(_PIECES):
+        begun_s = time.perf_counter()
+        hashlib.sha256(_PIECE).digest()
+        taken_s.append(time.perf_counter() - begun_s)
+    return min(taken_s)
+
+
+@dataclass
+class Watch:
+    """Counts what others compute on some cores from when it is made."""
+
+    cores: tuple[int, ...]
+    read: Counters = counters
+    clock: Clock = time.perf_counter
+    piece: Callable[[], float] = piece_s
+
+    def __post_init__(self) -> None:
+        self._piece_s = self.piece()
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._begun_s, self._before = self.clock(), self.read()
+
+    def load(self) -> Load:
+        """The load up to now."""
+        ended_s, after = self.clock(), self.read()
+        piece_s = self.piece()
+        others_s = _others_s(self.cores, self._before, after)
+        slowdown = piece_s / self._piece_s if self._piece_s > 0 else 1.0
+        return Load(ended_s - self._begun_s, others_s, len(self.cores), slowdown)
+
+
+def watch(machine: Machine, read: Counters = counters) -> Watch:
+    """A watch over the cores on which the host devices of a machine compute."""
+    return Watch(cores_of(machine), read)
+
+
+def cores_of(machine: Machine) -> tuple[int, ...]:
+    """The cores that the host's devices are pinned to; all that can be used where one is not."""
+    on_host = [d for d in machine.devices if d.on_host]
+    pinned = sorted({core for d in on_host for core in d.core_ids})
+    if on_host and all(d.core_ids for d in on_host):
+        return tuple(pinned)
+    return usable_cores()
+
+
+def await_quiet(
+    machine: Machine,
+    on_wait: Callable[[str], None] = say_nothing,
+    *,
+    patience_s: float | None = None,
+    read: Counters = counters,
+    clock: Clock = time.perf_counter,
+    sleep: Callable[[float], None] = time.sleep,
+) -> float:
+    """Wait until nobody else computes on a machine's cores, for a while; the seconds waited.
+
+    `on_wait` is told for what; an exception from it ends the waiting.
+    """
+    patience_s = patience() if patience_s is None else patience_s
+    begun_s, told = clock(), False
+    while clock() - begun_s < patience_s:
+        looking = Watch(cores_of(machine), read, clock, piece=lambda: 0.0)
+        sleep(LOOK_S)
+        found = looking.load()
+        if not found.is_busy:
+            break
+        if not told:
+            on_wait(f"Waiting up to {patience_s:g} s for a quiet computer: {found.words}.")
+            told = True
+    return clock() - begun_s
+
+
+def patience() -> float:
+    """Seconds to wait for others: those of the environment, where it names any."""
+    with suppress(ValueError):
+        return max(0.0, float(os.environ.get(PATIENCE, PATIENCE_S)))
+    return PATIENCE_S
+
+
+def together(loads: Iterable[Load]) -> Load:
+    """The load of several stretches on the same cores."""
+    listed: Sequence[Load] = tuple(loads)
+    known = [load.others_s for load in listed if load.others_s is not None]
+    return Load(
+        sum(load.seconds for load in listed),
+        sum(known) if known else None,
+        max((load.num_cores for load in listed), default=0),
+        max((load.slowdown for load in listed), default=1.0),
+    )
+
+
+def _others_s(
+    cores: Sequence[int],
+    before: tuple[Mapping[int, float], float] | None,
+    after: tuple[Mapping[int, float], float] | None,
+) -> float | None:
+    """Busy seconds of the cores that were not this process's own."""
+    if before is None or after is None or not all(core in after[0] for core in cores):
+        return None
+    busy_s = sum(after[0][core] - before[0].get(core, 0.0) for core in cores)
+    return max(0.0, busy_s - (after[1] - before[1]))

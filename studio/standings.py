@@ -13,6 +13,7 @@ from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.symmetry import renaming, with_names
+from placement.simulator.uncertainty import is_tie
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
 from studio.project.facts import HAND, Named
@@ -43,7 +44,7 @@ class Standing:
     """One placement: seconds of the goal, the bound that no placement like it can beat, and notes.
 
     `bound_s` is 0 where nothing is known. `search_s` is how long its method took, None for one
-    made by hand.
+    made by hand. `range_s` holds what is measured in nine of ten cases.
     """
 
     name: str
@@ -54,11 +55,16 @@ class Standing:
     measured: Measured | None
     broken: tuple[str, ...]
     notes: tuple[str, ...]
+    range_s: tuple[float, float] | None = None
 
     @property
     def gap(self) -> float | None:
         """How far above the bound it is, as a share of the bound."""
         return formatting.gap(self.value_s, self.bound_s)
+
+    def ties_with(self, other: "Standing") -> bool:
+        """Whether nobody can tell by prediction which of two placements is faster."""
+        return is_tie(self.value_s, self.range_s, other.value_s, other.range_s)
 
     @property
     def is_best_possible(self) -> bool:
@@ -127,6 +133,7 @@ def _standing(
         measured=measured_of(item.name, placement, simulated.value, found),
         broken=now.cache.violations(now.problem, placement),
         notes=_notes(now, item),
+        range_s=simulated.range_s,
     )
 
 

@@ -95,6 +95,7 @@ def of_placed(placed: Placed) -> PlaceResult:
         finals=finals,
         measured_s=None if finals is None else finals.rows[0].measured_s,
         value=in_unit(placed.value, placed.unit),
+        range=_range_in(placed.range_s, placed.unit),
         lower_bound=in_unit(placed.lower_bound, placed.unit),
         ops_per_device=placed.placement.ops_per_device(),
         placement=None,
@@ -144,6 +145,7 @@ def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
         SimulateResult,
         simulated,
         value=in_unit(simulated.value, simulated.unit),
+        range=_range_in(simulated.range_s, simulated.unit),
         costs=problem.costs.origin,
         num_segments=len(simulated.schedule.segments),
         violations=violations(problem, simulated.schedule, placement.calls),
@@ -157,6 +159,7 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         step_s=_spread(measured.step_s),
         steps_s=measured.step_s,
         predicted_s=predicted.timeline.step_s,
+        predicted_range_s=predicted.range_s,
         error=_error(predicted.timeline.step_s, measured.median_s),
         costs=costs,
         critical_path=critical_path(measured.timeline),
@@ -222,6 +225,10 @@ def of_training(
         all_losses=losses,
         predicted_steps_s=trained.predicted_s,
     )
+
+
+def _range_in(range_s: tuple[float, float] | None, unit: str) -> tuple[float, float] | None:
+    return None if range_s is None else (in_unit(range_s[0], unit), in_unit(range_s[1], unit))
 
 
 def _error(predicted_s: float, measured_s: float) -> float | None:

@@ -225,5 +225,6 @@ def one_device(problem: Problem, machine: Machine, step_s: float) -> Problem:
         latency_s=np.zeros((1, 1)),
         s_per_byte=np.zeros((1, 1)),
         contention=0.0,
+        spread=None,
     )
     return replace(problem, machine=machine, costs=costs, pins=())

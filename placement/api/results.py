@@ -36,6 +36,7 @@ Count = Annotated[int, Meta(ge=0, le=2**53)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Texts = Annotated[tuple[Text, ...], Meta(max_length=MOST_ROWS)]
 Groups = Annotated[tuple[Count, ...], Meta(max_length=MOST_STEPS)]
+Range = tuple[Amount, Amount]
 Amounts = Annotated[tuple[Amount, ...], Meta(max_length=MOST_STEPS)]
 ByDevice = Meta(max_length=MAX_DEVICES)
 ByPart = Annotated[Mapping[str, Amount], Meta(max_length=MOST_PARTS)]
@@ -114,6 +115,8 @@ class FinalsResult(Value, frozen=True, kw_only=True):
 class PlaceResult(Value, frozen=True, kw_only=True):
     """What a placer found; `value` and `lower_bound` in `unit`, `seconds` inside `place()`.
 
+    The `range` holds what is measured of the value in nine of ten cases, where anybody can tell.
+
     `groups` has a number for each op, in the graph's order, where the placer formed groups.
     `measured_s` is the median of a placement that won against the others of `finals`.
     """
@@ -128,12 +131,14 @@ class PlaceResult(Value, frozen=True, kw_only=True):
             "placement",
             "measured_s",
             "finals",
+            "range",
         }
     )
 
     placer: Text = ""
     objective: Objective | None = None
     value: Amount
+    range: Range | None = None
     unit: Text
     costs: Text | None = None
     lower_bound: Amount = 0.0
@@ -159,12 +164,22 @@ class CompareRow(Value, frozen=True, kw_only=True):
     """A placer among several. One that found nothing has an `error` and no `value`."""
 
     UNLESS_TOLD = frozenset(
-        {"objective", "costs", "account", "problem", "ops_per_device", "num_segments", "placement"}
+        {
+            "objective",
+            "costs",
+            "account",
+            "problem",
+            "ops_per_device",
+            "num_segments",
+            "placement",
+            "range",
+        }
     )
 
     placer: Text
     objective: Objective | None = None
     value: Amount | None
+    range: Range | None = None
     unit: Text
     costs: Text | None = None
     lower_bound: Amount | None = None
@@ -196,7 +211,10 @@ class CompareResult(Value, frozen=True, kw_only=True):
 class SimulateResult(Value, frozen=True, kw_only=True):
     """What a placement is predicted to do, and what it breaks."""
 
+    UNLESS_TOLD = frozenset({"range"})
+
     value: Amount
+    range: Range | None = None
     unit: Text
     costs: Text
     critical_path: Path = ()
@@ -229,11 +247,12 @@ class WhatIfResult(SimulateResult, frozen=True, kw_only=True):
 class RunResult(Value, frozen=True, kw_only=True):
     """A live run beside its prediction; `error` is predicted / measured median - 1."""
 
-    UNLESS_TOLD = frozenset({"placement", "schedule"})
+    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s"})
 
     step_s: Spread
     steps_s: Amounts = ()
     predicted_s: Amount
+    predicted_range_s: Range | None = None
     error: Number | None
     costs: Text = ""
     baseline_s: Annotated[Mapping[str, Positive | None], ByDevice]

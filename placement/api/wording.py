@@ -45,6 +45,11 @@ def finals_verdict(finals: FinalsResult) -> str:
     return said
 
 
+def range_in_words(limits: tuple[float, float], unit: str = "s") -> str:
+    """Between what a value is measured in nine of ten cases."""
+    return f"{seconds(limits[0], unit)} to {seconds(limits[1], unit)} in 9 of 10 cases"
+
+
 # Steps further apart than this make a median that says little.
 SCATTERED = 1.5
 DOUBT = (

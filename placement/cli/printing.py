@@ -16,8 +16,11 @@ from placement.core.costs import ORIGINS
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
 from placement.files.output import NotWritten
+from placement.simulator.uncertainty import is_tie
 
 MOST_ROWS = 8
+# What is measured in nine of ten cases.
+RANGES = ("range", "predicted_range_s")
 
 
 def listener(options: Namespace) -> Emit:
@@ -107,7 +110,11 @@ def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
     A column in which no row says anything is left out.
     """
     heads = [head for head, _ in COLUMNS]
-    yield from _columns([heads, *([cell(row) for _, cell in COLUMNS] for row in rows)])
+    heads.append("Tie")
+    best = min((r for r in rows if r.value is not None), key=lambda r: r.value or 0.0, default=None)
+    yield from _columns(
+        [heads, *([*(cell(row) for _, cell in COLUMNS), _tie(row, best)] for row in rows)]
+    )
     for row in rows:
         said = [row.error, *row.violations, row.account]
         yield from (f"{row.placer}: {text}" for text in said if text)
@@ -155,11 +162,21 @@ def _gap(row: CompareRow) -> str:
 
 
 # Columns of words.
-LEFT = ("Placer", "Placement", "Out")
+LEFT = ("Placer", "Placement", "Out", "Tie")
+
+
+def _tie(row: CompareRow, best: CompareRow | None) -> str:
+    """Whether a row cannot be told apart from the best."""
+    if best is None or row is best or row.value is None or best.value is None:
+        return ""
+    return "with the best" if is_tie(row.value, row.range, best.value, best.range) else ""
+
+
 MATCHES = {True: "match", False: "differ", None: ""}
 COLUMNS = (
     ("Placer", _cell("placer")),
     ("Predicted", _cell("value")),
+    ("90 % range", _cell("range")),
     ("Fastest ≥", _cell("lower_bound")),
     ("Gap", lambda row: _gap(row)),
     ("Proven", lambda row: "yes" if row.proven_optimal else ""),
@@ -175,6 +192,8 @@ def _readable(key: str, value: Any, unit: str) -> str:
         inner = {k: _readable(key if _has_unit(key) else k, v, unit) for k, v in value.items()}
         return ", ".join(f"{k} {text}" for k, text in inner.items()) or "none"
     if isinstance(value, list | tuple):
+        if key in RANGES:
+            return " to ".join(_readable("value", each, unit) for each in value)
         if value and isinstance(value[0], Mapping) and len(value) > MOST_ROWS:
             return f"{len(value)} rows, which --json lists"
         if value and isinstance(value[0], int | float):

@@ -25,7 +25,8 @@ class Costs:
     sender, column the receiver, zero on the diagonal. `workspace_bytes` (K,) is scratch memory
     while a kernel runs. `contention` says how much slower a host device computes for every other
     host device that computes at the same time (0.1: a tenth), because they share memory. `load`
-    is what others computed while it was measured, where that is known.
+    is what others computed while it was measured, `spread` (K, D) the interquartile ranges over
+    the medians of what was measured, where these are known.
     """
 
     compute_s: Floats
@@ -36,6 +37,7 @@ class Costs:
     workspace_bytes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     contention: float = 0.0
     load: Load | None = None
+    spread: Floats | None = None
 
     def __post_init__(self) -> None:
         num_kernels, num_devices = self.compute_s.shape
@@ -60,6 +62,9 @@ class Costs:
         if not 0 <= self.contention < np.inf:
             raise ValueError(f"Costs have contention {self.contention}; use zero or more.")
         self.workspace_bytes.setflags(write=False)
+        if self.spread is not None:
+            assert self.spread.shape == self.compute_s.shape, self.spread.shape
+            self.spread.setflags(write=False)
 
     @property
     def origin_in_words(self) -> str:

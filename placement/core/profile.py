@@ -102,6 +102,7 @@ class Profile:
             origin=self.origin,
             contention=self.contention,
             load=self.load,
+            spread=np.array(self.spread, dtype=np.float64).reshape(len(compute), len(self.call_s)),
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def on_sources(problem: Problem) -> Problem:
     costs = dataclasses.replace(
         problem.costs,
         compute_s=op_seconds(problem),
+        spread=None,
         workspace_bytes=np.zeros(len(graph.ops), dtype=np.int64),
     )
     own = own_kernels(graph)

@@ -24,7 +24,10 @@ from studio.standings import Measured, Standing
 
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {
-    "Predicted": "Simulated, with the times named above the board and for the goal chosen now.",
+    "Predicted": (
+        "Simulated, with the times named above the board and for the goal chosen now. What lies"
+        " within the range of another is a tie, as said above."
+    ),
     "Fastest ≥": (
         f"{glossary.BOUND} Proven by a method, or by the longest path and the shared work."
     ),
@@ -98,8 +101,13 @@ def verdict(rows: Sequence[Standing], unit: str) -> str:
         named = ", ".join(glossary.plain(row.name, 40) for row in equal[:MOST_NAMED])
         more = " and more" if len(equal) > MOST_NAMED else ""
         said += f"; as good: {named}{more}"
+    ties = [row for row in allowed[1:] if row not in equal and row.ties_with(best)]
+    if ties:
+        named = ", ".join(glossary.plain(row.name, 40) for row in ties[:MOST_NAMED])
+        more = " and more" if len(ties) > MOST_NAMED else ""
+        said += f"; a tie, within what predictions err by: {named}{more}"
     own = next((row for row in allowed if row.made_by == HAND), None)
-    if own is not None and own is not best and own not in equal and best.value_s > 0:
+    if own is not None and own is not best and own not in (*equal, *ties) and best.value_s > 0:
         longer = formatting.percent(own.value_s / best.value_s - 1)
         said += f"; **{glossary.plain(own.name, 40)}**, made by hand, takes {longer} longer"
     return f"{said}."

@@ -27,6 +27,7 @@ from pages.ui.panels import history as changing
 from pages.ui.session import cache, choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
+from placement.api.wording import range_in_words
 from placement.core import formatting
 from placement.drawing.op_reasons import critical_ops
 from studio import snapshot
@@ -103,7 +104,8 @@ def _side(with_prediction: bool) -> None:
     if with_prediction:
         yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
         predicted = formatting.seconds(now.simulated.value, now.problem.unit)
-        st.caption(f"Predicted step time: {predicted} ({now.costs}).", help=glossary.STEP)
+        told = ", ".join(filter(None, (_range(now), now.costs)))
+        st.caption(f"Predicted step time: {predicted} ({told}).", help=glossary.STEP)
     _move_buttons(now, with_placing=not with_prediction)
     pin_buttons.show(now)
     device_loads.show(now)
@@ -131,10 +133,10 @@ def numbers_of(now: Studio) -> None:
     cells[0].metric(
         f"Predicted {glossary.VALUE[now.settings.objective]}",
         formatting.seconds(predicted.value, unit),
-        origin[now.problem.costs.origin],
+        _range(now) or origin[now.problem.costs.origin],
         delta_color="off",
         delta_arrow="off",
-        help=f"{glossary.STEP} {glossary.ESTIMATE if now.is_estimate else ''}",
+        help=f"{glossary.STEP} {glossary.ESTIMATE if now.is_estimate else glossary.RANGE}",
     )
     bound_s = snapshot.bound_of(now)
     cells[1].metric(
@@ -164,6 +166,12 @@ def numbers_of(now: Studio) -> None:
     )
     for broken in snapshot.violations_of(now):
         st.warning(glossary.plain(broken))
+
+
+def _range(now: Studio) -> str:
+    """What a run is expected to measure; empty where nobody can tell."""
+    limits = now.simulated.range_s
+    return range_in_words(limits, now.problem.unit) if limits else ""
 
 
 def _above(value_s: float, bound_s: float) -> str:

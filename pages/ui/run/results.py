@@ -10,6 +10,7 @@ from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
+from placement.api.wording import range_in_words
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
@@ -77,10 +78,12 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     cells[1].metric(
         "Predicted",
         formatting.seconds(predicted_s),
-        f"{error} against {result.verb.lower()}",
+        f"{error} against {result.verb.lower()}{_within(result)}",
         delta_color="off",
         delta_arrow="off",
-        help=OTHER_TIMES.format(then) if then != formatting.seconds(predicted_s) else None,
+        help=OTHER_TIMES.format(then)
+        if then != formatting.seconds(predicted_s)
+        else _range(result),
     )
     outputs(cells[2], result, difference(result))
     cells[3].metric("Segments", result.num_segments, help=glossary.SEGMENT)
@@ -89,6 +92,20 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     scattered = caveats.scatter(result)
     if scattered:
         st.warning(scattered)
+
+
+def _within(result: RunResult) -> str:
+    """Whether the run took what its prediction had allowed for, where that was told."""
+    limits = result.predicted_range_s
+    if limits is None:
+        return ""
+    within = limits[0] <= result.step_s.median <= limits[1]
+    return ", within its range" if within else ", outside its range"
+
+
+def _range(result: RunResult) -> str | None:
+    limits = result.predicted_range_s
+    return None if limits is None else f"{range_in_words(limits)}. {glossary.RANGE}"
 
 
 def outputs(cell: DeltaGenerator, result: RunResult, more: str) -> None:

@@ -15,6 +15,10 @@ LANE = (
     "A lane is a part of the CPU with cores of its own, used as if it were a separate device. With"
     " two lanes two parts of the network can compute at the same time."
 )
+RANGE = (
+    "Of ten placements nine are measured within their range: kernels scatter, and a hand-over may"
+    " take longer than predicted. Placements that differ by less than that are a tie."
+)
 SEGMENT = (
     "A segment is a run of neighbouring ops on one device, handed to the runtime in one call. Each"
     " change of device starts a new one."

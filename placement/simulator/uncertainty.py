@@ -1,0 +1,63 @@
+"""How far a measured step may be from its prediction: a range that holds nine of ten.
+
+Two things are added up. What kernels scatter: the interquartile ranges of the profile, of the
+kernels on the critical path, as standard deviations that do not depend on each other (the root of
+their squares, 1.645 of it on either side). And what benchmarks have shown that the rules leave out
+(`benchmarks/prediction.py`, on two computers): steps without a hand-over are right within
+`MODEL_SHARE` either way; hand-overs on the critical path take up to `HAND_OVER_S` longer each,
+where a core that has slept must be woken and finds its caches cold, and hardly ever less.
+"""
+
+import math
+
+from placement.core.objective import Execution, Objective
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.core.timeline import Span
+
+MODEL_SHARE, HAND_OVER_S = 0.04, 1e-4
+# Of a normal distribution: standard deviations that hold nine of ten, and an interquartile range.
+NINE_OF_TEN, QUARTILES = 1.645, 1.349
+Range = tuple[float, float]
+
+
+def range_of(
+    problem: Problem, schedule: Schedule, path: tuple[Span, ...], step_s: float
+) -> Range | None:
+    """Seconds between which a step is measured in nine of ten cases, by its critical path.
+
+    None where nothing was measured, and for throughput, whose busiest device no path explains.
+    """
+    costs = problem.costs
+    measured = costs.origin == "measured" and costs.spread is not None
+    if not measured or problem.objective is not Objective.LATENCY or not math.isfinite(step_s):
+        return None
+    if problem.execution is Execution.CALL:
+        return None
+    scattered_s = NINE_OF_TEN * math.sqrt(_variance(problem, schedule, path))
+    handed_over = sum(span.kind == "transfer" and span.segment >= 0 for span in path)
+    low_s = step_s * (1 - MODEL_SHARE) - scattered_s
+    high_s = step_s * (1 + MODEL_SHARE) + scattered_s + handed_over * HAND_OVER_S
+    return max(0.0, low_s), high_s
+
+
+def _variance(problem: Problem, schedule: Schedule, path: tuple[Span, ...]) -> float:
+    """Of the seconds of all kernels whose segments are on a path."""
+    spread = problem.costs.spread
+    assert spread is not None
+    kernels, devices = problem.kernels.index, problem.machine.index
+    total = 0.0
+    for number in {span.segment for span in path if span.kind == "compute"}:
+        segment = schedule.segments[number]
+        rows, column = [kernels[name] for name in segment.kernels], devices[segment.device]
+        deviation = spread[rows, column] * problem.costs.compute_s[rows, column] / QUARTILES
+        total += float((deviation**2).sum())
+    return total
+
+
+def is_tie(a: float, a_range: Range | None, b: float, b_range: Range | None) -> bool:
+    """Whether nobody can tell which of two predictions is less: one lies in the other's range."""
+    return any(
+        limits is not None and limits[0] <= value <= limits[1]
+        for value, limits in ((a, b_range), (b, a_range))
+    )

@@ -1,0 +1,72 @@
+"""The range of a prediction: from scattering kernels and hand-overs, and what counts as a tie."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import placement as pl
+from placement.core.objective import Objective
+from placement.simulator.uncertainty import (
+    HAND_OVER_S,
+    MODEL_SHARE,
+    NINE_OF_TEN,
+    QUARTILES,
+    is_tie,
+)
+from tests.instances import random_devices, random_problem
+
+
+def measured(spread=0.0, seed=3):
+    """A problem whose times were measured with a spread that all kernels have."""
+    problem = random_problem(seed, num_ops=30, num_devices=2, execution="segment")
+    spreads = np.full(problem.costs.compute_s.shape, spread)
+    costs = replace(problem.costs, origin="measured", spread=spreads)
+    return replace(problem, costs=costs)
+
+
+def alone(problem):
+    return problem.placement_of(np.zeros(problem.num_units, dtype=int))
+
+
+def test_one_device_alone_is_off_by_the_models_share_only():
+    problem = measured()
+    found = pl.simulate(problem, alone(problem))
+    expected = (found.value * (1 - MODEL_SHARE), found.value * (1 + MODEL_SHARE))
+    assert found.range_s == pytest.approx(expected)
+
+
+def test_kernels_scatter_independently_of_each_other():
+    problem = measured(spread=0.4)
+    found = pl.simulate(problem, alone(problem))
+    squares = ((0.4 * problem.costs.compute_s[:, 0] / QUARTILES) ** 2).sum()
+    wider = NINE_OF_TEN * math.sqrt(squares)
+    assert found.range_s[1] == pytest.approx(found.value * (1 + MODEL_SHARE) + wider)
+    assert found.range_s[0] == pytest.approx(max(0, found.value * (1 - MODEL_SHARE) - wider))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hand_overs_on_the_critical_path_may_take_longer_and_not_less(seed):
+    problem = measured()
+    placement = problem.placement_of(random_devices(problem, seed))
+    found = pl.simulate(problem, placement)
+    low_s, high_s = found.range_s
+    handed_over = sum(s.kind == "transfer" and s.segment >= 0 for s in found.critical_path)
+    assert handed_over
+    assert low_s == pytest.approx(found.value * (1 - MODEL_SHARE))
+    assert high_s == pytest.approx(found.value * (1 + MODEL_SHARE) + handed_over * HAND_OVER_S)
+
+
+def test_nobody_can_tell_of_estimates_and_of_throughput():
+    problem = measured()
+    estimated = replace(problem, costs=replace(problem.costs, origin="analytic"))
+    unknown = replace(problem, costs=replace(problem.costs, spread=None))
+    rate = replace(problem, objective=Objective.THROUGHPUT)
+    for other in (estimated, unknown, rate):
+        assert pl.simulate(other, alone(problem)).range_s is None
+
+
+def test_a_tie_is_what_lies_in_the_range_of_the_other():
+    assert is_tie(1.0, (0.9, 1.2), 1.15, (1.1, 1.2)) and is_tie(1.15, None, 1.0, (0.9, 1.2))
+    assert not is_tie(1.0, (0.9, 1.1), 1.15, (1.12, 1.2)) and not is_tie(1.0, None, 1.0001, None)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 # The machine of one device that stands for the CPU of this computer.
 WHOLE_CPU = "local:1"
 WHOLE_CPU_NAME = "whole CPU as one device"
+# Less than a confined process has for a model (`profiling.sandbox.confinement`), and what weights
+# take with what a runtime makes of them.
+ROOM_BYTES, ROOM_BYTES_PER_BYTE, PACKED = 2 * 2**30, 6, 2.5
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ def finals(
     from profiling.execution.tournament import Entrant
 
     opened = measurable(model, problem)
+    finalists = finalists[: _num_finalists(problem)]
     found, entrants = list[Final](), list[Entrant]()
     for entry in _entries(opened, problem, finalists, options.placer, keep):
         predicted = simulate(entry.problem, entry.placement)
@@ -117,6 +121,16 @@ def finals(
         entries = tuple(replace(e, problem=whole) if e is winner else e for e in entries)
         winner = entries[raced.winner or 0]
     return Finals(entries, winner, raced.is_certain, raced.load)
+
+
+def _num_finalists(problem: Problem) -> int:
+    """How many finalists may be open side by side with each device alone, by their weights.
+
+    All have weights of their own, which a runtime packs anew, in the memory of one process.
+    """
+    weights_bytes = max(1, problem.kernels.param_bytes)
+    room = int((ROOM_BYTES + ROOM_BYTES_PER_BYTE * weights_bytes) / (PACKED * weights_bytes))
+    return max(1, room - problem.num_devices - 1)
 
 
 @in_confinement("profiling.execution.tournament:Tournament")

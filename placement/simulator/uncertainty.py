@@ -2,9 +2,9 @@
 
 Two things are added up. What kernels scatter: the interquartile ranges of the profile, of the
 kernels on the critical path, as standard deviations that do not depend on each other (the root of
-their squares, 1.645 of it on either side). And what benchmarks have shown that the rules leave out
+the sum of their squares, 1.645 of it). And what benchmarks have shown that the rules leave out
 (`benchmarks/prediction.py`, on two computers): steps without a hand-over are right within
-`MODEL_SHARE` either way; hand-overs on the critical path take up to `HAND_OVER_S` longer each,
+`MODEL_SHARE`; hand-overs on the critical path take up to `HAND_OVER_S` longer each,
 where a core that has slept must be woken and finds its caches cold, and hardly ever less.
 """
 
@@ -36,9 +36,10 @@ def range_of(
         return None
     scattered_s = NINE_OF_TEN * math.sqrt(_variance(problem, schedule, path))
     handed_over = sum(span.kind == "transfer" and span.segment >= 0 for span in path)
-    low_s = step_s * (1 - MODEL_SHARE) - scattered_s
-    high_s = step_s * (1 + MODEL_SHARE) + scattered_s + handed_over * HAND_OVER_S
-    return max(0.0, low_s), high_s
+    wider_s = step_s * (1 + MODEL_SHARE) + scattered_s
+    # As many times less as it may be more: times are never below zero.
+    low_s = step_s**2 / wider_s if wider_s else 0.0
+    return low_s, wider_s + handed_over * HAND_OVER_S
 
 
 def _variance(problem: Problem, schedule: Schedule, path: tuple[Span, ...]) -> float:

@@ -24,6 +24,8 @@ from placement.core.model import Model
         ({"inputs": [{"name": "x", "shape": [1, 8]}]}, "inputs: name x, shape [1, 8]"),
         ({"critical_path": [{"name": "n"}] * 57}, "critical_path: 57 rows, which --json lists"),
         ({"groups": tuple(range(203))}, "groups: 203 numbers, which --json lists"),
+        ({"range": (30.1, 32.9), "unit": "ms"}, "range: 30.1 ms to 32.9 ms"),
+        ({"predicted_range_s": [0.03, 0.033]}, "predicted_range_s: 30 ms to 33 ms"),
         ({"lower_bound": float("inf"), "unit": "s"}, "lower_bound: inf"),
     ],
 )
@@ -68,6 +70,14 @@ def test_a_comparison_is_a_table_with_units():
         "exact: It does not fit.",
         "times: estimated by formula, not measured",
     ]
+
+
+def test_rows_within_what_predictions_err_by_are_a_tie():
+    best = compared("heft", 0.030, range=(0.029, 0.033))
+    near, far = compared("peft", 0.032, range=(0.031, 0.036)), compared("single", 0.04)
+    table = list(table_of([far, best, near]))
+    assert "29 ms to 33 ms" in table[2] and table[0].split()[-1] == "Tie"
+    assert [line.split()[-1] for line in table[1:4]] == ["–", "–", "best"]
 
 
 def test_a_comparison_that_ran_tells_what_was_measured_and_what_is_not_allowed():

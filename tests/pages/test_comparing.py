@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.compare import differences
+from pages.ui.compare import board, differences
 from pages.ui.panels import side_by_side
 from placement import simulate
 from placement.core import formatting
@@ -110,3 +110,13 @@ def test_moves_are_counted_by_where_ops_were_and_where_they_go():
     assert differences.in_words(differences.moves_of(there.placement, back)) == (
         "2 from cpu:1 to cpu:0, 1 from cpu:0 to cpu:1"
     )
+
+
+def test_placements_within_what_predictions_err_by_are_a_tie_and_none_is_called_better():
+    best = row(name="best", value_s=0.0120, range_s=(0.0116, 0.0130))
+    near = row(name="near", value_s=0.0125, made_by=HAND, range_s=(0.0120, 0.0131))
+    far = row(name="far", value_s=0.0150, range_s=(0.0140, 0.0160))
+    said = board.verdict([best, near, far], "s")
+    assert "a tie, within what predictions err by: near" in said and "longer" not in said
+    assert best.ties_with(near) and not best.ties_with(far)
+    assert "tie" not in board.verdict([best, far], "s")

@@ -81,11 +81,11 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
 
     unit = now.problem.unit
     is_rate = now.settings.objective is Objective.THROUGHPUT
-    best_s = min((side.row.value_s for side in sides), default=0.0)
+    best = min((side.row for side in sides), key=lambda row: row.value_s, default=None)
     rows = [
         row(
             "Predicted per sample" if is_rate else "Predicted step",
-            lambda s: _beside(formatting.seconds(s.row.value_s, unit), s.row.value_s, best_s),
+            lambda s: _beside(formatting.seconds(s.row.value_s, unit), s.row, best),
         )
     ]
     if is_rate:
@@ -116,12 +116,12 @@ def _inverse(seconds: float) -> float | None:
     return 1.0 / seconds if seconds else None
 
 
-def _beside(text: str, value_s: float, best_s: float) -> str:
+def _beside(text: str, row: Standing, best: Standing | None) -> str:
     """A value, and how much more it is than the best one."""
-    if best_s <= 0 or value_s <= best_s * (1 + standings.SAME):
+    if best is None or best.value_s <= 0 or row.value_s <= best.value_s * (1 + standings.SAME):
         return f"{text}, the best of these"
-    more = value_s / best_s - 1.0
-    return f"{text}, {formatting.percent(more, signed=True)}"
+    more = formatting.percent(row.value_s / best.value_s - 1.0, signed=True)
+    return f"{text}, {more}{', a tie' if row.ties_with(best) else ''}"
 
 
 def _bound(row: Standing, unit: str) -> str:

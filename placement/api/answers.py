@@ -111,6 +111,7 @@ def of_finals(finals: Finals) -> FinalsResult:
         is_certain=finals.is_certain,
         machine=won.machine,
         load=finals.load,
+        emulated=finals.is_emulated,
     )
 
 

@@ -73,12 +73,20 @@ class Finals:
     load: Load | None = None
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether a virtual clock took the place of hardware."""
+        from profiling import backends
+
+        return backends.emulated(self.winner.problem.machine.devices)
+
+    @property
     def account(self) -> str:
         """Which placement won, in words."""
         won = self.winner
         if not won.turn_s:
             return "Nothing was measured"
-        said = f"Measured, {won.name} is fastest of {len(self.entries)}: {seconds(won.median_s)}"
+        how = "Emulated" if self.is_emulated else "Measured"
+        said = f"{how}, {won.name} is fastest of {len(self.entries)}: {seconds(won.median_s)}"
         others = [e for e in self.entries if e is not won and e.turn_s]
         second = min(others, key=lambda e: e.median_s, default=None)
         if second is not None:

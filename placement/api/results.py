@@ -105,6 +105,7 @@ class FinalsResult(Value, frozen=True, kw_only=True):
     is_certain: bool
     machine: Text = ""
     load: Load | None = None
+    emulated: bool = False
 
     def without_placements(self) -> "FinalsResult":
         return structs.replace(

@@ -35,10 +35,12 @@ def finals_verdict(finals: FinalsResult) -> str:
         return "Nothing was measured; the answer is the best by prediction."
     sure = "and that is certain" if finals.is_certain else "but more turns might say otherwise"
     said = f"{won.name} is the fastest measured, {sure}."
+    if finals.emulated:
+        said = f"{won.name} is the fastest by the virtual clock; nothing was measured on hardware."
     if finals.machine:
         said += (
-            " One device with all cores beats every placement on lanes here: the placement is for"
-            f" the machine {finals.machine} (--lanes 1)."
+            " One device with all cores took less than every placement on lanes: this placement is"
+            f" for the machine {finals.machine} (--lanes 1)."
         )
     if finals.load is not None and finals.load.is_busy:
         said += f" Meanwhile {finals.load.words}, which met all alike; the times are longer for it."

@@ -184,6 +184,8 @@ def _ready(
     compiled: dict[Machine, tuple[Compiled, dict[str, Any], dict[str, Any]]] = {}
     ready: dict[int, _Ready] = {}
     for number, entrant in enumerate(entrants):
+        if stop():
+            break
         what = f"preparing {entrant.name}"
         emit({"event": "progress", "what": what, "step": number, "of": len(entrants)})
         machine = entrant.problem.machine
@@ -204,8 +206,6 @@ def _ready(
         if not made.random_ops and not right:
             del ready[number]
             left[number] = WRONG
-        if stop():
-            break
     return ready
 
 

@@ -37,14 +37,15 @@ BY_DEFAULT = RunOptions()
 class Run:
     """What a live run has shown.
 
-    `timeline` is the step of median duration. `baseline_s` is the unplaced model on each device
-    alone (None where its memory cannot hold it), `all_cores_s` on the whole CPU where the devices
-    are its lanes. `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
-    where these cannot be compared both are None and `skipped_outputs_reason` says why. `load` is
-    what others computed while the steps ran.
+    `timeline` is the step of median duration, `load` what others computed while the steps ran, None
+    where nobody looked. `baseline_s` is the unplaced model on each device alone (None where its
+    memory cannot hold it), `all_cores_s` on the whole CPU where the devices are its lanes.
+    `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
+    where these cannot be compared both are None and `skipped_outputs_reason` says why.
     """
 
     timeline: Timeline
+    load: Load | None
     step_s: tuple[float, ...]
     outputs_match: bool | None
     max_abs_diff: float | None
@@ -56,7 +57,6 @@ class Run:
     transfer_bytes: int
     baseline_s: Mapping[str, float | None]
     all_cores_s: float | None
-    load: Load | None = None
 
     @property
     def median_s(self) -> float:
@@ -101,6 +101,7 @@ def execute(
     random = ", ".join(compiled.random_ops[:3])
     return Run(
         timeline=timeline,
+        load=load,
         step_s=tuple(row.seconds for row in rows),
         outputs_match=None if comparison is None else comparison.match,
         max_abs_diff=None if comparison is None else comparison.max_abs_diff,
@@ -112,7 +113,6 @@ def execute(
         transfer_bytes=timeline.transfer_bytes,
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
-        load=load,
     )
 
 
@@ -199,6 +199,7 @@ def emulated(problem: Problem, schedule: Schedule, steps: int, emit: Emit) -> Ru
     alone_s = problem.costs.call_s + problem.costs.compute_s.sum(axis=0)
     return Run(
         timeline=timeline,
+        load=None,
         step_s=(timeline.step_s,) * steps,
         outputs_match=None,
         max_abs_diff=None,

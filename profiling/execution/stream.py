@@ -130,6 +130,7 @@ def _result(
     timeline = _timeline(made, flow.lanes.ran, program.peak_bytes)
     run = Run(
         timeline=timeline,
+        load=None,
         step_s=steps_s,
         outputs_match=outputs.match,
         max_abs_diff=outputs.max_abs_diff,

@@ -101,6 +101,8 @@ class FinalsResult(Value, frozen=True, kw_only=True):
     `machine` names the machine of the winner where it is another one than that of the rest.
     """
 
+    UNLESS_TOLD = frozenset({"load"})
+
     rows: Annotated[tuple[FinalRow, ...], Meta(min_length=1, max_length=MOST_ROWS)]
     is_certain: bool
     machine: Text = ""
@@ -248,7 +250,7 @@ class WhatIfResult(SimulateResult, frozen=True, kw_only=True):
 class RunResult(Value, frozen=True, kw_only=True):
     """A live run beside its prediction; `error` is predicted / measured median - 1."""
 
-    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s"})
+    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s", "load"})
 
     step_s: Spread
     steps_s: Amounts = ()
@@ -389,6 +391,8 @@ class TrainResult(Value, frozen=True, kw_only=True):
 
 class ProfileResult(Value, frozen=True, kw_only=True):
     """What was measured of a model on a machine, by device in declared order."""
+
+    UNLESS_TOLD = frozenset({"load"})
 
     fingerprint: Text
     machine: Text

@@ -7,6 +7,7 @@ placement on that machine, which its file names (`WHOLE_CPU`).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -177,13 +178,15 @@ def _entries(
     from placement.constraints.fusion import mended
     from placement.schedule.order import moved
 
-    seen = set[tuple[object, ...]]()
+    seen, named = set[tuple[object, ...]](), Counter[str]()
 
     def entry(name: str, placement: Placement) -> Iterator[Final]:
         key = tuple(placement.device_of.items()), placement.order
         if key not in seen:
             seen.add(key)
-            yield Final(name, problem, placement, None)
+            named[name] += 1
+            number = f" {named[name]}" if named[name] > 1 else ""
+            yield Final(f"{name}{number}", problem, placement, None)
 
     alone = {} if keep is not None else dict(_alone(problem))
     taken = [dict(placement.device_of) for placement in alone.values()]

@@ -50,6 +50,7 @@ def test_each_device_alone_and_the_whole_cpu_take_part_and_none_twice(posed, mon
         len({tuple(f.placement.device_of.items()) for f in placed.finals.entries}) >= len(names) - 1
     )
     assert [len(e.schedule.segments) for e in took_part[-3:]] == [1, 1, 1]
+    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("placer", ["heft", "round_robin", "auto"])

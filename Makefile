@@ -24,7 +24,7 @@ make_venv = \
 		rm -rf $(1) && $(PYTHON) -m venv $(1); \
 	}
 
-FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/*_compiled.py placement/*/*/*_compiled.py)
+FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/*_compiled.py placement/*/*/*_compiled.py profiling/*/*_compiled.py)
 
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =

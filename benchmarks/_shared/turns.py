@@ -74,6 +74,6 @@ def turn_by_turn(steps: Steps, rounds: int, warmup: int = 3) -> dict[str, list[f
 def _stepper(
     stack: ExitStack, lanes: tuple[Lane, ...], num_segments: int, program: Program
 ) -> Callable[[], float]:
-    threads = Lanes(lanes, num_segments, program.run)
+    threads = Lanes(lanes, num_segments, program.run, native=program.native)
     stack.callback(threads.close)
     return lambda: threads.step(TIMEOUT_S).seconds

@@ -266,6 +266,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     requested_devices: Names = {}
     actual_devices: Names = {}
     fallbacks: Texts = ()
+    lanes_note: Text = ""
     critical_path: Path
     busy_s: ByPart
     num_segments: Count

@@ -152,6 +152,10 @@ class JoinedProgram(Program):
         return tuple(said for p in self._programs for said in p.fallbacks)
 
     @property
+    def lanes_note(self) -> str:  # type: ignore[override]
+        return next((p.lanes_note for p in self._programs if p.lanes_note), "")
+
+    @property
     def peak_bytes(self) -> Mapping[str, int]:  # type: ignore[override]
         return self._of_own(lambda program: program.peak_bytes)
 

@@ -14,6 +14,7 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
+from profiling.devices.native import NativeCalls
 from profiling.measuring.outputs import DEFAULT
 
 Feeds = Mapping[str, Any]
@@ -44,6 +45,8 @@ class Program(ABC):
     `tolerance` is what float32 outputs may differ by: see `profiling.measuring.outputs.compare`.
     Segments of devices that another runtime drives are not this program's to run: what they make
     and its own segments read comes by `take`, what they read of its own they get by `value`.
+    Where segments are calls of native code these are `native`, and lanes may use them in the place
+    of `run`; `lanes_note` says in a sentence which lanes there are and why, where that is a choice.
     """
 
     actual_devices: Mapping[str, str] = MappingProxyType({})
@@ -51,6 +54,8 @@ class Program(ABC):
     fallen: tuple[int, ...] = ()
     peak_bytes: Mapping[str, int] = MappingProxyType({})
     tolerance: tuple[float, float] = DEFAULT
+    native: NativeCalls | None = None
+    lanes_note: str = ""
 
     @abstractmethod
     def run(self, segment: int) -> None:
@@ -133,6 +138,10 @@ class Compiled(ABC):
 
         On one device, or with None on the whole CPU with all its cores.
         """
+
+    def in_python(self) -> "Compiled":
+        """The same model, of whose programs none has `native` segments: to compare with."""
+        return self
 
     def exchanges(self, tensor: Tensor) -> bool:
         """Whether programs of these kernels give and take this tensor (`value` and `take`)."""

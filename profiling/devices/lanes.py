@@ -3,16 +3,21 @@
 A lock per producing segment and waiting device stands for "this value is there": taken before the
 step, released by the producer. A worker that waits sleeps in the operating system and takes no time
 from the others; nothing is polled. Runtimes release the interpreter's lock while they compute.
+Segments that are native calls run without it altogether (`native.py`); only their steps begin and
+end here.
 """
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from placement.core.machine import Device
+from profiling.devices.native import NativeCalls, NativeLanes
 
 Clock = Callable[[], float]
 
@@ -51,7 +56,10 @@ class Step:
 
 
 class Lanes:
-    """Threads that run steps together until closed; they die with the process."""
+    """Threads that run steps together until closed; they die with the process.
+
+    `run` computes a segment; where the segments are the calls `native` these are used instead.
+    """
 
     def __init__(
         self,
@@ -59,9 +67,12 @@ class Lanes:
         num_segments: int,
         run: Callable[[int], None],
         *,
+        native: NativeCalls | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
         self._run, self._clock = run, clock
+        slots = () if native is None else (native,)
+        self._native = NativeLanes(lanes, (0,) * num_segments, slots) if slots else None
         self._start_s, self._end_s = [0.0] * num_segments, [0.0] * num_segments
         self._began_s, self._ended_s = [0.0] * len(lanes), [0.0] * len(lanes)
         self._resumed: dict[tuple[int, str], float] = {}
@@ -114,6 +125,8 @@ class Lanes:
         for lock in (*self._go, *self._there.values()):
             with suppress(RuntimeError):  # it was free already
                 lock.release()
+        if self._native is not None:
+            self._native.stop()
 
     def _work(self, number: int, lane: Lane) -> None:
         pin(lane.device.core_ids)
@@ -123,27 +136,30 @@ class Lanes:
             waits = tuple((p, self._there[p, device]) for p in awaits)
             signals = tuple(lock for (p, _), lock in self._there.items() if p == segment)
             tasks.append((segment, waits, signals))
+        once: Callable[[], None] = partial(self._once, number, tasks, device)
+        if self._native is not None:
+            once = partial(self._once_natively, self._native, number, lane)
         while True:
             self._go[number].acquire()
             if self._over:
                 with suppress(RuntimeError):  # nobody waits for this step any more
                     self._done[number].release()
                 return
-            self._began_s[number] = self._clock()
             try:
-                self._once(tasks, device)
+                once()
             except BaseException as error:  # handed to the thread that asked for the step
                 self._error = self._error or error
                 self._stop()
-            self._ended_s[number] = self._clock()
             self._done[number].release()
 
     def _once(
         self,
+        number: int,
         tasks: list[tuple[int, tuple[tuple[int, threading.Lock], ...], tuple[threading.Lock, ...]]],
         device: str,
     ) -> None:
         clock, run, start_s, end_s = self._clock, self._run, self._start_s, self._end_s
+        self._began_s[number] = clock()
         for segment, waits, signals in tasks:
             for producer, there in waits:
                 if not there.acquire(blocking=False):
@@ -156,6 +172,20 @@ class Lanes:
             end_s[segment] = clock()
             for there in signals:
                 there.release()
+        self._ended_s[number] = clock()
+
+    def _once_natively(self, native: NativeLanes, number: int, lane: Lane) -> None:
+        if not native.run(number):
+            return
+        own = native.courses[number]
+        self._began_s[number], self._ended_s[number] = own.bounds_s.tolist()
+        for segment, start, end in zip(
+            lane.segments, own.start_s.tolist(), own.end_s.tolist(), strict=True
+        ):
+            self._start_s[segment], self._end_s[segment] = start, end
+        for producer, resumed in zip(own.producers, own.resumed_s.tolist(), strict=True):
+            if not math.isnan(resumed):
+                self._resumed[producer, lane.device.name] = resumed
 
 
 def pin(core_ids: Sequence[int]) -> None:

@@ -42,6 +42,7 @@ class Run:
     memory cannot hold it), `all_cores_s` on the whole CPU where the devices are its lanes.
     `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
     where these cannot be compared both are None and `skipped_outputs_reason` says why.
+    `lanes_note` says which lanes ran and why, where the runtime has a choice.
     """
 
     timeline: Timeline
@@ -57,6 +58,7 @@ class Run:
     transfer_bytes: int
     baseline_s: Mapping[str, float | None]
     all_cores_s: float | None
+    lanes_note: str = ""
 
     @property
     def median_s(self) -> float:
@@ -87,7 +89,8 @@ def execute(
     expected = expected_outputs(compiled, host, feeds, timeout_s)
     tasks = lower(problem, schedule)
     program = compiled.open(schedule, feeds)
-    lanes = Lanes(lanes_of(problem, tasks), len(schedule.segments), program.run)
+    carried = lanes_of(problem, tasks)
+    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
     try:
         meanwhile = watch(problem.machine)
         rows = _steps(schedule, lanes, program, options, emit)
@@ -113,6 +116,7 @@ def execute(
         transfer_bytes=timeline.transfer_bytes,
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
+        lanes_note=program.lanes_note,
     )
 
 

@@ -142,6 +142,7 @@ def _result(
         transfer_bytes=_bytes_sent(problem, made.schedule),
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
+        lanes_note=program.lanes_note,
     )
     return Stream(
         run=run,

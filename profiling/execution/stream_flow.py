@@ -97,6 +97,7 @@ class Flow:
             made.stage_of,
             made.depth,
             lambda segment, slot: programs[slot].run(segment),
+            native=[p.native for p in programs if p.native is not None],
             watched=range(self.num_before, self.num_before + NUM_SHOWN),
         )
         self.fed_s: list[float] = []

@@ -4,7 +4,8 @@ In round r a device runs each of its segments once, for sample r minus the segme
 in flight has a slot of its own, sample n the slot n modulo depth; a slot is taken again when its
 sample has come out. Locks stand for what is there, as in `lanes.py`: one per producing segment,
 waiting device and slot, and per device and slot one for "the sample may begin" and one for "this
-device is done with it". Nothing is polled.
+device is done with it". Nothing is polled. Where the segments are native calls a device's round is
+one of them (`profiling.devices.native`); samples still begin and come out by the locks here.
 """
 
 import itertools
@@ -13,11 +14,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from profiling.devices.lanes import Clock, Lane, pin
+from profiling.devices.native import NativeCalls, NativeLanes
 
 # More samples than there can be.
-ENDLESS = 2**63
+ENDLESS = 2**62
 Locks = tuple[threading.Lock, ...]
 
 
@@ -45,7 +48,8 @@ class StreamLanes:
     """Threads that run samples one behind the other until closed.
 
     `stage_of[s]` belongs to segment s, never falls along a lane and lies below `depth`, or a slot
-    would wait for itself. `run(segment, slot)` computes. The caller lets samples begin in order,
+    would wait for itself. `run(segment, slot)` computes; where the segments of each slot are the
+    calls `native`, these are used instead. The caller lets samples begin in order,
     and awaits them in order, each before the one that takes its slot begins. `ran` keeps what the
     samples from `watched.start` to `watched.stop` did, `busy_s` the seconds that each lane computed
     by round.
@@ -58,6 +62,7 @@ class StreamLanes:
         depth: int,
         run: Callable[[int, int], None],
         *,
+        native: Sequence[NativeCalls] = (),
         watched: range = range(0),
         clock: Clock = time.perf_counter,
     ) -> None:
@@ -65,6 +70,7 @@ class StreamLanes:
         self._run, self._clock, self._watched = run, clock, watched
         self._depth, self._limit, self._over = depth, ENDLESS, threading.Event()
         self._error: BaseException | None = None
+        self._native = NativeLanes(lanes, stage_of, native) if native else None
         self.ran: list[Ran] = []
         self.busy_s: dict[str, list[float]] = {lane.device.name: [] for lane in lanes}
         self._there = {
@@ -127,6 +133,8 @@ class StreamLanes:
             for lock in locks:
                 with suppress(RuntimeError):  # it was free already
                     lock.release()
+        if self._native is not None:
+            self._native.stop()
 
     def _work(self, number: int, lane: Lane, stage_of: Sequence[int]) -> None:
         pin(lane.device.core_ids)
@@ -139,16 +147,20 @@ class StreamLanes:
             )
             for segment, awaits in zip(lane.segments, lane.awaits, strict=True)
         ]
+        busy_s = self.busy_s[lane.device.name]
+        go_round: Callable[[int], bool] = partial(self._round, number, tasks, busy_s)
+        if self._native is not None:
+            go_round = partial(self._round_natively, self._native, number, tasks, busy_s)
         try:
             for number_of_round in itertools.count():
-                if not self._round(number, tasks, number_of_round, self.busy_s[lane.device.name]):
+                if not go_round(number_of_round):
                     return
         except BaseException as error:  # handed to the thread that waits for the sample
             self._error = self._error or error
             self._stop()
 
     def _round(
-        self, number: int, tasks: Sequence[_Task], number_of_round: int, busy_s: list[float]
+        self, number: int, tasks: Sequence[_Task], busy_s: list[float], number_of_round: int
     ) -> bool:
         """Run each segment for its sample; False when there is nothing more to come."""
         clock, run, total_s, more = self._clock, self._run, 0.0, False
@@ -180,6 +192,36 @@ class StreamLanes:
                 self._done[number][slot].release()
         busy_s.append(total_s)
         return more
+
+    def _round_natively(
+        self,
+        native: NativeLanes,
+        number: int,
+        tasks: Sequence[_Task],
+        busy_s: list[float],
+        number_of_round: int,
+    ) -> bool:
+        """The same, all segments in one native call."""
+        first, last = (number_of_round - task.stage for task in (tasks[0], tasks[-1]))
+        if 0 <= first < self._limit:
+            self._go[number][first % self._depth].acquire()
+        # The samples of later segments began before the first one's: none of them is beyond.
+        limit = self._limit
+        if self._over.is_set() or not native.run(number, number_of_round, limit):
+            return False
+        own = native.courses[number]
+        began = (number_of_round - own.stages >= 0) & (number_of_round - own.stages < limit)
+        busy_s.append(float((own.end_s - own.start_s)[began].sum()))
+        if last <= self._watched.stop and first >= self._watched.start:
+            times = zip(tasks, own.start_s.tolist(), own.end_s.tolist(), strict=True)
+            for task, start_s, end_s in times:
+                sample = number_of_round - task.stage
+                if sample in self._watched and 0 <= sample < limit:
+                    self.ran.append(Ran(sample, task.segment, start_s, end_s))
+        if 0 <= last < limit:
+            self._ended_s[number][last % self._depth] = float(own.end_s[-1])
+            self._done[number][last % self._depth].release()
+        return bool(began.any()) or last < 0
 
 
 def _by_slot(locks: Sequence[Locks], depth: int) -> tuple[Locks, ...]:

@@ -85,6 +85,7 @@ def opened(
     """The lanes and the program of a schedule, which end with the stack."""
     require_memory(problem, schedule)
     program = compiled.open(schedule, feeds)
-    lanes = Lanes(lanes_of(problem, lower(problem, schedule)), len(schedule.segments), program.run)
+    carried = lanes_of(problem, lower(problem, schedule))
+    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
     stack.callback(release, [program], [lanes])
     return lanes, program

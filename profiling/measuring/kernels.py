@@ -210,7 +210,8 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
 
 def _alone(device: Device, num_segments: int, program: Program) -> Lanes:
     segments = tuple(range(num_segments))
-    return Lanes([Lane(device, segments, ((),) * num_segments)], num_segments, program.run)
+    lane = Lane(device, segments, ((),) * num_segments)
+    return Lanes([lane], num_segments, program.run, native=program.native)
 
 
 def _profile(

@@ -68,7 +68,7 @@ class LiveSite:
         tasks = lower(self._problem, schedule)
         lanes = lanes_of(self._problem, tasks)
         self._program = program
-        self._lanes = Lanes(lanes, len(schedule.segments), program.run)
+        self._lanes = Lanes(lanes, len(schedule.segments), program.run, native=program.native)
 
     def step(self) -> Step:
         assert self._program is not None and self._lanes is not None

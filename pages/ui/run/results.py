@@ -202,6 +202,8 @@ def devices(result: RunResult, per: str = "step") -> None:
     )
     for fallback in result.fallbacks:
         st.warning(f"Fell back: {glossary.plain(fallback)}")
+    if result.lanes_note:
+        st.caption(glossary.plain(result.lanes_note))
     sent = formatting.num_bytes(result.transfer_bytes)
     st.caption(f"Sent between devices: {sent} per {per}")
 

@@ -1,7 +1,7 @@
 """From a model to its kernels: optimise, look at the values, name the kernels, map them back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from placement.core.graph import Graph, Tensor
@@ -15,8 +15,11 @@ from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import sentence, told
 from profiling.backends._ort.feeds import all_feeds, row_limits
 from profiling.backends._ort.kernels import kernel_graph
+from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.loops import check_loops
 from profiling.backends._ort.memory import check_whole
+from profiling.backends._ort.native.fits import why_not
+from profiling.backends._ort.native.program import NativeProgram
 from profiling.backends._ort.optimise import (
     AS_IT_IS,
     LEVELS,
@@ -49,6 +52,7 @@ class OrtCompiled(Compiled):
     limits: Mapping[str, int]
     members: tuple[tuple[int, ...], ...]
     level: str = field(default="ORT_DISABLE_ALL")
+    asked_for_python: bool = False
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
         return all_feeds(self.inputs, self.limits, seed, given)
@@ -62,7 +66,12 @@ class OrtCompiled(Compiled):
         first = self._open(schedule, feeds, depth)
         return (first, *(first.beside() for _ in range(depth - 1)))
 
-    def _open(self, schedule: Schedule, feeds: Sequence[Feeds], depth: int) -> OrtProgram:
+    def in_python(self) -> "OrtCompiled":
+        return replace(self, asked_for_python=True)
+
+    def _open(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> OrtProgram | NativeProgram:
         index = self.kernels.index
         groups = [
             [node for kernel in segment.kernels for node in self.members[index[kernel]]]
@@ -72,9 +81,17 @@ class OrtCompiled(Compiled):
         own = [device.runtime == self.runtime for device in devices]
         parts = only_borders(self.optimised, cut(self.optimised, groups), own)
         with told("open the parts of this placement"):
-            return OrtProgram(
-                self.optimised, self.values, schedule, parts, self.machine, feeds, self.level, depth
+            layout = Layout.of(
+                self.optimised, self.values, schedule, parts, self.machine, feeds, depth
             )
+            if self.asked_for_python:
+                return OrtProgram(layout, self.optimised, self.values, self.level)
+            reason = why_not(layout, self.optimised, self.values)
+            if not reason:
+                return NativeProgram(layout, self.optimised, self.values, self.level)
+            program = OrtProgram(layout, self.optimised, self.values, self.level)
+            program.lanes_note = f"Lanes ran in Python, because {reason}."
+            return program
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
         with told("open the model"):

@@ -1,5 +1,6 @@
 """Cut an optimised model: one part per segment, with the values that cross its borders."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,20 +103,26 @@ def part_proto(
 def shared_weights(optimised: Optimised, parts: Sequence[Part]) -> dict[str, Any]:
     """Weights that several parts read, as OrtValues that their sessions share."""
     import onnxruntime as ort
-    from onnx import TensorProto, numpy_helper
+    from onnx import numpy_helper
 
-    uses: dict[str, int] = {}
-    for part in parts:
-        for name in part.weights:
-            uses[name] = uses.get(name, 0) + 1
-    shared = {}
-    for tensor in optimised.model.graph.initializer:
-        if uses.get(tensor.name, 0) > 1 and tensor.data_location == TensorProto.EXTERNAL:
-            array = numpy_helper.to_array(optimised.with_data(tensor))
-            shared[tensor.name] = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(
-                array, tensor.data_type
-            )
-    return shared
+    return {
+        tensor.name: ort.OrtValue.ortvalue_from_numpy_with_onnx_type(
+            numpy_helper.to_array(optimised.with_data(tensor)), tensor.data_type
+        )
+        for tensor in shared_tensors(optimised, parts)
+    }
+
+
+def shared_tensors(optimised: Optimised, parts: Sequence[Part]) -> list[Any]:
+    """The initializers that several parts read, but for small ones."""
+    from onnx import TensorProto
+
+    uses = Counter(name for part in parts for name in part.weights)
+    return [
+        tensor
+        for tensor in optimised.model.graph.initializer
+        if uses[tensor.name] > 1 and tensor.data_location == TensorProto.EXTERNAL
+    ]
 
 
 def _declared(tensor: Any) -> Any:

@@ -15,67 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from placement.core.machine import Device, Machine
-from placement.core.schedule import Schedule
+from placement.core.machine import Device
 from profiling.backends._ort import sessions
-from profiling.backends._ort.buffers import share_buffers
 from profiling.backends._ort.errors import told
 from profiling.backends._ort.items import ort_value, python_outputs, python_value
-from profiling.backends._ort.memory import peak_bytes
+from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_weights
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
-from profiling.devices.memory import check_memory
-
-ALIGNMENT = 4096
 
 
 class OrtProgram(Program):
     """See `profiling.backends.base.Program`.
 
-    `level` is the optimisation inside each part. With several `feeds` the inputs can be changed;
-    `depth` programs will share this one's sessions.
+    `level` is the optimisation inside each part. With several inputs these can be changed, and the
+    programs `beside` share this one's sessions.
     """
 
     def __init__(
-        self,
-        optimised: Optimised,
-        values: Mapping[str, Value],
-        schedule: Schedule,
-        parts: Sequence[Part],
-        machine: Machine,
-        feeds: Sequence[Mapping[str, Any]],
-        level: str,
-        depth: int = 1,
+        self, layout: Layout, optimised: Optimised, values: Mapping[str, Value], level: str
     ) -> None:
         import onnxruntime as ort
 
-        self._names = tuple(value.name for value in optimised.model.graph.output)
-        self._parts = parts
+        self._layout = layout
         self._options = ort.RunOptions()
-        self._constants = [_constant_outputs(optimised, parts, one) for one in feeds]
-        fixed = {n: values[n] for part in parts for n in part.outputs if values[n].fixed}
-        self._types = {n: values[n].type for part in parts for n in part.outputs}
-        sizes = {name: value.num_bytes for name, value in fixed.items()}
-        buffer_of, capacity = share_buffers(schedule, parts, sizes, self._kept(values))
-        devices = [machine.device(segment.device) for segment in schedule.segments]
-        self.peak_bytes = peak_bytes(optimised, parts, devices, buffer_of, capacity, depth)
-        check_memory(self.peak_bytes, machine)
-        used = {name for part in parts for name in part.inputs}
+        self._types = {n: values[n].type for part in layout.parts for n in part.outputs}
+        self.peak_bytes = layout.peak_bytes
+        used = {name for part in layout.parts for name in part.inputs}
         self._inputs = [
-            {n: ort_value(v, values[n].type) for n, v in one.items() if n in used} for one in feeds
+            {n: ort_value(v, values[n].type) for n, v in one.items() if n in used}
+            for one in layout.feeds
         ]
-        self._devices, self._fixed = devices, fixed
-        self._buffer_of, self._capacity = buffer_of, capacity
-        shared = shared_weights(optimised, parts)
-        spin = len(devices) == 1
+        shared = shared_weights(optimised, layout.parts)
+        spin = len(layout.devices) == 1
         self._sessions = [
             _session(optimised, part, values, shared, device, level, spin) if part.nodes else None
-            for part, device in zip(parts, devices, strict=True)
+            for part, device in zip(layout.parts, layout.devices, strict=True)
         ]
         self.actual_devices, self.fallbacks, self.fallen = _assignment(
-            self._sessions, parts, devices
+            self._sessions, layout.parts, layout.devices
         )
         self._allocate()
 
@@ -89,31 +68,23 @@ class OrtProgram(Program):
         """Buffers, and calls bound to them. Inputs that change are bound before each call."""
         import onnxruntime as ort
 
-        buffers = [_aligned(size) for size in self._capacity]
         self._values = {
-            name: ort.OrtValue.ortvalue_from_numpy(_view(buffers[self._buffer_of[name]], value))
-            for name, value in self._fixed.items()
+            name: ort.OrtValue.ortvalue_from_numpy(memory)
+            for name, memory in self._layout.allocate().items()
         }
         self.feed(0)
-        ready = set(self._fixed) | set(self._inputs[0] if len(self._inputs) == 1 else ())
+        ready = set(self._layout.fixed) | set(self._inputs[0] if len(self._inputs) == 1 else ())
         self._bindings: list[Any] = []
         self._calls = [
             self._bound(session, part, ready, device) if part.nodes else None
             for session, part, device in zip(
-                self._sessions, self._parts, self._devices, strict=True
+                self._sessions, self._layout.parts, self._layout.devices, strict=True
             )
         ]
 
     def feed(self, number: int) -> None:
         self._number = number
         self._values.update(self._inputs[number])
-
-    def _kept(self, values: Mapping[str, Value]) -> set[str]:
-        """Values whose buffers nothing else may use: the model's outputs, and what parts read that
-        make dictionaries, for these are run once more when the outputs are fetched.
-        """
-        again = (p for p in self._parts if any("map(" in values[n].type for n in p.outputs))
-        return {*self._names, *(name for part in again for name in part.inputs)}
 
     def _bound(
         self, session: Any, part: Part, ready: set[str], device: Device
@@ -164,16 +135,17 @@ class OrtProgram(Program):
             return python_value(self._values[name])
 
     def take(self, name: str, value: Any) -> None:
-        if name in self._fixed:
-            as_made = np.ascontiguousarray(value, dtype=self._fixed[name].dtype)
+        if name in self._layout.fixed:
+            dtype = self._layout.fixed[name].dtype
+            as_made = np.ascontiguousarray(value, dtype=dtype)
             self._values[name].update_inplace(as_made)
         else:
             self._values[name] = ort_value(value, self._types[name])
 
     def outputs(self) -> dict[str, Any]:
-        found = dict(self._constants[self._number])
-        for part, session in zip(self._parts, self._sessions, strict=True):
-            wanted = [name for name in part.outputs if name in self._names]
+        found, names = dict(self._layout.constants[self._number]), self._layout.names
+        for part, session in zip(self._layout.parts, self._sessions, strict=True):
+            wanted = [name for name in part.outputs if name in names]
             if session is None:
                 found.update({name: self.value(name) for name in wanted})
             elif wanted:
@@ -181,7 +153,7 @@ class OrtProgram(Program):
                 values = [self._values[name] for name in wanted]
                 with told("hand out the outputs"):
                     found.update(python_outputs(session, wanted, values, feeds))
-        return {name: found[name] for name in self._names}
+        return {name: found[name] for name in names}
 
     def stop(self) -> None:
         self._options.terminate = True
@@ -212,32 +184,6 @@ def _session(
     path = optimised.path / f"part{part.nodes[0]}.onnx"
     onnx.save(proto, path, save_as_external_data=True, location=path.name + ".bin")
     return sessions.session(str(path), options, providers)
-
-
-def _aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    memory = np.empty(size + ALIGNMENT, dtype=np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size]
-
-
-def _view(memory: np.ndarray[Any, np.dtype[np.uint8]], value: Value) -> np.ndarray[Any, Any]:
-    assert value.dtype is not None and value.shape is not None
-    return memory[: value.num_bytes].view(value.dtype).reshape(value.shape)
-
-
-def _constant_outputs(
-    optimised: Optimised, parts: Sequence[Part], feeds: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Outputs that no kernel computes: inputs handed through and weights."""
-    from onnx import numpy_helper
-
-    made = {name for part in parts for name in part.outputs}
-    names = [v.name for v in optimised.model.graph.output if v.name not in made]
-    found = {name: feeds[name] for name in names if name in feeds}
-    for tensor in optimised.model.graph.initializer:
-        if tensor.name in names:
-            found[tensor.name] = numpy_helper.to_array(optimised.with_data(tensor))
-    return found
 
 
 def _assignment(

@@ -15,6 +15,7 @@ from typing import Any
 from placement.core.machine import Device, Machine
 
 CPU = "CPUExecutionProvider"
+STOP_SPINNING = "session.force_spinning_stop", "1"
 _shared_pool: list[int] = []
 
 
@@ -38,6 +39,11 @@ def dedicate(machine: Machine) -> None:
     _shared_pool.append(lanes[0].cores)
 
 
+def has_shared_pool() -> bool:
+    """Whether this process has been told to `dedicate` itself, and sessions share its threads."""
+    return bool(_shared_pool)
+
+
 def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) -> Any:
     """Session options for `threads` threads at an optimisation level named as onnxruntime does.
 
@@ -54,22 +60,32 @@ def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) ->
     made.intra_op_num_threads = threads
     made.inter_op_num_threads = 1
     if not spin:
-        made.add_session_config_entry("session.force_spinning_stop", "1")
+        made.add_session_config_entry(*STOP_SPINNING)
     return made
 
 
 def for_device(device: Device, level: str, spin: bool) -> Any:
     """Session options for a part on one device; a lane of several cores pins its threads."""
     made = options(max(device.cores, 1) if device.provider == CPU else 1, level, spin)
-    if device.provider == CPU and not spin:
-        _share_memory()
-        made.add_session_config_entry("session.use_env_allocators", "1")
+    if device.provider == CPU:
+        if not spin:
+            _share_memory()
+        for key, value in lane_entries(device, spin).items():
+            made.add_session_config_entry(key, value)
     made.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    pinned = device.core_ids[1:]
-    if pinned and device.provider == CPU and not _shared_pool:
-        affinity = ";".join(str(core + 1) for core in pinned)
-        made.add_session_config_entry("session.intra_op_thread_affinities", affinity)
     return made
+
+
+def lane_entries(device: Device, spin: bool) -> dict[str, str]:
+    """What the options of a session on a lane of the CPU say, by onnxruntime's own words."""
+    entries = {}
+    if not spin:
+        entries["session.use_env_allocators"] = "1"
+    pinned = device.core_ids[1:]
+    if pinned and not _shared_pool:
+        affinity = ";".join(str(core + 1) for core in pinned)
+        entries["session.intra_op_thread_affinities"] = affinity
+    return entries
 
 
 @functools.cache

@@ -80,3 +80,13 @@ def numpy_dtype(text: str) -> np.dtype[Any] | None:
     if re.fullmatch(r"u?int(8|16|32|64)", word):
         return np.dtype(word)
     return None
+
+
+def numpy_type(number: int) -> str:
+    """`TensorProto.FLOAT` -> `tensor(float)`, for types that numpy knows; empty for others."""
+    from onnx import TensorProto
+
+    words = {long: short for short, long in _SIMPLE.items()}
+    name = TensorProto.DataType.Name(number)
+    text = f"tensor({words.get(name, name.lower())})"
+    return text if numpy_dtype(text) is not None else ""

@@ -132,7 +132,7 @@ class _Slow:
     def open(self, schedule, feeds):
         program = self._compiled.open(schedule, feeds)
         run = program.run
-        program.run = lambda i: (time.sleep(self._seconds), run(i))
+        program.run, program.native = lambda i: (time.sleep(self._seconds), run(i)), None
         return program
 
 

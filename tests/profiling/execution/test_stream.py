@@ -160,7 +160,7 @@ class _Faulty:
                 return self._fault()
             return run(segment)
 
-        program.run = faulty
+        program.run, program.native = faulty, None
 
 
 def broken(monkeypatch, model, problem, fault):

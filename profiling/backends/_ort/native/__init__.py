@@ -1,0 +1,1 @@
+"""ONNX Runtime through its C API: sessions whose runs need no interpreter."""

@@ -1,0 +1,155 @@
+"""The segments of a lane in one native call: wait, run, hand over, next, without the interpreter.
+
+Whatever is not arithmetic is called by its address, an argument like any other, so that the
+compiled code can be kept on disk. Such a call may change all memory as far as the compiler knows,
+so what another thread has written is read anew after it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from placement.compiled.jit import inlined, jit
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+
+_WORD, _INT = ir.IntType(64), ir.IntType(32)
+
+
+def _intrinsic(typed: Callable[..., Any]) -> Any:
+    """What compiled code calls with one argument less than this has."""
+    return intrinsic(typed)
+
+
+def _by_address(builder: Any, address: Any, result: Any, given: Any) -> Any:
+    kind = ir.FunctionType(result, [value.type for value in given])
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), given)
+
+
+@_intrinsic
+def _call(typing_context: Any, address: Any, first: Any, second: Any, third: Any) -> Any:
+    """What a function of three addresses returns, itself an address."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return _by_address(builder, given[0], _WORD, given[1:])
+
+    return types.int64(types.int64, types.int64, types.int64, types.int64), generated
+
+
+@_intrinsic
+def _acquire(typing_context: Any, address: Any, lock: Any, waits: Any) -> Any:
+    """`PyThread_acquire_lock`: 1 once the lock is taken, 0 where it is not and nobody waits."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        waiting = builder.trunc(given[2], _INT)
+        taken = _by_address(builder, given[0], _INT, (given[1], waiting))
+        return builder.sext(taken, _WORD)
+
+    return types.int64(types.int64, types.int64, types.int64), generated
+
+
+@_intrinsic
+def _release(typing_context: Any, address: Any, lock: Any) -> Any:
+    """`PyThread_release_lock`."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        _by_address(builder, given[0], ir.VoidType(), given[1:])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(types.int64, types.int64), generated
+
+
+@_intrinsic
+def _clock(typing_context: Any, address: Any) -> Any:
+    """Nanoseconds, of a function that returns them."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return _by_address(builder, given[0], _WORD, ())
+
+    return types.int64(types.int64), generated
+
+
+@_intrinsic
+def _clock_into(typing_context: Any, address: Any, where: Any) -> Any:
+    """Nanoseconds into memory, of a function that writes them there."""
+
+    def generated(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        _by_address(builder, given[0], _INT, given[1:])
+        return ir.Constant(_WORD, 0)
+
+    return types.int64(types.int64, types.int64), generated
+
+
+@inlined
+def _now_ns(functions: Ints, now: Ints) -> int:
+    if functions[4]:
+        _clock_into(functions[4], now.ctypes.data)
+    else:
+        now[0] = _clock(functions[3])
+    return int(now[0])
+
+
+@jit
+def run_round(
+    number: int,
+    limit: int,
+    stages: Ints,
+    arguments: Ints,
+    first_wait: Ints,
+    waits: Ints,
+    first_signal: Ints,
+    signals: Ints,
+    functions: Ints,
+    patience_ns: int,
+    over: Ints,
+    start_s: Floats,
+    end_s: Floats,
+    resumed_s: Floats,
+    bounds_s: Floats,
+    status: Ints,
+    now: Ints,
+) -> int:
+    """Run each segment of a lane once: in round `number` for sample `number` minus its stage.
+
+    Samples below 0 and from `limit` on are passed over. `arguments` (segments, slots, 3) are those
+    of the segment's function; `waits` and `signals` (all of them, slots) addresses of locks, those
+    of segment i from `first_wait[i]` to `first_wait[i + 1]`; `functions` the addresses of the
+    segments' function, acquire, release, and a clock that returns or one that writes (one of them
+    is 0). A lock is tried for `patience_ns` before the thread sleeps. Times are seconds by segment;
+    `resumed_s` when a wait was over, NaN where nobody waited; `bounds_s` those of the round.
+    Returns the number of segments when all have run, the number of one that failed, whose answer is
+    in `status`, or -1 when `over` is set.
+    """
+    slots = arguments.shape[1]
+    bounds_s[0] = _now_ns(functions, now) / 1e9
+    for i in range(len(stages)):
+        sample = number - stages[i]
+        if sample < 0 or sample >= limit:
+            continue
+        slot = sample % slots
+        for j in range(first_wait[i], first_wait[i + 1]):
+            lock = waits[j, slot]
+            resumed_s[j] = np.nan
+            if _acquire(functions[1], lock, 0) == 0:
+                until_ns = _now_ns(functions, now) + patience_ns
+                while _acquire(functions[1], lock, 0) == 0:
+                    if _now_ns(functions, now) >= until_ns:
+                        _acquire(functions[1], lock, 1)
+                        break
+                resumed_s[j] = _now_ns(functions, now) / 1e9
+        if over[0] != 0:
+            return -1
+        start_s[i] = _now_ns(functions, now) / 1e9
+        given = arguments[i, slot]
+        status[0] = _call(functions[0], given[0], given[1], given[2])
+        end_s[i] = _now_ns(functions, now) / 1e9
+        if status[0] != 0:
+            return i
+        for j in range(first_signal[i], first_signal[i + 1]):
+            _release(functions[2], signals[j, slot])
+    bounds_s[1] = _now_ns(functions, now) / 1e9
+    return len(stages)

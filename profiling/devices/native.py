@@ -1,0 +1,229 @@
+"""Lanes in native code: all segments of a lane run in one call, without the interpreter's lock.
+
+Only what a program's segments are themselves, calls of one native function, can run like this. The
+locks by which lanes hand values over and the clock are the interpreter's own, called by address.
+"""
+
+import ctypes
+import functools
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.formatting import counted
+from placement.core.graph import Ints, starts
+from placement.core.machine import Device
+from profiling.devices.cores import usable_cores
+
+if TYPE_CHECKING:
+    from profiling.devices.lanes import Lane
+
+# How long a lane tries before it sleeps: most waits of placements are shorter than this, and waking
+# a core that sleeps takes 25 to 80 us, for who wakes it, too.
+PATIENCE_NS = 1_000_000
+_ACQUIRE, _RELEASE = "PyThread_acquire_lock", "PyThread_release_lock"
+_LOCKS = (_ACQUIRE, _RELEASE, "PyThread_allocate_lock", "PyThread_free_lock")
+# Neither needs the interpreter's lock; the first is there from Python 3.13 on, the second before.
+_CLOCK_THAT_WRITES, _CLOCK = "PyTime_PerfCounterRaw", "_PyTime_GetPerfCounter"
+
+
+@dataclass(frozen=True, eq=False)
+class NativeCalls:
+    """A program's segments as calls of one native function of three addresses.
+
+    `arguments` (segments, 3) are those of each segment. The function returns 0, or an address of
+    which `error` makes the exception that `Program.run` would raise.
+    """
+
+    function: int
+    arguments: Ints
+    error: Callable[[int], Exception]
+
+
+def why_not() -> str:
+    """What of this interpreter keeps lanes from running natively, as a sentence; or nothing."""
+    offered = ctypes.pythonapi
+    clocks = (hasattr(offered, name) for name in (_CLOCK_THAT_WRITES, _CLOCK))
+    if sys.maxsize < 2**32 or not all(hasattr(offered, name) for name in _LOCKS) or not any(clocks):
+        return "this interpreter does not offer its locks and its clock to native code"
+    import numba
+
+    disabled = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+    return "numba is told to compile nothing" if disabled else ""
+
+
+def share_cores(devices: Iterable[Device]) -> str:
+    """Which lanes of these devices have to share cores, as a sentence; or nothing.
+
+    A lane that tries instead of sleeping would take the time of the one that it waits for.
+    """
+    lanes = list({device.name: device for device in devices}.values())
+    if len(lanes) < 2:
+        return ""
+    here = set(usable_cores())
+    threads = sum(lane.cores for lane in lanes)
+    if threads > len(here):
+        return (
+            f"{len(lanes)} lanes of {counted(threads, 'thread')} share {counted(len(here), 'core')}"
+        )
+    lane_of: dict[int, str] = {}
+    for lane in lanes:
+        for core in here.intersection(lane.core_ids):
+            if core in lane_of:
+                return f"{lane_of[core]} and {lane.name} share core {core}"
+            lane_of[core] = lane.name
+    return ""
+
+
+class NativeLanes:
+    """All lanes of a schedule and what they hand over; each is run by a thread of its own.
+
+    A sample of a pipeline has a slot, sample n the slot n modulo their number, with calls of its
+    own (`slots`); `stage_of` says in which round after its first one a sample's segment runs. A
+    schedule that runs step by step has one slot and no stages.
+    """
+
+    def __init__(
+        self, lanes: "Sequence[Lane]", stage_of: Sequence[int], slots: Sequence[NativeCalls]
+    ) -> None:
+        from profiling.devices.lanes_compiled import run_round
+
+        self._run_round, self._error = run_round, slots[0].error
+        keys = [(p, lane.device.name) for lane in lanes for a in lane.awaits for p in a]
+        self._locks = _Locks(dict.fromkeys(keys), len(slots))
+        self._functions = _functions(slots[0].function)
+        self._over = np.zeros(1, np.int64)
+        arguments = np.stack([calls.arguments for calls in slots], axis=1)
+        self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+
+    def run(self, lane: int, number: int = 0, limit: int = 1) -> bool:
+        """Run a lane's segments once: in a pipeline those of round `number`, of samples below
+        `limit`. False where `stop` has ended it; a segment's error passes on.
+        """
+        own = self.courses[lane]
+        ended = self._run_round(
+            number,
+            limit,
+            own.stages,
+            own.arguments,
+            own.first_wait,
+            own.waits,
+            own.first_signal,
+            own.signals,
+            self._functions,
+            PATIENCE_NS,
+            self._over,
+            own.start_s,
+            own.end_s,
+            own.resumed_s,
+            own.bounds_s,
+            own.status,
+            own.now,
+        )
+        if 0 <= ended < len(own.stages):
+            raise self._error(int(own.status[0]))
+        return bool(ended >= 0)
+
+    def stop(self) -> None:
+        """End all lanes at their next segment, and those that wait; none can run afterwards."""
+        self._over[0] = 1
+        self._locks.release_all()
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """A lane as `run_round` wants it, and the times of its last round."""
+
+    producers: tuple[int, ...]
+    stages: Ints
+    arguments: Ints
+    first_wait: Ints
+    waits: Ints
+    first_signal: Ints
+    signals: Ints
+    start_s: Floats
+    end_s: Floats
+    resumed_s: Floats
+    bounds_s: Floats
+    status: Ints
+    now: Ints
+
+    @classmethod
+    def of(
+        cls, lane: "Lane", stage_of: Sequence[int], arguments: Ints, locks: "_Locks"
+    ) -> "_Course":
+        waits = [[locks.number[p, lane.device.name] for p in awaits] for awaits in lane.awaits]
+        signals = [
+            [number for (producer, _), number in locks.number.items() if producer == segment]
+            for segment in lane.segments
+        ]
+        num = len(lane.segments)
+        return cls(
+            producers=tuple(chain.from_iterable(lane.awaits)),
+            stages=np.array([stage_of[segment] for segment in lane.segments], np.int64),
+            arguments=np.ascontiguousarray(arguments[list(lane.segments)]),
+            first_wait=starts([len(some) for some in waits]),
+            waits=locks.addresses[list(chain.from_iterable(waits))],
+            first_signal=starts([len(some) for some in signals]),
+            signals=locks.addresses[list(chain.from_iterable(signals))],
+            start_s=np.zeros(num),
+            end_s=np.zeros(num),
+            resumed_s=np.zeros(sum(map(len, waits))),
+            bounds_s=np.zeros(2),
+            status=np.zeros(1, np.int64),
+            now=np.zeros(1, np.int64),
+        )
+
+
+class _Locks:
+    """Taken locks by key and slot, freed with this object: addresses (keys, slots)."""
+
+    def __init__(self, keys: Iterable[tuple[int, str]], slots: int) -> None:
+        self.number = {key: i for i, key in enumerate(keys)}
+        made = [_taken() for _ in range(len(self.number) * slots)]
+        self.addresses = np.array(made, np.int64).reshape(len(self.number), slots)
+        # Not at the end of the process, when a thread that was given up may still hold one.
+        weakref.finalize(self, _free, made).atexit = False
+
+    def release_all(self) -> None:
+        for address in self.addresses.ravel().tolist():
+            _python(_RELEASE, None, ctypes.c_void_p)(address)
+
+
+@functools.cache
+def _python(name: str, result: Any, *given: Any) -> Any:
+    """A function of the interpreter, called without its lock."""
+    return ctypes.CFUNCTYPE(result, *given)(_address(name))
+
+
+def _address(name: str) -> int:
+    """Where a function of the interpreter is; 0 for one that this interpreter lacks."""
+    found = getattr(ctypes.pythonapi, name, None)
+    return 0 if found is None else int(ctypes.cast(found, ctypes.c_void_p).value or 0)
+
+
+def _functions(segment: int) -> Ints:
+    """The addresses that `run_round` calls."""
+    writes = _address(_CLOCK_THAT_WRITES)
+    returns = 0 if writes else _address(_CLOCK)
+    names = (_address(_ACQUIRE), _address(_RELEASE))
+    return np.array([segment, *names, returns, writes], np.int64)
+
+
+def _taken() -> int:
+    made = _python("PyThread_allocate_lock", ctypes.c_void_p)()
+    if not made:
+        raise MemoryError("no lock could be made")
+    _python(_ACQUIRE, ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(made, 1)
+    return int(made)
+
+
+def _free(locks: Sequence[int]) -> None:
+    for lock in locks:
+        _python("PyThread_free_lock", None, ctypes.c_void_p)(lock)

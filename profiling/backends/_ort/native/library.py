@@ -117,12 +117,20 @@ class Library:
         """What the Python module would raise for a status, which is released."""
         from onnxruntime.capi import onnxruntime_pybind11_state as module
 
-        code = self._error_code(status)
-        text = (self._error_message(status) or b"").decode(errors="replace")
-        self._releases["Status"](status)
+        code, text = self._told(status)
         kind, word = _ERRORS[code - 1] if 0 < code <= len(_ERRORS) else _ERRORS[0]
         made: Exception = getattr(module, kind)(f"[ONNXRuntimeError] : {code} : {word} : {text}")
         return made
+
+    def run_error(self, status: int) -> Exception:
+        """The same for a run on a binding, where the module has but one kind of error."""
+        return RuntimeError(f"Error in execution: {self._told(status)[1]}")
+
+    def _told(self, status: int) -> tuple[int, str]:
+        """Code and text of a status, which is released."""
+        code, text = self._error_code(status), self._error_message(status) or b""
+        self._releases["Status"](status)
+        return code, text.decode(errors="replace")
 
     def owned(self, kind: str, name: str, *given: Any, needs: Sequence[Any] = ()) -> Owned:
         """What a function makes of arguments before its last, which says where to put it."""
@@ -175,7 +183,8 @@ def library() -> Library | str:
     base = opened.OrtGetApiBase().contents
     version = base.version().decode(errors="replace")
     if version != onnxruntime.__version__:
-        return f"onnxruntime's library is version {version}, its Python module another one"
+        module = onnxruntime.__version__
+        return f"onnxruntime's library is version {version}, its Python module {module}"
     table = base.api(VERSION)
     if not table:
         return f"onnxruntime {version} lacks version {VERSION} of its C interface"

@@ -111,7 +111,7 @@ class NativeProgram(Program):
         pairs = zip(self._sessions, self._bindings, strict=True)
         rows = [(session.address, self._options.address, b.address) for session, b in pairs]
         arguments = np.array(rows, np.int64).reshape(len(rows), 3)
-        self.native = NativeCalls(found.run_with_binding, arguments, found.error)
+        self.native = NativeCalls(found.run_with_binding, arguments, found.run_error)
 
     def _bind(self, how: str, binding: Owned, name: str, value: Owned) -> None:
         self._library.call(how, binding.address, name.encode(), value.address)
@@ -130,7 +130,7 @@ class NativeProgram(Program):
         assert self.native is not None
         status = self._run(*self.native.arguments[segment].tolist())
         if status:
-            raise self._library.error(status)
+            raise self._library.run_error(status)
 
     def outputs(self) -> dict[str, Any]:
         found = dict(self._layout.constants[self._number])

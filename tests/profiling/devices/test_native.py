@@ -1,0 +1,160 @@
+"""Hand-over between native lanes: order, times, three lanes, slots, errors, an end from outside.
+
+The native function is one of Python's here, so that the tests see what runs.
+"""
+
+import ctypes
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from placement.core.machine import Device
+from profiling.devices import native
+from profiling.devices.lanes import Lane, Lanes
+from profiling.devices.native import NativeCalls, NativeLanes
+
+A, B, C = Device("a"), Device("b"), Device("c")
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_ssize_t, *(ctypes.c_ssize_t,) * 3)
+
+
+class Calls:
+    """Segments that write down their number and slot; `run` may answer with what is no zero."""
+
+    def __init__(self, num_segments, run=lambda segment: 0, slots=1):
+        self.ran, self._run = [], run
+        self._function = FUNCTION(self._called)
+        address = ctypes.cast(self._function, ctypes.c_void_p).value
+        self.slots = [
+            NativeCalls(
+                address,
+                np.array([[segment, slot, 7] for segment in range(num_segments)], np.int64),
+                lambda status: ArithmeticError(f"status {status}"),
+            )
+            for slot in range(slots)
+        ]
+
+    def _called(self, segment, slot, seven):
+        assert seven == 7
+        self.ran.append((segment, slot))
+        return self._run(segment) or 0
+
+
+def forbidden(segment):
+    raise AssertionError(f"segment {segment} is a native call")
+
+
+def lanes_of(lanes, calls):
+    return Lanes(lanes, sum(len(lane.segments) for lane in lanes), forbidden, native=calls.slots[0])
+
+
+def chain(calls):
+    """Segments 0 and 2 on a, 1 and 3 on b, each waiting for the one before."""
+    return lanes_of([Lane(A, (0, 2), ((), (1,))), Lane(B, (1, 3), ((0,), (2,)))], calls)
+
+
+@pytest.mark.parametrize("patience_ns", [0, 1_000_000])
+def test_many_small_segments_run_in_the_order_of_their_data(monkeypatch, patience_ns):
+    """Sixty hand-overs a step, for waits that are over at once and for threads that sleep."""
+    monkeypatch.setattr(native, "PATIENCE_NS", patience_ns)
+    num = 60
+    calls = Calls(num)
+    both = [
+        Lane(
+            device, tuple(range(i, num, 2)), tuple((s - 1,) if s else () for s in range(i, num, 2))
+        )
+        for i, device in enumerate((A, B))
+    ]
+    lanes = lanes_of(both, calls)
+    for number in range(3):
+        step = lanes.step(60.0)
+        assert [segment for segment, _ in calls.ran] == [*range(num)] * (number + 1)
+        assert list(step.start_s) == sorted(step.start_s)
+        assert all(a <= b for a, b in zip(step.end_s, step.start_s[1:], strict=False))
+        assert step.began_s <= step.start_s[0] and step.end_s[-1] <= step.ended_s
+    assert lanes.close()
+
+
+def test_times_are_those_of_the_interpreters_clock():
+    lanes = chain(Calls(4, lambda segment: time.sleep(0.002)))
+    before_s = time.perf_counter()
+    step = lanes.step(10.0)
+    assert before_s <= step.began_s and step.ended_s <= time.perf_counter()
+    assert min(b - a for a, b in zip(step.start_s, step.end_s, strict=True)) >= 0.002
+    assert set(step.resumed_s) == {(0, "b"), (1, "a"), (2, "b")}
+    for (producer, _), resumed_s in step.resumed_s.items():
+        assert step.end_s[producer] <= resumed_s <= step.start_s[producer + 1]
+    lanes.close()
+
+
+def test_three_lanes_with_one_that_all_wait_for_and_one_that_waits_for_all():
+    three = (
+        Lane(A, (0, 3), ((), (1, 2))),
+        Lane(B, (1,), ((0,),)),
+        Lane(C, (2, 4), ((0,), (3,))),
+    )
+    calls = Calls(5)
+    lanes = lanes_of(three, calls)
+    for number in range(50):
+        lanes.step(10.0)
+        ran = [segment for segment, _ in calls.ran[5 * number :]]
+        assert ran[0] == 0 and {*ran[1:3]} == {1, 2} and ran[3:] == [3, 4]
+    assert lanes.close()
+
+
+def test_a_segment_that_fails_ends_the_step_on_all_lanes():
+    lanes = chain(Calls(4, lambda segment: 5 * (segment == 1)))
+    with pytest.raises(ArithmeticError, match="status 5"):
+        lanes.step(10.0)
+    assert lanes.close()
+
+
+def test_a_step_that_hangs_is_given_up():
+    release = threading.Event()
+    lanes = chain(Calls(4, lambda segment: release.wait(20.0) and 0 if segment == 2 else 0))
+    with pytest.raises(TimeoutError, match=r"longer than 0\.2 s"):
+        lanes.step(0.2)
+    assert not lanes.close(timeout_s=0.05), "one thread is still inside its segment"
+    release.set()
+    assert lanes.close()
+
+
+def test_rounds_pass_over_samples_that_are_not_there_and_take_each_its_slot():
+    calls = Calls(3, slots=2)
+    lane = Lane(A, (0, 1, 2), ((), (), ()))
+    lanes = NativeLanes([lane], (0, 1, 1), calls.slots)
+    for number in range(4):
+        assert lanes.run(0, number, 3)
+    first, second, third = [(0, 0)], [(0, 1), (1, 0), (2, 0)], [(0, 0), (1, 1), (2, 1)]
+    assert calls.ran == [*first, *second, *third, (1, 0), (2, 0)]
+
+
+def test_who_waits_is_let_go_by_a_stop():
+    lanes = NativeLanes([Lane(A, (0,), ((),)), Lane(B, (1,), ((0,),))], (0, 0), Calls(2).slots)
+    said = []
+    waiting = threading.Thread(target=lambda: said.append(lanes.run(1)), daemon=True)
+    waiting.start()
+    lanes.stop()
+    waiting.join(20.0)
+    assert said == [False] and not lanes.run(0)
+
+
+def test_lanes_share_cores_where_they_are_pinned_to_the_same_or_have_too_few(monkeypatch):
+    monkeypatch.setattr(native, "usable_cores", lambda: (0, 1, 2))
+    pinned = [Device(f"cpu:{i}", core_ids=(i,)) for i in range(4)]
+    assert native.share_cores(pinned[:3]) == native.share_cores([A, B, C, A]) == ""
+    assert native.share_cores([Device("all", cores=3)]) == ""
+    assert native.share_cores(pinned) == "4 lanes of 4 threads share 3 cores"
+    wide = Device("wide", cores=2, core_ids=(1, 2))
+    assert native.share_cores([wide, pinned[0]]) == ""
+    assert native.share_cores([A, wide, pinned[0]]) == "3 lanes of 4 threads share 3 cores"
+    assert native.share_cores([wide, pinned[2]]) == "wide and cpu:2 share core 2"
+
+
+def test_an_interpreter_without_a_clock_is_told_of(monkeypatch):
+    assert native.why_not() == ""
+    monkeypatch.setattr(ctypes, "pythonapi", object())
+    assert native.why_not() == (
+        "this interpreter does not offer its locks and its clock to native code"
+    )

@@ -175,7 +175,7 @@ def _step(
     parts = [tuple(names[a:b]) for a, b in itertools.pairwise(cuts)]
     program = compiled.open(Schedule(tuple(Segment(device.name, part) for part in parts)), feeds)
     lane = Lane(device, tuple(range(number)), ((),) * number)
-    lanes = Lanes([lane], number, program.run)
+    lanes = Lanes([lane], number, program.run, native=program.native)
     return lambda: lanes.step(60.0).seconds
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
 from placement.core.machine import Device
 from profiling.devices.native import NativeCalls, NativeLanes
 
@@ -186,6 +188,12 @@ class Lanes:
         for producer, resumed in zip(own.producers, own.resumed_s.tolist(), strict=True):
             if not math.isnan(resumed):
                 self._resumed[producer, lane.device.name] = resumed
+
+
+def warm_up() -> None:
+    """Have compiled what native lanes need, so that no run waits for it."""
+    calls = NativeCalls(0, np.zeros((0, 3), np.int64), RuntimeError)
+    NativeLanes([Lane(Device("none"), (), ())], (), (calls,)).run(0)
 
 
 def pin(core_ids: Sequence[int]) -> None:

@@ -475,10 +475,12 @@ def test_outputs_that_differ_fallbacks_and_emulation_stand_out():
         max_abs_diff=0.5,
         emulated=True,
         fallbacks=["Op n3 ran on CPUExecutionProvider instead of <b>CUDA</b>"],
+        lanes_note="Lanes ran in Python, because value 'n3' has no fixed shape.",
     )
     shown = texts(checked(app.run()))
     assert "do not trust this run" in shown
     assert "Emulated: this run followed a virtual clock" in shown
+    assert "Lanes ran in Python, because value 'n3' has no fixed shape." in shown
     assert "Fell back: Op n3" in shown and "Emulated step time" in [m.label for m in app.metric]
 
 

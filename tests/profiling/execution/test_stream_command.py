@@ -52,6 +52,7 @@ def test_the_answer_of_a_live_pipeline(answers):
     assert result["samples"] == 200 and not result["cancelled"]
     assert result["samples_per_s"] > 0 and result["predicted_samples_per_s"] > 0
     assert result["bottleneck"] in result["actual_devices"]
+    assert result["lanes_note"] == "Lanes ran natively, without the interpreter's lock."
     wanted_s = result["predicted_s"] / result["step_s"]["median"] - 1
     assert result["error"] == pytest.approx(wanted_s)
     assert result["predicted_s"] == pytest.approx(1 / result["predicted_samples_per_s"])

@@ -1,0 +1,226 @@
+"""What handing over between lanes costs, in Python and natively, and what steps gain by it.
+
+    python -m benchmarks.handover [--json] [--rounds N] [MODEL ...]
+
+First two pinned threads hand over to and fro: each computes for as long as the other is to wait.
+"lock" are lanes in Python, "sleeps" native lanes that sleep at once, "native" those that try for a
+moment before. Hand-over is from the end of one segment to the start of the next on the other lane;
+a call is the same on one lane, where nobody waits. Then the bundled ONNX samples: steps on lanes in
+Python and on native ones, turn by turn in one process, for HEFT and for a random placement. The
+outputs of both are compared bit by bit. Both lanes must have a core of their own.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import placement as pl
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, table
+from placement.core.machine import Device
+from placement.core.problem import Problem
+from placement.core.schedule import Schedule
+from placement.schedule.segments import make_schedule
+from placement.simulator.executions import lower
+from profiling.backends.base import Compiled
+from profiling.devices import native
+from profiling.devices.cores import usable_cores
+from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.devices.native import NativeCalls
+from profiling.execution.execute import compiled_for, lanes_of
+from profiling.execution.stream_outputs import same_bits
+from profiling.measuring.lock import measuring
+from profiling.measuring.reference import release
+from profiling.measuring.timing import ratio_interval
+
+WAITS_US = (10, 20, 50, 100, 200, 500, 900, 1_100, 2_000, 5_000)
+NUM_SEGMENTS, TURNS, WARMUP = 40, 15, 3
+HAND_OVER = {
+    "waits us": "{wait_us}",
+    "lock us (p95)": "{lock_us:.1f} ({lock_p95_us:.1f})",
+    "sleeps us (p95)": "{sleeps_us:.1f} ({sleeps_p95_us:.1f})",
+    "native us (p95)": "{native_us:.2f} ({native_p95_us:.2f})",
+}
+STEPS = {
+    "model": "{model}",
+    "placement": "{placement}",
+    "segments": "{num_segments}",
+    "one lane ms": "{one_lane_ms:.2f}",
+    "Python ms": "{python_ms:.2f}",
+    "native ms": "{native_ms:.2f}",
+    "native / Python (95 %)": "{ratio:.3f} ({low:.3f} to {high:.3f})",
+    "native / one lane (95 %)": "{lane_ratio:.3f} ({lane_low:.3f} to {lane_high:.3f})",
+    "bits": "{bits}",
+}
+
+
+def hand_overs() -> list[dict[str, Any]]:
+    """A row per waiting time, and one for calls that nobody waits for."""
+    devices = [Device(f"cpu:{i}", core_ids=(core,)) for i, core in enumerate(usable_cores()[:2])]
+    busy = _Busy()
+    rows = []
+    for wait_us in (0, *WAITS_US):
+        lanes = _alone(devices[0]) if wait_us == 0 else _to_and_fro(devices)
+        rounds = busy.rounds(max(wait_us, 10))
+        arguments = np.tile(np.array((rounds, 0, 0), np.int64), (NUM_SEGMENTS, 1))
+        calls = NativeCalls(busy.address, arguments, lambda status: RuntimeError(str(status)))
+        sides = {
+            "lock": (partial(busy.run, rounds), None, 0),
+            "sleeps": (_never, calls, 0),
+            "native": (_never, calls, native.PATIENCE_NS),
+        }
+        gaps_us = _gaps_us(lanes, sides)
+        row: dict[str, Any] = {"wait_us": wait_us or "none: a call"}
+        for side, gaps in gaps_us.items():
+            row[f"{side}_us"] = statistics.median(gaps)
+            row[f"{side}_p95_us"] = float(np.percentile(gaps, 95))
+        rows.append(row)
+    return rows
+
+
+def _gaps_us(lanes: Sequence[Lane], sides: Any) -> dict[str, list[float]]:
+    """Microseconds from the end of a segment to the start of the next, the sides in turns."""
+    usual, found = native.PATIENCE_NS, {side: list[float]() for side in sides}
+    with ExitStack() as stack:
+        opened = {}
+        for side, (run, calls, _) in sides.items():
+            opened[side] = Lanes(lanes, NUM_SEGMENTS, run, native=calls)
+            stack.callback(opened[side].close)
+        stack.callback(setattr, native, "PATIENCE_NS", usual)
+        for number in range(-WARMUP, TURNS):
+            for side, (_, _, patience_ns) in sides.items():
+                native.PATIENCE_NS = patience_ns
+                step = opened[side].step(turns.TIMEOUT_S)
+                if number >= 0:
+                    found[side] += _between_us(step)
+    return found
+
+
+def _between_us(step: Step) -> list[float]:
+    # The first few see how far apart the two threads were woken.
+    pairs = zip(step.end_s[3:], step.start_s[4:], strict=False)
+    return [1e6 * (start_s - end_s) for end_s, start_s in pairs]
+
+
+def _alone(device: Device) -> list[Lane]:
+    return [Lane(device, tuple(range(NUM_SEGMENTS)), ((),) * NUM_SEGMENTS)]
+
+
+def _to_and_fro(devices: Sequence[Device]) -> list[Lane]:
+    awaits = [(i - 1,) if i else () for i in range(NUM_SEGMENTS)]
+    return [
+        Lane(device, tuple(range(i, NUM_SEGMENTS, 2)), tuple(awaits[i::2]))
+        for i, device in enumerate(devices)
+    ]
+
+
+def _never(segment: int) -> None:
+    raise AssertionError(f"segment {segment} is a native call")
+
+
+class _Busy:
+    """A native function that computes for a while, without the interpreter's lock."""
+
+    def __init__(self) -> None:
+        import ctypes
+
+        from numba import cfunc, int64
+
+        def spin(rounds: int, second: int, third: int) -> int:
+            state = second + 1
+            for _ in range(rounds):
+                state = (state * 48271) % 2147483647
+            return 0 if state else 1
+
+        made: Any = cfunc(int64(int64, int64, int64))(spin)
+        self.address = int(made.address)
+        self._call = ctypes.CFUNCTYPE(*(ctypes.c_int64,) * 4)(self.address)
+        began_s = time.perf_counter()
+        self._call(3_000_000, 0, 0)
+        self._per_us = 3.0 / (time.perf_counter() - began_s)
+
+    def rounds(self, microseconds: float) -> int:
+        return int(microseconds * self._per_us)
+
+    def run(self, rounds: int, segment: int) -> None:
+        self._call(rounds, 0, 0)
+
+
+def steps(name: str, rounds: int) -> Iterator[dict[str, Any]]:
+    """A row per placement of a model."""
+    model = pl.load(name)
+    machine = pl.machine("two-lanes")
+    problem = pl.make_problem(model, machine, pl.profile(model, machine))
+    compiled = compiled_for(problem, model)
+    rng = np.random.default_rng(0)
+    drawn = problem.placement_of(rng.integers(0, problem.num_devices, problem.num_units))
+    schedules = {
+        "heft": pl.place(problem, "heft").schedule,
+        "random": make_schedule(problem, drawn),
+    }
+    lane = {"one lane": machine.devices[0]}
+    for placement, schedule in schedules.items():
+        with (
+            _running(problem, compiled, schedule) as native_side,
+            _running(problem, compiled.in_python(), schedule) as python_side,
+            turns.alone(compiled, lane) as alone,
+        ):
+            both = {"native": native_side[0], "python": python_side[0], **alone}
+            times_s = turns.turn_by_turn(both, rounds)
+            bits = same_bits(native_side[1](), python_side[1]())
+        ratio, low, high = ratio_interval(times_s["native"], times_s["python"], 0)
+        against_lane = ratio_interval(times_s["native"], times_s["one lane"], 0)
+        yield {
+            "model": name,
+            "placement": placement,
+            "num_segments": len(schedule.segments),
+            **{
+                f"{side.replace(' ', '_')}_ms": 1e3 * statistics.median(taken_s)
+                for side, taken_s in times_s.items()
+            },
+            "ratio": ratio,
+            "low": low,
+            "high": high,
+            **dict(zip(("lane_ratio", "lane_low", "lane_high"), against_lane, strict=True)),
+            "bits": "same" if bits else "DIFFER",
+        }
+
+
+@contextmanager
+def _running(
+    problem: Problem, compiled: Compiled, schedule: Schedule
+) -> Iterator[tuple[Callable[[], float], Callable[[], dict[str, Any]]]]:
+    """A step's seconds and the outputs of a schedule's program, as calls."""
+    program = compiled.open(schedule, compiled.feeds(0, {}))
+    carried = lanes_of(problem, lower(problem, schedule))
+    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
+    try:
+        yield lambda: lanes.step(turns.TIMEOUT_S).seconds, program.outputs
+    finally:
+        release([program], [lanes])
+
+
+def main() -> None:
+    options = named(__doc__, turns.samples(), rounds=30)
+    if native.share_cores(pl.machine("two-lanes").devices):
+        raise SystemExit("Two lanes share a core here; start this on two cores of their own.")
+    with measuring("handover"):
+        handed, stepped = hand_overs(), []
+        if not options.json:
+            print(table(HAND_OVER, handed), end="\n\n", flush=True)
+        for name in options.names:
+            stepped += steps(name, options.rounds)
+    if options.json:
+        print(json.dumps({"hand_over": handed, "steps": stepped}))
+    else:
+        print(table(STEPS, stepped))
+
+
+if __name__ == "__main__":
+    main()

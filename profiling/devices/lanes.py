@@ -193,7 +193,7 @@ class Lanes:
 def warm_up() -> None:
     """Have compiled what native lanes need, so that no run waits for it."""
     calls = NativeCalls(0, np.zeros((0, 3), np.int64), RuntimeError)
-    NativeLanes([Lane(Device("none"), (), ())], (), (calls,)).run(0)
+    NativeLanes([Lane(Device("none"), (), ())], (), (calls,))
 
 
 def pin(core_ids: Sequence[int]) -> None:

@@ -101,6 +101,9 @@ class NativeLanes:
         self._over = np.zeros(1, np.int64)
         arguments = np.stack([calls.arguments for calls in slots], axis=1)
         self.courses = tuple(_Course.of(lane, stage_of, arguments, self._locks) for lane in lanes)
+        # Nothing runs, but all is compiled before the first step's time begins.
+        for lane in range(len(lanes)):
+            self.run(lane, limit=0)
 
     def run(self, lane: int, number: int = 0, limit: int = 1) -> bool:
         """Run a lane's segments once: in a pipeline those of round `number`, of samples below

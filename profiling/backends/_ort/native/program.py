@@ -18,7 +18,7 @@ from profiling.backends._ort.native.library import Library, Owned, library
 from profiling.backends._ort.optimise import Optimised
 from profiling.backends._ort.parts import Part, part_proto, shared_tensors
 from profiling.backends._ort.sessions import CPU, STOP_SPINNING, lane_entries
-from profiling.backends._ort.types import numpy_type
+from profiling.backends._ort.types import numpy_dtype, numpy_type
 from profiling.backends._ort.values import Value
 from profiling.backends.base import Program
 from profiling.devices.native import NativeCalls
@@ -42,7 +42,7 @@ class NativeProgram(Program):
         self.actual_devices = {device.name: CPU for device in layout.devices}
         self._options = found.owned("RunOptions", "CreateRunOptions")
         self._inputs = [
-            {n: self._tensor(n, np.asarray(v)) for n, v in one.items() if n in self._types}
+            {n: self._tensor(n, v) for n, v in one.items() if n in self._types}
             for one in layout.feeds
         ]
         shared = {
@@ -116,8 +116,9 @@ class NativeProgram(Program):
     def _bind(self, how: str, binding: Owned, name: str, value: Owned) -> None:
         self._library.call(how, binding.address, name.encode(), value.address)
 
-    def _tensor(self, name: str, array: np.ndarray[Any, Any]) -> Owned:
-        return self._library.tensor(np.require(array, requirements="C"), self._types[name])
+    def _tensor(self, name: str, array: Any) -> Owned:
+        text = self._types[name]
+        return self._library.tensor(np.require(array, numpy_dtype(text), "C"), text)
 
     def feed(self, number: int) -> None:
         self._number, given = number, self._inputs[number]

@@ -110,8 +110,8 @@ class NativeProgram(Program):
         self.feed(0)
         pairs = zip(self._sessions, self._bindings, strict=True)
         rows = [(session.address, self._options.address, b.address) for session, b in pairs]
-        arguments = np.array(rows, np.int64).reshape(len(rows), 3)
-        self.native = NativeCalls(found.run_with_binding, arguments, found.run_error)
+        self._arguments = np.array(rows, np.int64).reshape(len(rows), 3)
+        self.native = NativeCalls(found.run_with_binding, self._arguments, found.run_error)
 
     def _bind(self, how: str, binding: Owned, name: str, value: Owned) -> None:
         self._library.call(how, binding.address, name.encode(), value.address)
@@ -128,8 +128,7 @@ class NativeProgram(Program):
                     self._bind("BindInput", binding, name, given[name])
 
     def run(self, segment: int) -> None:
-        assert self.native is not None
-        status = self._run(*self.native.arguments[segment].tolist())
+        status = self._run(*self._arguments[segment].tolist())
         if status:
             raise self._library.run_error(status)
 
@@ -143,7 +142,7 @@ class NativeProgram(Program):
 
     def close(self) -> None:
         self._bindings, self._sessions, self._values, self._inputs = [], [], {}, []
-        self.native = None
+        self._arguments, self.native = self._arguments[:0], None
 
 
 def _array(optimised: Optimised, tensor: Any) -> np.ndarray[Any, Any]:

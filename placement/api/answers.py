@@ -163,6 +163,7 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         predicted_range_s=predicted.range_s,
         error=_error(predicted.timeline.step_s, measured.median_s),
         costs=costs,
+        lanes_note=measured.lanes_note or None,
         critical_path=critical_path(measured.timeline),
         busy_s=measured.timeline.busy_s(),
         num_segments=len(predicted.schedule.segments),

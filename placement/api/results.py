@@ -250,7 +250,7 @@ class WhatIfResult(SimulateResult, frozen=True, kw_only=True):
 class RunResult(Value, frozen=True, kw_only=True):
     """A live run beside its prediction; `error` is predicted / measured median - 1."""
 
-    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s", "load"})
+    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s", "load", "lanes_note"})
 
     step_s: Spread
     steps_s: Amounts = ()
@@ -266,7 +266,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     requested_devices: Names = {}
     actual_devices: Names = {}
     fallbacks: Texts = ()
-    lanes_note: Text = ""
+    lanes_note: Text | None = None
     critical_path: Path
     busy_s: ByPart
     num_segments: Count

@@ -84,12 +84,18 @@ class OrtCompiled(Compiled):
             layout = Layout.of(
                 self.optimised, self.values, schedule, parts, self.machine, feeds, depth
             )
+            made_of = layout, self.optimised, self.values, self.level
             if self.asked_for_python:
-                return OrtProgram(layout, self.optimised, self.values, self.level)
-            reason = why_not(layout, self.optimised, self.values)
-            if not reason:
-                return NativeProgram(layout, self.optimised, self.values, self.level)
-            program = OrtProgram(layout, self.optimised, self.values, self.level)
+                return OrtProgram(*made_of)
+            reason = why_not(*made_of[:3])
+            try:
+                if not reason:
+                    return NativeProgram(*made_of)
+            except Exception as error:  # of onnxruntime's many kinds; what is wrong for both recurs
+                reason = (
+                    f"onnxruntime's library cannot open the segments: {sentence(error).rstrip('.')}"
+                )
+            program = OrtProgram(*made_of)
             program.lanes_note = f"Lanes ran in Python, because {reason}."
             return program
 

@@ -129,6 +129,16 @@ def test_a_library_without_the_functions_is_not_used(tmp_path, fresh, monkeypatc
     )
 
 
+def test_segments_that_the_library_cannot_open_run_in_python(tmp_path, monkeypatch):
+    def refused(*given, **more):
+        raise onnxruntime.capi.onnxruntime_pybind11_state.Fail("[ONNXRuntimeError] : 1 : FAIL : no")
+
+    monkeypatch.setattr(Library, "owned", refused)
+    assert note(diamond(tmp_path)) == in_python(
+        "onnxruntime's library cannot open the segments: no"
+    )
+
+
 def test_errors_are_those_of_the_python_module():
     found = library()
     assert isinstance(found, Library)

@@ -17,6 +17,9 @@ from placement.compiled.jit import inlined, jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 
+# Between two tries there is less than a microsecond, unless the system gave the core to others.
+ABSENCE_NS = 100_000
+ROUNDS_ASLEEP = 10
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
@@ -119,12 +122,16 @@ def run_round(
     of the segment's function; `waits` and `signals` (all of them, slots) addresses of locks, those
     of segment i from `first_wait[i]` to `first_wait[i + 1]`; `functions` the addresses of the
     segments' function, acquire, release, and a clock that returns or one that writes (one of them
-    is 0). A lock is tried for `patience_ns` before the thread sleeps. Times are seconds by segment;
+    is 0). A lock is tried for `patience_ns` before the thread sleeps; a thread that was kept from
+    its core meanwhile, because others want it, sleeps at once for some rounds (`status[1]` are
+    left), or it would use up the share of time that it needs for computing. Times are seconds by
+    segment;
     `resumed_s` when a wait was over, NaN where nobody waited; `bounds_s` those of the round.
     Returns the number of segments when all have run, the number of one that failed, whose answer is
-    in `status`, or -1 when `over` is set.
+    in `status[0]`, or -1 when `over` is set.
     """
     slots = arguments.shape[1]
+    status[1] = max(status[1] - 1, 0)
     bounds_s[0] = _now_ns(functions, now) / 1e9
     for i in range(len(stages)):
         sample = number - stages[i]
@@ -135,9 +142,14 @@ def run_round(
             lock = waits[j, slot]
             resumed_s[j] = np.nan
             if _acquire(functions[1], lock, 0) == 0:
-                until_ns = _now_ns(functions, now) + patience_ns
+                last_ns = _now_ns(functions, now)
+                until_ns = last_ns + (patience_ns if status[1] == 0 else 0)
                 while _acquire(functions[1], lock, 0) == 0:
-                    if _now_ns(functions, now) >= until_ns:
+                    time_ns = _now_ns(functions, now)
+                    if time_ns - last_ns > ABSENCE_NS:
+                        status[1] = ROUNDS_ASLEEP
+                    last_ns = time_ns
+                    if time_ns >= until_ns or status[1] != 0:
                         _acquire(functions[1], lock, 1)
                         break
                 resumed_s[j] = _now_ns(functions, now) / 1e9

@@ -179,7 +179,7 @@ class _Course:
             end_s=np.zeros(num),
             resumed_s=np.zeros(sum(map(len, waits))),
             bounds_s=np.zeros(2),
-            status=np.zeros(1, np.int64),
+            status=np.zeros(2, np.int64),
             now=np.zeros(1, np.int64),
         )
 

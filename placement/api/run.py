@@ -28,11 +28,8 @@ def require_present(model: Model, machine: Machine) -> None:
     from profiling import backends
     from profiling.devices.local import missing_devices
 
-    if model.executable is None:
-        raise ValueError(
-            f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
-            " simulate it, or open a model file."
-        )
+    if model.not_executable:
+        raise ValueError(model.not_executable)
     backends.require_format(model, machine)
     missing = missing_devices(machine)
     if missing:

@@ -329,8 +329,8 @@ def test_modules_that_cannot_be_placed():
 
     with pytest.raises(ValueError, match="branches or loops on data"):
         pl.from_torch(Branching(), torch.ones(3))
-    with pytest.raises(ValueError, match="a tensor or a tuple of tensors"):
-        pl.from_torch(nn.Linear(3, 2), {"input": torch.ones(1, 3)})
+    with pytest.raises(ValueError, match="a tensor, a tuple of tensors in order, or a dict"):
+        pl.from_torch(nn.Linear(3, 2), 3)
     with pytest.raises(ValueError, match="cannot be exported"):
         pl.from_torch(nn.Linear(3, 2), torch.ones(1, 4))
     with pytest.raises(ValueError, match=r"is no torch.nn.Module"):

@@ -1,5 +1,6 @@
 """From an exported program to one functional graph of aten ops."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -31,10 +32,14 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
             labels[node_name] = spec.target
             state[node_name] = _state_of(exported, spec.target)
     outputs: list[tuple[str, str]] = []
+    names = _output_names(exported)
     updates: list[tuple[str, str]] = []
     for spec in signature.output_specs:
         node_name = getattr(spec.arg, "name", "")
+        word = next(names, "") if spec.kind is OutputKind.USER_OUTPUT else ""
         if spec.kind is OutputKind.USER_OUTPUT and node_name:
+            if word and word not in labels.values():
+                labels.setdefault(node_name, word)
             outputs.append((labels.get(node_name, node_name), node_name))
         elif spec.kind in MUTATIONS:
             by_label = {label: node for node, label in labels.items()}
@@ -46,6 +51,15 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
             graph.erase_node(node)
     held = {n: t.detach() for n, t in state.items()}
     return TorchProgram(name, graph, tuple(inputs), held, labels, tuple(outputs), tuple(updates))
+
+
+def _output_names(exported: ExportedProgram) -> Iterator[str]:
+    """For each output the name that it has in a mapping or a dataclass; empty where it has none."""
+    spec = exported.call_spec.out_spec
+    nested = pytree.tree_unflatten(list(range(spec.num_leaves)), spec) if spec else None
+    for path, _ in pytree.tree_leaves_with_path(nested):
+        words = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", ""))) for key in path]
+        yield "_".join(map(str, words)) if words and isinstance(words[0], str) else ""
 
 
 def _functional(exported: ExportedProgram) -> ExportedProgram:
@@ -74,7 +88,7 @@ def _user_inputs(exported: ExportedProgram) -> list[Node]:
 def _zeros(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    return torch.zeros(value.shape, dtype=value.dtype)
+    return torch.zeros(value.shape, dtype=value.dtype, device=value.device)
 
 
 def _state_of(exported: ExportedProgram, target: str) -> torch.Tensor:

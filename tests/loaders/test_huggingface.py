@@ -64,9 +64,8 @@ def test_sizes_and_words_are_set(opened):
     assert f"{parameters(5):,} parameters" in model.notes[0]
     assert model.graph.outputs[0].dtype == "bfloat16"
     listed = {dim.name: dim.size for dim in model.executable.symbolic_dims}
-    assert listed == {
-        "batch": 2, "length": 5, "context": 64, "depth": 5, "task": "inference", "dtype": "bfloat16",
-    }  # fmt: skip
+    sizes = {"batch": 2, "length": 5, "context": 64, "depth": 5}
+    assert listed == {**sizes, "task": "inference", "dtype": "bfloat16"}
 
 
 @pytest.mark.parametrize(("stored", "bits"), [("int8", 8), ("int4", 4)])

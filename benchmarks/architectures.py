@@ -38,9 +38,9 @@ ENCODERS = (
     "SqueezeBertForMaskedLM", "XLMRobertaForMaskedLM", "XLNetLMHeadModel",
 )  # fmt: skip
 PAIRS = (
-    "BartForConditionalGeneration", "M2M100ForConditionalGeneration", "MBartForConditionalGeneration",
-    "MT5ForConditionalGeneration", "MarianMTModel", "PegasusForConditionalGeneration",
-    "T5ForConditionalGeneration",
+    "BartForConditionalGeneration", "M2M100ForConditionalGeneration",
+    "MBartForConditionalGeneration", "MT5ForConditionalGeneration", "MarianMTModel",
+    "PegasusForConditionalGeneration", "T5ForConditionalGeneration",
 )  # fmt: skip
 EXPERTS = (
     "DbrxForCausalLM", "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "GptOssForCausalLM",
@@ -93,8 +93,52 @@ SMALL: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+_LATENT: Mapping[str, Any] = {
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 8,
+    "v_head_dim": 8,
+    "kv_lora_rank": 16,
+    "q_lora_rank": 16,
+    "first_k_dense_replace": 1,
+}
 # What a configuration needs beside small sizes.
-SPECIAL: Mapping[str, Mapping[str, Any]] = {}
+SPECIAL: Mapping[str, Mapping[str, Any]] = {
+    "BambaForCausalLM": {
+        "mamba_n_heads": 8,
+        "mamba_d_head": 8,
+        "mamba_d_state": 8,
+        "attn_layer_indices": [1],
+    },
+    "CodeGenForCausalLM": {"rotary_dim": 4},
+    "ConvNextForImageClassification": {"image_size": 64, "patch_size": 4},
+    "ConvNextV2ForImageClassification": {"image_size": 64, "patch_size": 4},
+    "DPTForDepthEstimation": {"num_hidden_layers": 12},
+    "DbrxForCausalLM": {
+        "attn_config": {"kv_n_heads": 2},
+        "ffn_config": {"ffn_hidden_size": 32, "moe_num_experts": 4, "moe_top_k": 2},
+    },
+    "DeepseekV2ForCausalLM": _LATENT,
+    "DeepseekV3ForCausalLM": {**_LATENT, "n_group": 2, "topk_group": 1},
+    "EfficientNetForImageClassification": {"hidden_dim": 2560},
+    "EsmForMaskedLM": {"vocab_size": 99, "mask_token_id": 3, "pad_token_id": 0},
+    "GPTJForCausalLM": {"rotary_dim": 4},
+    "GPTNeoForCausalLM": {"attention_types": [[["global", "local"], 1]]},
+    "LevitForImageClassification": {"image_size": 224, "patch_size": 16},
+    "Mamba2ForCausalLM": {"num_heads": 8, "head_dim": 8, "n_groups": 1},
+    "NemotronForCausalLM": {"num_key_value_heads": 2, "head_dim": 8},
+    "SwinForImageClassification": {"image_size": 224, "patch_size": 4},
+    "Swinv2ForImageClassification": {"image_size": 256, "patch_size": 4},
+    "XLNetLMHeadModel": {"d_head": 8},
+    "Zamba2ForCausalLM": {
+        "layers_block_type": ["mamba", "hybrid"],
+        "hybrid_layer_ids": [1],
+        "num_mem_blocks": 1,
+        "mamba_d_state": 8,
+        "mamba_headdim": 8,
+        "mamba_ngroups": 1,
+        "attention_head_dim": 16,
+    },
+}
 
 
 def small(kind: Any, name: str = "") -> Any:
@@ -107,7 +151,10 @@ def small(kind: Any, name: str = "") -> Any:
 
 
 def _small(settings: Mapping[str, Any]) -> dict[str, Any]:
-    left_out = ("model_type", "transformers_version", "layer_types")
+    left_out = (
+        "model_type", "transformers_version", "layer_types", "attention_layers", "out_features",
+        "out_indices", "stage_names",
+    )  # fmt: skip
     kept = {k: v for k, v in settings.items() if k not in left_out}
     return kept | {k: SMALL[k] for k, v in kept.items() if k in SMALL and isinstance(v, int)}
 

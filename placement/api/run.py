@@ -155,6 +155,8 @@ def require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] |
     """ValueError unless this can run here, or on the virtual clock of its machine."""
     from profiling import backends
 
+    if not model.has_weights:
+        raise ValueError(model.not_executable)
     if not backends.emulated(problem.machine.devices):
         require_present(model, problem.machine)
     elif inputs:

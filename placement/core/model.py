@@ -16,6 +16,7 @@ class Sample:
     name: str
     num_ops: int
     source: str
+    has_weights: bool = True
 
 
 @dataclass(frozen=True)

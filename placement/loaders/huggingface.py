@@ -44,7 +44,7 @@ class Configurations(SampleSource):
 
     def samples(self) -> tuple[Sample, ...]:
         return tuple(
-            Sample(name, int(about["num_ops"]), f"{about['title']}, no weights")
+            Sample(name, int(about["num_ops"]), f"{about['title']}, no weights", False)
             for name, about in _index().items()
         )
 

@@ -57,9 +57,7 @@ def _first(config: Any, names: tuple[str, ...], default: Any) -> Any:
 
 
 def _words(config: Any, sizes: Sizes, module: nn.Module) -> Tensor:
-    network: Any = module
-    table = network.get_input_embeddings()
-    rows = int(getattr(table, "num_embeddings", 0) or _first(config, ("vocab_size",), 2))
+    rows = int(_first(config.get_text_config(), ("vocab_size",), 2))
     return torch.randint(0, max(2, rows), (sizes["batch"], sizes["length"]))
 
 

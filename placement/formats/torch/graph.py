@@ -108,7 +108,7 @@ def _counted(target: Any, args: Any, kwargs: Any) -> float:
     Of rows that are multiplied by one of several matrices it counts nothing.
     """
     if "grouped_mm" in str(target):
-        return 2.0 * args[0].numel() * args[1].shape[-1]
+        return float(2 * args[0].numel() * args[1].shape[-1])
     with suppress(Exception), FlopCounterMode(display=False) as counter:
         target(*args, **kwargs)
     return float(counter.get_total_flops())

@@ -99,6 +99,9 @@ _LATENT: Mapping[str, Any] = {
     "v_head_dim": 8,
     "kv_lora_rank": 16,
     "q_lora_rank": 16,
+    "qk_head_dim": 16,
+    "num_key_value_heads": 4,
+    "num_experts_per_tok": 2,
     "first_k_dense_replace": 1,
 }
 # What a configuration needs beside small sizes.
@@ -114,7 +117,7 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "ConvNextV2ForImageClassification": {"image_size": 64, "patch_size": 4},
     "DPTForDepthEstimation": {"num_hidden_layers": 12},
     "DbrxForCausalLM": {
-        "attn_config": {"kv_n_heads": 2},
+        "attn_config": {"kv_n_heads": 2, "rope_theta": 10000.0, "clip_qkv": 8.0},
         "ffn_config": {"ffn_hidden_size": 32, "moe_num_experts": 4, "moe_top_k": 2},
     },
     "DeepseekV2ForCausalLM": _LATENT,
@@ -126,6 +129,7 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "LevitForImageClassification": {"image_size": 224, "patch_size": 16},
     "Mamba2ForCausalLM": {"num_heads": 8, "head_dim": 8, "n_groups": 1},
     "NemotronForCausalLM": {"num_key_value_heads": 2, "head_dim": 8},
+    "SiglipModel": {"text_config": {"projection_size": 32}},
     "SwinForImageClassification": {"image_size": 224, "patch_size": 4},
     "Swinv2ForImageClassification": {"image_size": 256, "patch_size": 4},
     "XLNetLMHeadModel": {"d_head": 8},
@@ -137,8 +141,12 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
         "mamba_headdim": 8,
         "mamba_ngroups": 1,
         "attention_head_dim": 16,
+        "attention_hidden_size": 64,
     },
 }
+
+# Inputs that a processor of the library gives beside those that are needed, all zero here.
+ZEROS = {"PaliGemmaForConditionalGeneration": ("token_type_ids",)}
 
 
 def small(kind: Any, name: str = "") -> Any:
@@ -147,7 +155,10 @@ def small(kind: Any, name: str = "") -> Any:
     for part in kind.sub_configs:
         if isinstance(settings.get(part), dict):
             settings[part] = _small(settings[part])
-    return kind.from_dict({**settings, **SPECIAL.get(name, {})})
+    for key, value in SPECIAL.get(name, {}).items():
+        inner = isinstance(value, dict) and isinstance(settings.get(key), dict)
+        settings[key] = {**settings[key], **value} if inner else value
+    return kind.from_dict(settings)
 
 
 def _small(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -172,7 +183,9 @@ def built(name: str) -> tuple[Any, dict[str, Any]]:
     if hasattr(config, "use_cache"):
         config.use_cache = False
     module = kind._from_config(config, dtype=torch.float32).eval()
-    return module, inputs_of(module, {"batch": 1, "length": LENGTH}, torch.float32)
+    inputs = inputs_of(module, {"batch": 1, "length": LENGTH}, torch.float32)
+    zeros = {key: torch.zeros_like(inputs["input_ids"]) for key in ZEROS.get(name, ())}
+    return module, {**inputs, **zeros}
 
 
 def row(name: str, runs: bool) -> dict[str, Any]:

@@ -32,9 +32,12 @@ class HuggingFace(Loader):
 
     def load(self, path: Path, dims: Mapping[str, int | str]) -> Model:
         from placement.formats.huggingface.configuration import read
+        from placement.formats.huggingface.headers import stored_in
 
-        name = path.stem if path.name != CONFIG else path.absolute().parent.name or path.stem
-        return _opened(read(path), name, dims)
+        folder = path.absolute().parent
+        if path.name != CONFIG:
+            return _opened(read(path), path.stem, dims)
+        return _opened(read(path), folder.name or path.stem, dims, stored_in(folder))
 
 
 class Configurations(SampleSource):
@@ -54,11 +57,16 @@ class Configurations(SampleSource):
         return _opened(read(FOLDER / name / CONFIG), name, dims)
 
 
-def _opened(content: Mapping[str, Any], name: str, dims: Mapping[str, int | str]) -> Model:
+def _opened(
+    content: Mapping[str, Any],
+    name: str,
+    dims: Mapping[str, int | str],
+    stored: Mapping[str, Any] | None = None,
+) -> Model:
     from placement.formats.huggingface.opening import open_configuration
 
     try:
-        return open_configuration(content, name, dims)
+        return open_configuration(content, name, dims, stored)
     except ValueError:
         raise
     except Exception as error:  # the library raises many kinds, for many reasons

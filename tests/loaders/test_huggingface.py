@@ -4,9 +4,11 @@ import json
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 import placement as pl
 from placement import loaders
+from placement.formats.huggingface import headers
 from placement.formats.torch.export import program_of
 from placement.formats.torch.graph import graph_of
 from placement.formats.torch.stacks import traced
@@ -24,6 +26,12 @@ TINY = {
     "max_position_embeddings": 64,
     "tie_word_embeddings": False,
 }
+
+
+def _file(rows):
+    """A safetensors file of four bytes with that header."""
+    header = json.dumps(rows).encode()
+    return len(header).to_bytes(8, "little") + header + b"\0" * 4
 
 
 @pytest.fixture
@@ -116,6 +124,37 @@ def test_a_folder_stands_for_its_configuration(opened, tmp_path):
     inspected = pl.inspect(pl.load(str(tmp_path / "tiny"), {"length": 8}))
     assert inspected["weights"] is False
     assert inspected["fingerprint"] == of_file.graph.fingerprint
+
+
+def test_weights_beside_it_confirm_shapes_and_are_not_read(opened, tmp_path):
+    beside = tmp_path / "tiny" / "model.safetensors"
+    opened()
+    save_file({"model.norm.weight": torch.ones(32, dtype=torch.bfloat16)}, beside)
+    model = opened({"depth": 1})
+    assert model.notes[-1] == "The files beside it confirm the shapes of 1 tensors"
+    assert model.graph.outputs[0].dtype == "bfloat16", "the type of the weights"
+    save_file({"model.norm.weight": torch.ones(31)}, beside)
+    with pytest.raises(ValueError, match=r"model\.norm\.weight.*\[32\].*\[31\]"):
+        opened({"depth": 1})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff" * 8,
+        (5).to_bytes(8, "little") + b"hello",
+        (2).to_bytes(8, "little") + b"[]",
+        _file({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}),
+        _file({"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}),
+        _file({"w": {"dtype": "F32", "shape": [1], "data_offsets": [900, 904]}}),
+        _file({"w": {"dtype": "F32", "shape": ["x"], "data_offsets": [0, 4]}}),
+    ],
+)
+def test_bad_headers_are_refused(content, tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match=r"'model.safetensors' cannot be used: .*again\.$"):
+        headers.stored_in(tmp_path)
 
 
 def test_layers_traced_once_give_the_graph_that_is_traced_in_full():

@@ -99,11 +99,11 @@ def notes_of(content: Mapping[str, Any]) -> Iterator[str]:
         yield f"The published weights are stored as {shortened(method, 30)}; set dtype to count so"
 
 
-def stated_dtype(content: Mapping[str, Any]) -> str:
-    """The type of numbers that a configuration states, float32 where it states none."""
+def stated_dtype(content: Mapping[str, Any]) -> str | None:
+    """The type of numbers that a configuration states, if it does."""
     texts = (content, _text_part(content))
     said = [part.get(key) for part in texts for key in ("dtype", "torch_dtype")]
-    return next((name for name in said if name in DTYPES), "float32")
+    return next((name for name in said if name in DTYPES), None)
 
 
 def _text_part(content: Mapping[str, Any]) -> Mapping[str, Any]:

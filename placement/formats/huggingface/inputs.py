@@ -45,7 +45,8 @@ def _is_needed(name: str, main: str, module: nn.Module, asked: Mapping[str, Any]
         is_pair = "text_config" in config.sub_configs and "logit_scale" in dict(
             module.named_parameters()
         )
-        return default is inspect.Parameter.empty or is_pair
+        is_both = name == "pixel_values" and hasattr(config, "num_channels")
+        return default is inspect.Parameter.empty or is_pair or is_both
     return asked[name].default is inspect.Parameter.empty
 
 

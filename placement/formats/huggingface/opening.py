@@ -1,6 +1,7 @@
 """A configuration opened as a model without weights: traced once per kind of layer."""
 
 import dataclasses
+import inspect
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -9,17 +10,19 @@ import torch
 from torch import nn
 
 from placement.core.model import Model, SymbolicDim
-from placement.formats.huggingface import configuration
+from placement.formats.huggingface import configuration, headers
 from placement.formats.huggingface.architecture import network
 from placement.formats.huggingface.inputs import has_words, inputs_of
 from placement.formats.torch.export import program_of
+from placement.formats.torch.exporting import exported
 from placement.formats.torch.graph import graph_of
-from placement.formats.torch.module import exported
+from placement.formats.torch.optimisers import optimiser
 from placement.formats.torch.program import TorchProgram
 from placement.formats.torch.stacks import Unlike, traced
 from placement.formats.torch.stored import stored_as
+from placement.formats.torch.training import training_program
 
-TASKS = ("inference",)
+TASKS = ("inference", "training")
 STORED = ("int8", "int4")
 DTYPES = (*configuration.DTYPES, *STORED)
 BATCH, LENGTH = 1, 512
@@ -55,28 +58,39 @@ class Settings:
 
 
 def open_configuration(
-    content: Mapping[str, Any], name: str, dims: Mapping[str, int | str]
+    content: Mapping[str, Any],
+    name: str,
+    dims: Mapping[str, int | str],
+    stored: Mapping[str, headers.Stored] | None = None,
 ) -> Model:
-    """The model of a configuration's JSON."""
+    """The model of a configuration's JSON; `stored` is what files of weights beside it hold."""
     settings = Settings.of(dims)
     config = configuration.configuration(content, settings.depth, settings.context)
-    dtype = settings.dtype or configuration.stated_dtype(content)
+    stated = configuration.stated_dtype(content) or headers.dtype_of(stored or {}) or "float32"
+    dtype = settings.dtype or stated
     # Weights that are stored smaller are computed with in the type that the configuration states.
-    stated = configuration.stated_dtype(content)
     computed = ("bfloat16" if stated == "float32" else stated) if dtype in STORED else dtype
     module = network(config, content.get("architectures"), getattr(torch, computed))
     sizes = _sizes(module, settings)
     with torch.device("meta"):
         inputs = inputs_of(module, sizes, getattr(torch, computed))
-    program = _traced(module, inputs, name)
+    if settings.task == "training":
+        program = _training(module, inputs, name)
+    else:
+        program = _traced(module, inputs, name)
     if dtype in STORED:
         program = stored_as(program, dtype)
-    program = dataclasses.replace(program, symbolic_dims=_open_sizes(module, sizes, dtype))
+    program = dataclasses.replace(
+        program, symbolic_dims=_open_sizes(module, sizes, settings.task, dtype)
+    )
+    expected = {key: tuple(value.shape) for key, value in module.state_dict().items()}
+    found = headers.confirmed(stored or {}, expected)
     count = sum(value.numel() for value in module.parameters())
     notes = (
         f"{count:,} parameters of {type(module).__name__}, none of them here: no weights,"
         " predicted only",
         *configuration.notes_of(content),
+        *([f"The files beside it confirm the shapes of {found:,} tensors"] if stored else []),
     )
     return Model(graph_of(program), program, notes=notes)
 
@@ -92,7 +106,9 @@ def _sizes(module: nn.Module, settings: Settings) -> dict[str, int]:
     return {"batch": settings.batch, "length": length}
 
 
-def _open_sizes(module: nn.Module, sizes: Mapping[str, int], dtype: str) -> tuple[SymbolicDim, ...]:
+def _open_sizes(
+    module: nn.Module, sizes: Mapping[str, int], task: str, dtype: str
+) -> tuple[SymbolicDim, ...]:
     config: Any = module.config
     found = [SymbolicDim("batch", sizes["batch"], "sequences or pictures at a time")]
     if has_words(module):
@@ -102,7 +118,7 @@ def _open_sizes(module: nn.Module, sizes: Mapping[str, int], dtype: str) -> tupl
         found.append(SymbolicDim("context", size, "positions that the model is made for"))
     if configuration.depth_of(config):
         found.append(SymbolicDim("depth", configuration.depth_of(config), "layers"))
-    found.append(SymbolicDim("task", "inference", "what a step is", TASKS))
+    found.append(SymbolicDim("task", task, "what a step is", TASKS))
     found.append(SymbolicDim("dtype", dtype, "type of numbers", DTYPES))
     return tuple(found)
 
@@ -117,3 +133,16 @@ def _traced(module: nn.Module, inputs: dict[str, Any], name: str) -> TorchProgra
             return traced(module, (), inputs, export)
         except Unlike:
             return export(module, (), inputs)
+
+
+def _training(module: nn.Module, inputs: dict[str, Any], name: str) -> TorchProgram:
+    """A step of Adam on the loss of next words, traced in full: gradients cross layers."""
+    if "labels" not in inspect.signature(module.forward).parameters or "input_ids" not in inputs:
+        raise ValueError(
+            f"{type(module).__name__} has no loss of words; use task inference, or trace a step in"
+            " Python with from_torch."
+        )
+    named = {**inputs, "labels": torch.empty_like(inputs["input_ids"])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return training_program(module.train(), (), named, (), None, optimiser("adam", None), name)

@@ -10,7 +10,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from placement.formats.torch.program import Node, TorchProgram, is_part
-from placement.formats.torch.wrappers import has_autocast, open_grad_modes
+from placement.formats.torch.wrappers import has_autocast, open_wrappers
 
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
@@ -64,7 +64,7 @@ def _output_names(exported: ExportedProgram) -> Iterator[str]:
 
 def _functional(exported: ExportedProgram) -> ExportedProgram:
     """The export without wrappers and ops that write into their inputs; the rest stays as it is."""
-    open_grad_modes(exported)
+    open_wrappers(exported)
     writes = any(
         isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         for node in exported.graph.nodes
@@ -107,9 +107,12 @@ def _require_plain(graph: fx.Graph, name: str) -> None:
         if is_part(node) and node.args[0].op != "call_function":
             raise ValueError(f"{name!r} takes a part of an input ({node.name}); give it by itself.")
         if isinstance(node.target, torch._ops.HigherOrderOperator):
+            where = scope_of(node).replace("/", ".")
+            inside = f" in its module {where!r}" if where else ""
             raise ValueError(
-                f"{name!r} branches or loops on data ({node.target}), which cannot be placed op by"
-                " op; export a module without it."
+                f"{name!r} branches or loops on data{inside} ({node.target}), which cannot be"
+                " placed op by op; give it inputs, or another module there, that need no such"
+                " choice."
             )
         if any(_varies(value) for value in _flat(node.meta.get("val"))):
             raise ValueError(

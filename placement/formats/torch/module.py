@@ -9,6 +9,7 @@ from torch import nn
 
 from placement.core.model import Model
 from placement.formats.torch.export import program_of
+from placement.formats.torch.exporting import exported
 from placement.formats.torch.graph import graph_of
 from placement.formats.torch.optimisers import Optimiser, optimiser
 from placement.formats.torch.program import TorchProgram
@@ -74,14 +75,3 @@ def _program(
         # Of what the framework's own modules do while they are exported.
         warnings.simplefilter("ignore")
         return program_of(exported(module.eval(), args, named, name), name)
-
-
-def exported(
-    module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], name: str
-) -> torch.export.ExportedProgram:
-    """The library's export of a module; a ValueError says what it fails at, and where."""
-    try:
-        return torch.export.export(module, args, named)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        text = " ".join(str(error).split())[:300]
-        raise ValueError(f"{name!r} cannot be exported: {text}") from error

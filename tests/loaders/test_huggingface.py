@@ -199,6 +199,43 @@ def test_layers_traced_once_give_the_graph_that_is_traced_in_full():
     assert [op.flops for op in once.ops] == [op.flops for op in full.ops]
 
 
+FAMILIES = {
+    "gemma2": {"head_dim": 8, "sliding_window": 4},
+    "qwen2_moe": {
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 8,
+        "shared_expert_intermediate_size": 8,
+        "mlp_only_layers": [1],
+    },
+}
+
+
+def told(graph):
+    """All of a graph but names."""
+    ops = [(op.kind, op.scope, op.flops, op.param_bytes) for op in graph.ops]
+    edges = [
+        (
+            None if t.producer is None else graph.index[t.producer],
+            sorted(graph.index[name] for name in t.consumers),
+            t.num_bytes,
+            t.shape,
+            t.dtype,
+            t.is_output,
+        )
+        for t in graph.tensors
+    ]
+    return ops, edges
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_stacks_of_the_library_are_as_if_they_were_traced_in_full(family, opened, monkeypatch):
+    settings = {**FAMILIES[family], "model_type": family, "architectures": []}
+    once = opened(**settings).graph
+    monkeypatch.setattr("placement.formats.torch.stacks.FEWEST", 10**6)
+    assert told(once) == told(opened(**settings).graph)
+
+
 def test_every_bundled_configuration_says_where_it_is_from():
     index = json.loads((FOLDER / "index.json").read_text())
     folders = {path.name for path in FOLDER.iterdir() if path.is_dir()}

@@ -4,8 +4,9 @@ While a module is exported, each layer of a stack gives one op that stands for a
 takes the layer's tensors and makes tensors of the shapes that the layer makes. A kind is a layer's
 modules, the shapes of its parameters and what it is called with; each is exported by itself, once,
 and its ops then take the place of that op wherever a layer of the kind is called. The result is
-the graph that an export of everything gives (only names and constants of single layers, such as
-scales by depth, are those of the first of a kind).
+the graph that an export of everything gives, but for names, for constants of single layers (scales
+by depth are those of the first of a kind), and for ops without effect, which go where a part is
+traced twice because it writes into its inputs.
 
 Nothing here runs on numbers: modules and inputs are on the meta device.
 """

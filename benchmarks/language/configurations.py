@@ -1,6 +1,6 @@
 """Configurations without weights: what opening one costs, and parameters against published counts.
 
-    python -m benchmarks.configurations [--json] [NAME ...]
+    python -m benchmarks.language.configurations [--json] [NAME ...]
 
 For each model of assets/models/ the command `python -m placement inspect FOLDER` is started and
 timed until it has ended, imports and the confined process included; the memory is the largest of
@@ -33,7 +33,13 @@ COLUMNS = {
 
 
 def row(name: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.configurations", "--worker", str(FOLDER / name)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.language.configurations",
+        "--worker",
+        str(FOLDER / name),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     seconds, peak_mb, answer = json.loads(done.stdout)
     parameters = int(re.sub(r"\D", "", answer["notes"][0].partition(" ")[0]))

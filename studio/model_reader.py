@@ -7,15 +7,16 @@ file is read by a process of its own that has little time.
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import placement as pl
-from placement.core.model import Model
+from placement.core.model import Dims, Model
+from placement.loaders import huggingface
 from placement.loaders.zoo import SAMPLES
 
 # What is opened, the sizes that were set, and a stamp of the file's content.
-Key = tuple[str, tuple[tuple[str, int], ...], str]
+Key = tuple[str, tuple[tuple[str, int | str], ...], str]
 # Sessions that went elsewhere while their model was read leave it behind.
 MOST_LEFT = 2
 # PyTorch traces one network at a time.
@@ -114,9 +115,7 @@ def forget(key: Key) -> None:
             del _under_way[key]
 
 
-def _loaded(
-    source: str, dims: Mapping[str, int], begins: Callable[[], None] = lambda: None
-) -> Model:
+def _loaded(source: str, dims: Dims, begins: Callable[[], None] = lambda: None) -> Model:
     """Read a model, in a queue where its library takes one at a time; `begins` tells when."""
     with _tracing if _is_traced(source) else nullcontext():
         begins()
@@ -124,4 +123,5 @@ def _loaded(
 
 
 def _is_traced(source: str) -> bool:
-    return any(sample.name == source for sample in SAMPLES.samples())
+    traced = (*SAMPLES.samples(), *huggingface.SAMPLES.samples())
+    return any(sample.name == source for sample in traced)

@@ -51,6 +51,7 @@ ENTRIES = ("app", "placement.__main__")
 BEHIND_A_DOOR = {
     "compiled": {"numba"},
     "placement.formats.onnx": {"onnx"},
+    "placement.formats.huggingface": {"torch", "transformers"},
     "placement.formats.torch": {"torch"},
     "placement.learning.networks": {"torch"},
     "placement.zoo": {"torch"},

@@ -39,6 +39,6 @@ def can_measure(model: Model, machine: Machine) -> bool:
     from profiling import backends
     from profiling.devices.local import missing_devices
 
-    if model.executable is None or backends.emulated(machine.devices):
+    if model.not_executable or backends.emulated(machine.devices):
         return False
     return not missing_devices(machine)

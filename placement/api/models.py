@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from placement.core.model import Model
+    from placement.core.model import Dims, Model
 
 
 def samples() -> list[dict[str, Any]]:
@@ -17,10 +17,11 @@ def samples() -> list[dict[str, Any]]:
     return [dataclasses.asdict(sample) for sample in loaders.samples()]
 
 
-def load(source: str, dims: Mapping[str, int] | None = None) -> Model:
+def load(source: str, dims: Dims | None = None) -> Model:
     """The model in a file, or the bundled sample of that name.
 
-    `dims` sets symbolic dimensions ("batch": 4). A ValueError says in one sentence what is wrong.
+    `dims` sets symbolic dimensions ("batch": 4), and what else a format lets one choose ("dtype").
+    A ValueError says in one sentence what is wrong.
     A file is read by a confined process; all that comes back is what can be checked here.
     """
     from placement import loaders
@@ -59,5 +60,6 @@ def inspect(model: Model) -> dict[str, Any]:
         "inputs": ends(graph.inputs),
         "outputs": ends(graph.outputs),
         "fingerprint": graph.fingerprint,
+        "weights": model.has_weights,
         "notes": list(model.notes),
     }

@@ -28,11 +28,8 @@ def require_present(model: Model, machine: Machine) -> None:
     from profiling import backends
     from profiling.devices.local import missing_devices
 
-    if model.executable is None:
-        raise ValueError(
-            f"{model.graph.name!r} has no executable side (it is a graph with given costs);"
-            " simulate it, or open a model file."
-        )
+    if model.not_executable:
+        raise ValueError(model.not_executable)
     backends.require_format(model, machine)
     missing = missing_devices(machine)
     if missing:
@@ -158,6 +155,8 @@ def require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] |
     """ValueError unless this can run here, or on the virtual clock of its machine."""
     from profiling import backends
 
+    if not model.has_weights:
+        raise ValueError(model.not_executable)
     if not backends.emulated(problem.machine.devices):
         require_present(model, problem.machine)
     elif inputs:

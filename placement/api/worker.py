@@ -70,6 +70,7 @@ def _opened(model: Model) -> Opened:
         getattr(executable, "symbolic_dims", ()),
         model.problem,
         model.notes,
+        model.has_weights,
     )
 
 

@@ -181,6 +181,8 @@ def _add_input(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--dim", action="append", default=[], metavar="NAME=N", help="set a symbolic dimension"
     )
+    sub.add_argument("--task", help="what a step of a configuration is: inference or training")
+    sub.add_argument("--dtype", help="type of a configuration's numbers: bfloat16, int8, ...")
 
 
 def _add_machine(sub: argparse.ArgumentParser) -> None:

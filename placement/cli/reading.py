@@ -82,11 +82,13 @@ def read_timeline(path: str) -> "Timeline":
 
 
 def read_model(options: Namespace) -> "Model":
-    dims = {}
+    dims: dict[str, int | str] = {}
     for name, value in (split_pair(d, "--dim", "NAME=N") for d in options.dim):
         if not value.isdigit() or int(value) < 1:
             raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
         dims[name] = int(value)
+    words = {name: getattr(options, name) for name in ("task", "dtype")}
+    dims |= {name: value for name, value in words.items() if value is not None}
     return pl.load(options.input, dims)
 
 

@@ -1,5 +1,6 @@
 """A loaded model: the graph people see, and where there is one, the side that can be executed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,15 +16,24 @@ class Sample:
     name: str
     num_ops: int
     source: str
+    has_weights: bool = True
 
 
 @dataclass(frozen=True)
 class SymbolicDim:
-    """A dimension without a fixed size: its default `size`, and the first place it is seen at."""
+    """A dimension without a fixed size: its default `size`, and the first place it is seen at.
+
+    Some formats have settings that are words: one of `words` then.
+    """
 
     name: str
-    size: int
+    size: int | str
     where: str
+    words: tuple[str, ...] = ()
+
+
+# What whoever opens a model sets, by name: sizes, and settings that are words.
+Dims = Mapping[str, int | str]
 
 
 class Executable(Protocol):
@@ -46,10 +56,11 @@ class RemoteExecutable:
     """
 
     path: Path
-    dims: tuple[tuple[str, int], ...]
+    dims: tuple[tuple[str, int | str], ...]
     format: str
     content_hash: str
     symbolic_dims: tuple[SymbolicDim, ...] = ()
+    has_weights: bool = True
 
 
 class ContentElsewhereError(Exception):
@@ -68,6 +79,26 @@ class Model:
     def __repr__(self) -> str:
         """One line: a notebook shows this, and all weights would fill pages."""
         return f"Model({self.graph.name!r}, num_ops={len(self.graph.ops)})"
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether there are numbers to compute with; a configuration has shapes alone."""
+        return getattr(self.executable, "has_weights", True)
+
+    @property
+    def not_executable(self) -> str:
+        """Why nothing of this model can be executed, in a sentence; empty where it can."""
+        if self.executable is None:
+            return (
+                f"{self.graph.name!r} has no executable side (it is a graph with given costs);"
+                " simulate it, or open a model file."
+            )
+        if not self.has_weights:
+            return (
+                f"{self.graph.name!r} has no weights (it is a configuration), so it is predicted"
+                " only; simulate it, or open a model with its weights."
+            )
+        return ""
 
     def content(self) -> Any:
         """The executable side; ContentElsewhereError where what it holds is not here."""

@@ -25,9 +25,14 @@ class TorchStep(Exporter):
     suffix = ".zip"
 
     def missing(self, export: Export) -> str:
-        from placement.exporters._torch.model import not_torch, program_of, refused_device
+        from placement.exporters._torch.model import (
+            not_torch,
+            program_of,
+            refused_device,
+            without_weights,
+        )
 
-        reason = not_torch(export.model)
+        reason = not_torch(export.model) or without_weights(export.model)
         if reason:
             return reason
         from placement.exporters._torch.text import held_by_cpu, unwritable

@@ -10,16 +10,16 @@ that listing loaders and samples loads none.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from placement.core.model import Model, Sample, SymbolicDim
+from placement.core.model import Dims, Model, Sample, SymbolicDim
 from placement.core.registry import Registry
 from placement.files.input import regular_file
-from placement.loaders.base import Loader
+from placement.loaders.base import Loader, SampleSource
 
 _LOADERS = Registry(__name__, __path__, "LOADER", "loader")
 _SAMPLES = Registry(__name__, __path__, "SAMPLES", "source of samples")
@@ -31,7 +31,8 @@ def is_sample(input: str) -> bool:
 
 
 def require_file(input: str) -> None:
-    """ValueError unless an input that is no sample is a file; nothing of it is read."""
+    """ValueError unless an input that is no sample is a file, or a folder that a file stands for;
+    nothing of it is read."""
     _existing(input)
 
 
@@ -51,22 +52,33 @@ def samples() -> tuple[Sample, ...]:
     return tuple(sample for source in _SAMPLES.all() for sample in source.samples())
 
 
-def load(input: str, dims: Mapping[str, int] | None = None) -> Model:
+def load(input: str, dims: Dims | None = None) -> Model:
     """Open a bundled sample by name, or else a file by path.
 
-    `dims` gives symbolic dimensions a size. A ValueError says in one sentence what is wrong with
-    the input, where, and what to do about it.
+    `dims` gives symbolic dimensions a size, and settings that take one a word. A ValueError says
+    in one sentence what is wrong with the input, where, and what to do about it.
     """
-    dims = dict(dims or {})
+    given: Any = dict(dims or {})
     for source in _SAMPLES.all():
         if any(sample.name == input for sample in source.samples()):
+            _require_known(input, given, source)
             with _uncollected():
-                model: Model = source.load_sample(input, dims)
+                model: Model = source.load_sample(input, given)
             return model
     path = _existing(input)
+    loader = _guarded(path, loader_for, path)
+    _require_known(path.name, given, loader)
     with _uncollected():
-        opened: Model = _guarded(path, loader_for(path).load, path, dims)
+        opened: Model = _guarded(path, loader.load, path, given)
     return opened
+
+
+def _require_known(name: str, dims: Dims, source: Loader | SampleSource) -> None:
+    """ValueError where a word is given for something that takes none."""
+    named = [key for key, value in dims.items() if isinstance(value, str)]
+    odd = next((key for key in named if key not in source.words), None)
+    if odd is not None:
+        raise ValueError(f"{name!r} has no setting {odd!r}; leave it out.")
 
 
 @contextmanager
@@ -150,7 +162,21 @@ def _existing(input: str) -> Path:
             f"{input[:100]!r} is neither a file nor a bundled sample; did you mean"
             f" {', '.join(close)}?"
         )
-    return regular_file(path)
+    return regular_file(_file_of(path))
+
+
+def _file_of(path: Path) -> Path:
+    """The file that stands for a folder; the path itself where none does."""
+    names = (loader.folder_file for loader in loaders() if loader.folder_file)
+    found = (path / name for name in names) if _is_folder(path) else ()
+    return next((file for file in found if file.is_file()), path)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
 
 
 def suffixes() -> set[str]:

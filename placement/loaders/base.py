@@ -11,14 +11,18 @@ from placement.core.model import Model, Sample, SymbolicDim
 class Loader(ABC):
     """Reads one file format.
 
-    A format with symbolic dimensions says which by `symbolic_dims`. One that only explains why it
-    refuses some of its `suffixes` lists those as `refused`.
+    A format with symbolic dimensions says which by `symbolic_dims`; `words` are the names of those
+    whose values are words. One that only explains why it
+    refuses some of its `suffixes` lists those as `refused`. `folder_file` is the file that stands
+    for a whole folder, where a format has such.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     refused: ClassVar[tuple[str, ...]] = ()
+    words: ClassVar[tuple[str, ...]] = ()
+    folder_file: ClassVar[str] = ""
 
     def accepts(self, path: Path) -> bool:
         """Whether a file whose suffix fits is one, for formats share suffixes; never raises."""
@@ -34,6 +38,8 @@ class Loader(ABC):
 
 class SampleSource(ABC):
     """Bundled models: `samples` is quick, `load_sample` takes one of the names it lists."""
+
+    words: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def samples(self) -> tuple[Sample, ...]: ...

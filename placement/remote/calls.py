@@ -23,7 +23,7 @@ from pkgutil import resolve_name
 from typing import IO, Any, ParamSpec, TypeVar, cast
 
 from placement.core.events import Emit, never, silent
-from placement.core.model import Model, RemoteExecutable
+from placement.core.model import Dims, Model, RemoteExecutable
 from placement.files.output import drafts
 from placement.remote.wire import (
     CANCELLED,
@@ -44,14 +44,19 @@ POLL_S = 0.1
 _ERRORS: Mapping[str, type[Exception]] = {"RuntimeError": RuntimeError, "MemoryError": MemoryError}
 
 
-def open_model(path: str, dims: Mapping[str, int]) -> Model:
+def open_model(path: str, dims: Dims) -> Model:
     """The model in a file, read by a confined process; a ValueError says what is wrong with it."""
     request = Request("load", str(Path(path).absolute()), tuple(sorted(dims.items())))
     opened = cast(Opened, _answer(request, Opened))
     executable = None
     if opened.format:
         executable = RemoteExecutable(
-            Path(path), request.dims, opened.format, opened.content_hash, opened.symbolic_dims
+            Path(path),
+            request.dims,
+            opened.format,
+            opened.content_hash,
+            opened.symbolic_dims,
+            opened.has_weights,
         )
     return Model(opened.graph, executable, opened.problem, opened.notes)
 

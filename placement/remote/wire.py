@@ -40,7 +40,7 @@ class Request:
 
     verb: str
     source: str
-    dims: tuple[tuple[str, int], ...]
+    dims: tuple[tuple[str, int | str], ...]
     content: tuple[str, ...] = ()
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
@@ -62,6 +62,7 @@ class Opened:
     symbolic_dims: tuple[SymbolicDim, ...]
     problem: Problem | None
     notes: tuple[str, ...]
+    has_weights: bool = True
 
 
 def encoded(value: object) -> bytes:

@@ -48,16 +48,21 @@ class Limits:
 
 
 def limits_for(source: str, readable: Sequence[str] = (), writable: Sequence[str] = ()) -> Limits:
-    """Limits for reading a file, by its size; it may read the folder that the file lies in."""
+    """Limits for reading a file, by its size; it may read the folder that the file lies in.
+
+    Of a folder it may read what is in it.
+    """
     path = Path(source).absolute()
     try:
+        inside = path.is_dir()
         num_bytes = path.stat().st_size
     except (OSError, ValueError):
-        num_bytes = 0
+        inside, num_bytes = False, 0
+    folders = (path, path.resolve()) if inside else (path.parent, path.resolve().parent)
     return Limits(
         READ_BYTES + READ_BYTES_PER_BYTE * num_bytes,
         READ_S + READ_S_PER_BYTE * num_bytes,
-        (str(path.parent), str(path.resolve().parent), *readable),
+        (*map(str, folders), *readable),
         tuple(writable),
     )
 

@@ -23,7 +23,11 @@ from studio.snapshot import Studio
 
 def _input(project: Project) -> list[str]:
     settings = project.settings
-    dims = [part for k, v in settings.dims.items() for part in ("--dim", f"{k}={v}")]
+    dims = [
+        part
+        for k, v in settings.dims.items()
+        for part in ((f"--{k}", v) if isinstance(v, str) else ("--dim", f"{k}={v}"))
+    ]
     return [project.source, *dims]
 
 

@@ -37,6 +37,8 @@ _DRAFT = ".draft-"
 _ID = re.compile(r"[a-z0-9]{10}")
 _changing = threading.Lock()
 Size = Annotated[int, Meta(ge=1, lt=2**31)]
+# A setting of a model that is a word, such as its type of numbers.
+Word = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 
 
 class Settings(Struct, frozen=True):
@@ -52,7 +54,7 @@ class Settings(Struct, frozen=True):
     created_at: Number
     model_kind: Literal["sample", "file", "path"] = "sample"
     model: Text = DEFAULT_SAMPLE
-    dims: Annotated[Mapping[str, Size], Meta(max_length=1_000)] = {}
+    dims: Annotated[Mapping[str, Size | Word], Meta(max_length=1_000)] = {}
     machine: str = "local"
     lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
     objective: Objective = Objective.LATENCY

@@ -169,7 +169,7 @@ def _is_stray(path: Path, project: Project) -> bool:
 
 
 # Opens a model by its path and its open dimensions; a ValueError where that cannot be done.
-Opens = Callable[[str, tuple[tuple[str, int], ...]], object]
+Opens = Callable[[str, tuple[tuple[str, int | str], ...]], object]
 
 
 def unpack(content: bytes, opens: Opens) -> Project:

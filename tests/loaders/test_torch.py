@@ -11,6 +11,7 @@ import zipfile
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import placement as pl
 from placement.formats.torch.pt2.allowed import is_allowed
@@ -323,14 +324,10 @@ def test_the_program_has_nothing_of_people(saved):
 
 
 def test_modules_that_cannot_be_placed():
-    class Branching(nn.Module):
-        def forward(self, x):
-            return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
-
     with pytest.raises(ValueError, match="branches or loops on data"):
         pl.from_torch(Branching(), torch.ones(3))
-    with pytest.raises(ValueError, match="a tensor or a tuple of tensors"):
-        pl.from_torch(nn.Linear(3, 2), {"input": torch.ones(1, 3)})
+    with pytest.raises(ValueError, match="a tensor, a tuple of tensors in order, or a dict"):
+        pl.from_torch(nn.Linear(3, 2), 3)
     with pytest.raises(ValueError, match="cannot be exported"):
         pl.from_torch(nn.Linear(3, 2), torch.ones(1, 4))
     with pytest.raises(ValueError, match=r"is no torch.nn.Module"):
@@ -339,6 +336,47 @@ def test_modules_that_cannot_be_placed():
         pl.from_torch(nn.Linear(3, 2), torch.ones(1, 3), training=True)
     with pytest.raises(ValueError, match="no optimiser 'lion'; use one of sgd, momentum, adam"):
         pl.from_torch(nn.Linear(3, 1), torch.ones(1, 3), training=True, optimizer="lion")
+
+
+class Choosing(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.sum() > 0 else x - 1
+
+
+class Branching(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+@pytest.mark.parametrize("inner", [Choosing, Branching])
+def test_a_refusal_names_the_module_that_decides_by_data(inner):
+    outer = nn.Sequential()
+    outer.add_module("first", nn.Linear(3, 3))
+    outer.add_module("second", inner())
+    with pytest.raises(ValueError, match=r"in its module 'second' .*op by op; give it inputs"):
+        pl.from_torch(outer, torch.ones(3))
+
+
+def test_inputs_come_by_name_and_plain_calls_are_opened():
+    class Wrapped(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+
+        def forward(self, x, *, scale=None, shift=None):
+            made = checkpoint(self.inner, x, use_reentrant=False)
+            with torch.no_grad():
+                made = made * scale["by"]
+            return {"made": made, "more": [made + 1, (made + 2,)]}
+
+    given = {"x": torch.rand(2, 3), "scale": {"by": torch.rand(1)}}
+    graph = pl.from_torch(Wrapped(), given).graph
+    assert [t.name for t in graph.inputs if t.shape != (3,) and t.shape != (3, 3)] == [
+        "x",
+        "scale_by",
+    ]
+    assert [t.name for t in graph.outputs] == ["made", "more_0", "more_1_0"]
+    assert [op.kind for op in graph.ops] == ["linear", "mul", "add", "add"]
 
 
 @pytest.fixture(scope="module")

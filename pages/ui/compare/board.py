@@ -137,7 +137,9 @@ def _controls(now: Studio) -> None:
             argv = command_line.compare(now.project, options, held=held)
             st.caption("The same on the command line:")
             st.code(command_line.text(argv), language="bash", wrap_lines=True)
-    if now.is_estimate and now.can_measure:
+    if not now.model.has_weights:
+        row.caption("No weights: predicted only", help=glossary.WEIGHTLESS)
+    elif now.is_estimate and now.can_measure:
         row.caption("Not measured on this machine yet: this measures the model first.")
 
 

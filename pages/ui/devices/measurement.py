@@ -68,6 +68,8 @@ def _state(now: Studio) -> None:
             "The machine or a library changed since this model was measured"
             f" ({glossary.plain(differences)}); estimates are used until it is measured again."
         )
+    elif not now.model.has_weights:
+        st.info(f"{glossary.WEIGHTLESS} All times are estimates by formula.")
     elif now.can_measure:
         st.info("Not measured yet: all times are estimates by formula.")
     else:

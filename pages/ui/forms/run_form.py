@@ -81,6 +81,8 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
 
 def why_not(now: Studio) -> str:
     """Why the current placement cannot be run here; empty where it can."""
+    if not now.model.has_weights:
+        return glossary.WEIGHTLESS
     if now.emulated:
         return ""
     if now.model.executable is None:

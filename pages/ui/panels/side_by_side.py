@@ -96,7 +96,9 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
             )
         )
     rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
-    if now.model.executable is not None:
+    if not now.model.has_weights:
+        rows.append(row("Measured", lambda s: "no weights: predicted only"))
+    elif now.model.executable is not None:
         rows.append(row("Measured", lambda s: measured_in_words(s.row)))
     rows.append(row("Segments", lambda s: str(len(s.simulated.schedule.segments))))
     if now.problem.execution.uses_links:

@@ -91,11 +91,11 @@ def stamp(path: str | Path) -> str:
     return f"{found.st_mtime_ns}-{found.st_size}"
 
 
-def model(source: str, dims: tuple[tuple[str, int], ...]) -> Model:
+def model(source: str, dims: tuple[tuple[str, int | str], ...]) -> Model:
     return _model(*model_key(source, dims))
 
 
-def model_key(source: str, dims: tuple[tuple[str, int], ...]) -> model_reader.Key:
+def model_key(source: str, dims: tuple[tuple[str, int | str], ...]) -> model_reader.Key:
     return source, dims, stamp(source)
 
 
@@ -108,7 +108,7 @@ _opened: set[model_reader.Key] = set()
 
 
 @_kept(16, "Opening the model")
-def _model(source: str, dims: tuple[tuple[str, int], ...], when: str) -> Model:
+def _model(source: str, dims: tuple[tuple[str, int | str], ...], when: str) -> Model:
     found = model_reader.take((source, dims, when))
     _opened.add((source, dims, when))
     # A model is a million objects that stay; collecting garbage would look at them every time.
@@ -153,7 +153,7 @@ def _profile(opened: Model, on: Machine, when: str) -> Profile | None:
 
 
 def can_measure(opened: Model, on: Machine) -> bool:
-    return opened.executable is not None and _is_here(on)
+    return not opened.not_executable and _is_here(on)
 
 
 @st.cache_resource(max_entries=16, ttl=60, show_spinner=False, hash_funcs=KEYS)

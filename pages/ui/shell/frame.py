@@ -98,7 +98,9 @@ def _account(now: Studio) -> None:
             # What the page says below is still of the times before.
             st.rerun()
         st.markdown(f"Times: {now.costs}", help=glossary.ESTIMATE if now.is_estimate else None)
-        if now.emulated:
+        if not now.model.has_weights:
+            st.markdown("**No weights: predicted only**", help=glossary.WEIGHTLESS)
+        elif now.emulated:
             st.markdown("**Emulated machine**", help=glossary.EMULATED)
         elif now.model.executable is not None and not now.can_measure:
             st.markdown("**Not on this computer**", help=glossary.ABSENT)

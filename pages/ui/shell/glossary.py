@@ -93,6 +93,11 @@ EMULATED = (
     " hardware."
 )
 
+WEIGHTLESS = (
+    "No weights: predicted only. This is a configuration: the shapes of a network without its"
+    " numbers. It is placed, predicted, compared and exported, and neither measured nor run."
+)
+
 ABSENT = "This machine has devices that are not on this computer, so nothing can be measured on it."
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>$:^&-])")

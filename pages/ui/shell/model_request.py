@@ -7,7 +7,6 @@ stays as it is. So nothing has to be taken back.
 import filecmp
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from pages.ui.session import cache, choices
 from pages.ui.shell import model_project
-from placement.core.model import Model
+from placement.core.model import Dims, Model
 from placement.files import output
 from studio import model_reader
 from studio.project.placements import is_about
@@ -32,7 +31,7 @@ class Wanted:
     kind: str
     model: str
     source: str
-    dims: Mapping[str, int]
+    dims: Dims
 
     @property
     def key(self) -> model_reader.Key:
@@ -82,7 +81,7 @@ def ask_upload(opened: Project, name: str, content: bytes) -> None:
     ask(Wanted("file", safe, str(opened.folder / INCOMING / safe), {}))
 
 
-def ask_size(opened: Project, name: str, size: int) -> None:
+def ask_size(opened: Project, name: str, size: int | str) -> None:
     """Want the open model with another size where its file leaves one open."""
     settings, before = opened.settings, current()
     dims = before.dims if before is not None and before.is_open_in(opened) else settings.dims

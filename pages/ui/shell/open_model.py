@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -26,6 +27,7 @@ def show(now: Studio) -> None:
     locked = not choices.may_write()
     st.subheader("Open a model")
     names = [NOTHING, *(sample.name for sample in loaders.samples())]
+    weightless = {s.name for s in loaders.samples() if not s.has_weights}
     key, drawn = _sample_menu(now.project)
     choices.preset(key, drawn)
     st.selectbox(
@@ -36,7 +38,9 @@ def show(now: Studio) -> None:
         args=(key, drawn),
         disabled=locked,
         help="Networks that come with the onnx package or are built in code, with seeded random"
-        " weights; a name with :training is one training step.",
+        " weights; a name with :training is one training step. Configurations of well-known models"
+        " have no weights and are predicted only.",
+        format_func=lambda name: f"{name} (no weights)" if name in weightless else name,
     )
     # A list of endings that fits (assets/studio.css hides the longer one): the others are those
     # of pickles, which may be dropped here to be told why they are refused.
@@ -87,18 +91,19 @@ def dimension_fields(now: Studio) -> None:
         for dim in dims:
             number = choices.kept(ROUND, 0)
             key = f"dim-{now.model.graph.fingerprint}-{dim.name}-{number}"
-            drawn = int(now.settings.dims.get(dim.name, dim.size))
-            st.number_input(
-                glossary.plain(dim.name),
-                min_value=1,
-                max_value=2**31 - 1,
-                value=drawn,
-                key=key,
-                help=glossary.plain(f"{dim.where}; {dim.size} where nothing else is said"),
-                on_change=_set_dim,
-                args=(dim.name, key, drawn),
-                disabled=not choices.may_write(),
-            )
+            drawn = now.settings.dims.get(dim.name, dim.size)
+            about: dict[str, Any] = {
+                "label": glossary.plain(dim.name),
+                "key": key,
+                "help": glossary.plain(f"{dim.where}; {dim.size} where nothing else is said"),
+                "on_change": _set_dim,
+                "args": (dim.name, key, drawn),
+                "disabled": not choices.may_write(),
+            }
+            if dim.words:
+                st.selectbox(options=dim.words, index=dim.words.index(str(drawn)), **about)
+            else:
+                st.number_input(min_value=1, max_value=2**31 - 1, value=int(drawn), **about)
 
 
 def symbolic_dims(now: Studio) -> tuple[SymbolicDim, ...]:
@@ -128,7 +133,7 @@ def _open_path() -> None:
         model_request.ask(wish)
 
 
-def _set_dim(name: str, key: str, drawn: int) -> None:
+def _set_dim(name: str, key: str, drawn: int | str) -> None:
     size = choices.changed(key, drawn)
     if size is None:
         model_request.forget()
@@ -154,6 +159,8 @@ def summary(now: Studio) -> None:
                 _ends(word, tensors)
         if now.model.problem is not None:
             st.caption("This file has a graph with its times, and nothing to execute.")
+        if not now.model.has_weights:
+            st.caption("No weights: predicted only", help=glossary.WEIGHTLESS)
     with cells[4]:
         dimension_fields(now)
         _op_kinds(graph, now.model.notes)

@@ -136,7 +136,9 @@ def _numbers(now: Studio, run: Measured | None) -> None:
     if run is None:
         reason = run_form.why_not(now)
         if reason:
-            cells[1].caption("Cannot be measured here.", help=glossary.plain(reason))
+            is_model = now.model.has_weights
+            said = "Cannot be measured here." if is_model else "No weights: predicted only"
+            cells[1].caption(said, help=glossary.plain(reason))
             return
         with cells[1]:
             st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")

@@ -23,6 +23,16 @@ def not_torch(model: Model) -> str:
     return without_content(model, "torch", lacking)
 
 
+def without_weights(model: Model) -> str:
+    """Why a format that holds the weights has nothing to write of a model, empty if it has."""
+    if model.has_weights:
+        return ""
+    return (
+        f"{model.graph.name!r} has no weights (it is a configuration), so no file of it can"
+        " run; export its device map, or a picture."
+    )
+
+
 def program_of(model: Model) -> TorchProgram:
     """The program of a model that `not_torch` has nothing against."""
     found: TorchProgram = model.content()

@@ -1,5 +1,6 @@
 """From an exported program to one functional graph of aten ops."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from placement.formats.torch.program import Node, TorchProgram, is_part
-from placement.formats.torch.wrappers import has_autocast, open_grad_modes
+from placement.formats.torch.wrappers import has_autocast, open_wrappers
 
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
@@ -31,10 +32,14 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
             labels[node_name] = spec.target
             state[node_name] = _state_of(exported, spec.target)
     outputs: list[tuple[str, str]] = []
+    names = _output_names(exported)
     updates: list[tuple[str, str]] = []
     for spec in signature.output_specs:
         node_name = getattr(spec.arg, "name", "")
+        word = next(names, "") if spec.kind is OutputKind.USER_OUTPUT else ""
         if spec.kind is OutputKind.USER_OUTPUT and node_name:
+            if word and word not in labels.values():
+                labels.setdefault(node_name, word)
             outputs.append((labels.get(node_name, node_name), node_name))
         elif spec.kind in MUTATIONS:
             by_label = {label: node for node, label in labels.items()}
@@ -48,9 +53,18 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
     return TorchProgram(name, graph, tuple(inputs), held, labels, tuple(outputs), tuple(updates))
 
 
+def _output_names(exported: ExportedProgram) -> Iterator[str]:
+    """For each output the name that it has in a mapping or a dataclass; empty where it has none."""
+    spec = exported.call_spec.out_spec
+    nested = pytree.tree_unflatten(list(range(spec.num_leaves)), spec) if spec else None
+    for path, _ in pytree.tree_leaves_with_path(nested):
+        words = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", ""))) for key in path]
+        yield "_".join(map(str, words)) if words and isinstance(words[0], str) else ""
+
+
 def _functional(exported: ExportedProgram) -> ExportedProgram:
     """The export without wrappers and ops that write into their inputs; the rest stays as it is."""
-    open_grad_modes(exported)
+    open_wrappers(exported)
     writes = any(
         isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
         for node in exported.graph.nodes
@@ -74,7 +88,7 @@ def _user_inputs(exported: ExportedProgram) -> list[Node]:
 def _zeros(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    return torch.zeros(value.shape, dtype=value.dtype)
+    return torch.zeros(value.shape, dtype=value.dtype, device=value.device)
 
 
 def _state_of(exported: ExportedProgram, target: str) -> torch.Tensor:
@@ -93,9 +107,12 @@ def _require_plain(graph: fx.Graph, name: str) -> None:
         if is_part(node) and node.args[0].op != "call_function":
             raise ValueError(f"{name!r} takes a part of an input ({node.name}); give it by itself.")
         if isinstance(node.target, torch._ops.HigherOrderOperator):
+            where = scope_of(node).replace("/", ".")
+            inside = f" in its module {where!r}" if where else ""
             raise ValueError(
-                f"{name!r} branches or loops on data ({node.target}), which cannot be placed op by"
-                " op; export a module without it."
+                f"{name!r} branches or loops on data{inside} ({node.target}), which cannot be"
+                " placed op by op; give it inputs, or another module there, that need no such"
+                " choice."
             )
         if any(_varies(value) for value in _flat(node.meta.get("val"))):
             raise ValueError(

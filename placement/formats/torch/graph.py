@@ -11,25 +11,28 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import FlopCounterMode
 
 from placement.core.graph import Graph, Op, Tensor
-from placement.formats.torch.program import Node, TorchProgram, has_nodes, num_bytes
+from placement.formats.torch.program import Node, TorchProgram, has_nodes, kind_of, num_bytes
 
 MAX_ATTRIBUTE_CHARS = 200
 MOST_LOOSE = 24
 # Ops that multiply matrices; the others do about one operation per element that they make.
 _COUNTED = (
-    "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "gru", "linear",
-    "lstm", "matmul", "mm", "mv", "rnn", "scaled",
+    "addmm", "baddbmm", "bmm", "conv", "efficient_attention", "flash_attention", "grouped_mm",
+    "gru", "linear", "lstm", "matmul", "mm", "mv", "rnn", "scaled",
 )  # fmt: skip
 
 
 def graph_of(program: TorchProgram) -> Graph:
     """Ops in the order of the program; a weight counts at the first op that reads it."""
     readers = _readers(program)
-    weight_bytes = _weight_bytes(program, readers)
-    ops = tuple(_op(program, node, weight_bytes.get(node.name, 0)) for node in program.kernels)
+    weight_bytes, counted = _weight_bytes(program, readers), dict[Any, float]()
+    ops = tuple(
+        _op(program, node, weight_bytes.get(node.name, 0), counted) for node in program.kernels
+    )
     tensors = tuple(_tensors(program, readers))
     return Graph(program.name, housed(ops, tensors), tensors)
 
@@ -48,29 +51,22 @@ def _weight_bytes(program: TorchProgram, readers: Mapping[str, tuple[str, ...]])
     for name, value in program.state.items():
         if readers.get(name):
             first = readers[name][0]
-            found[first] = found.get(first, 0) + num_bytes(value)
+            stored = program.stored_bytes.get(name, num_bytes(value))
+            found[first] = found.get(first, 0) + stored
     return found
 
 
-def _op(program: TorchProgram, node: Node, param_bytes: int) -> Op:
+def _op(program: TorchProgram, node: Node, param_bytes: int, counted: dict[Any, float]) -> Op:
     return Op(
         name=node.name,
         kind=kind_of(node),
         scope=node.meta.get("scope", ""),
         phase=node.meta.get("phase", "forward"),
-        flops=_flops(node),
+        flops=_flops(node, counted),
         param_bytes=param_bytes,
         colocation_group=node.meta.get("group"),
         attributes=tuple(_attributes(node)),
     )
-
-
-def kind_of(node: Node) -> str:
-    """The op's name without its library and overload: "conv2d" for aten.conv2d.default."""
-    target = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return str(target.overloadpacket.__name__)
-    return str(getattr(target, "__name__", target))
 
 
 def _attributes(node: Node) -> Iterator[tuple[str, str]]:
@@ -85,22 +81,36 @@ def _attributes(node: Node) -> Iterator[tuple[str, str]]:
             yield name, str(value)[:MAX_ATTRIBUTE_CHARS]
 
 
-def _flops(node: Node) -> float:
-    """Multiply and add as two, as the framework counts them; else one per element made."""
+def _flops(node: Node, counted: dict[Any, float]) -> float:
+    """Multiply and add as two, as the framework counts them; else one per element made.
+
+    `counted` has what was counted before, by op and what it was called with.
+    """
     made = node.meta.get("val")
     if kind_of(node).lstrip("_").startswith(_COUNTED):
-        counted = _counted(node)
-        if counted:
-            return counted
+        args, kwargs = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
+        key = (node.target, str(pytree.tree_map_only(torch.Tensor, _about, (args, kwargs))))
+        if key not in counted:
+            counted[key] = _counted(node.target, args, kwargs)
+        if counted[key]:
+            return counted[key]
     parts = made if isinstance(made, list | tuple) else [made]
     return float(sum(p.numel() for p in parts if isinstance(p, torch.Tensor)))
 
 
-def _counted(node: Node) -> float:
-    """What the framework counts of an op; nothing is computed, for the tensors are fake."""
-    args, kwargs = fx.map_arg((node.args, dict(node.kwargs)), lambda n: n.meta.get("val"))
+def _about(value: torch.Tensor) -> str:
+    return f"{value.dtype} {tuple(value.shape)}"
+
+
+def _counted(target: Any, args: Any, kwargs: Any) -> float:
+    """What the framework counts of an op; nothing is computed, for the tensors are fake.
+
+    Of rows that are multiplied by one of several matrices it counts nothing.
+    """
+    if "grouped_mm" in str(target):
+        return float(2 * args[0].numel() * args[1].shape[-1])
     with suppress(Exception), FlopCounterMode(display=False) as counter:
-        node.target(*args, **kwargs)
+        target(*args, **kwargs)
     return float(counter.get_total_flops())
 
 

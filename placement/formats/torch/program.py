@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import getitem
 from typing import Any
@@ -23,7 +23,9 @@ class TorchProgram:
     `state` has the tensor of each placeholder that is none of `inputs`; `labels` how people know a
     placeholder ("features.0.weight"). `outputs` are (label, node name); `updates` (placeholder,
     node name) pairs say which state takes which value when a step is over. `symbolic_dims` are the
-    sizes that whoever opens the model may set.
+    sizes that whoever opens the model may set. A model may be without weights: its state is on the
+    meta device then. `stored_bytes` has the bytes of weights that are stored otherwise than they
+    are computed with.
     """
 
     name: str
@@ -34,6 +36,12 @@ class TorchProgram:
     outputs: tuple[tuple[str, str], ...]
     updates: tuple[tuple[str, str], ...] = ()
     symbolic_dims: tuple[SymbolicDim, ...] = ()
+    stored_bytes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the state's numbers are here, and not its shapes alone."""
+        return not any(value.is_meta for value in self.state.values())
 
     @property
     def format(self) -> str:
@@ -48,8 +56,12 @@ class TorchProgram:
             about = (getattr(value, "dtype", type(value)), getattr(value, "shape", value))
             digest.update(f"{name} {about}".encode())
         for name in sorted(self.state):
-            value = self.state[name].detach().contiguous().cpu()
+            value = self.state[name].detach()
+            value = value if value.is_meta else value.contiguous().cpu()
             digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            if value.is_meta:
+                digest.update(str(self.stored_bytes.get(name)).encode())
+                continue
             digest.update(value.reshape(-1).view(torch.uint8).numpy().tobytes())
         return digest.hexdigest()
 
@@ -93,6 +105,14 @@ def is_part(node: Node) -> bool:
 def is_update(node: Node) -> bool:
     """Whether a kernel is an optimiser's update of one parameter."""
     return bool(node.meta.get("phase") == "update" and not is_part(node))
+
+
+def kind_of(node: Node) -> str:
+    """The op's name without its library and overload: "conv2d" for aten.conv2d.default."""
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return str(target.overloadpacket.__name__)
+    return str(getattr(target, "__name__", target))
 
 
 def has_nodes(argument: Any) -> bool:

@@ -29,12 +29,13 @@ ATEN = torch.ops.aten
 def training_program(
     module: nn.Module,
     inputs: Sequence[Any],
+    named: Mapping[str, Any],
     targets: Sequence[Any],
     loss: Callable[..., Any] | None,
     optimiser: Optimiser,
     name: str,
 ) -> TorchProgram:
-    """The step `loss(module(*inputs), *targets)`, its gradients and updates.
+    """The step `loss(module(*inputs, **named), *targets)`, its gradients and updates.
 
     Without a loss the module's output is one, or has one as attribute or item `loss`.
     """
@@ -44,19 +45,20 @@ def training_program(
     if not params:
         raise ValueError(f"{name!r} has no parameters that can be trained; check requires_grad.")
 
-    def step(params: Any, held: Any, inputs: Any, targets: Any) -> Any:
+    def step(params: Any, held: Any, inputs: Any, named: Any, targets: Any) -> Any:
         trained = {k: v.detach().requires_grad_() for k, v in params.items()}
         state = {**trained, **held}
-        made = torch.func.functional_call(module, state, tuple(inputs))
+        made = torch.func.functional_call(module, state, tuple(inputs), named)
         value = _loss_of(made) if loss is None else loss(made, *targets)
         setup_stacktrace_preservation_hooks([value.grad_fn])
         notes.current_meta["custom"] = {"phase": "backward"}
         grads = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
         return value.detach(), [state[k] for k in held], list(grads)
 
-    arguments = (params, held, list(inputs), list(targets))
+    arguments = (params, held, list(inputs), dict(named), list(targets))
     graph = functional(_traced(module, step, arguments), arguments)
-    return _program(graph, module, params, held, inputs, targets, optimiser, name)
+    words = [*_input_names(module, len(inputs)), *named, *_target_names(len(targets))]
+    return _program(graph, words, params, held, optimiser, name)
 
 
 def _loss_of(made: Any) -> Any:
@@ -124,17 +126,14 @@ def _noting_scopes(module: nn.Module) -> Iterator[None]:
 
 def _program(
     graph: fx.Graph,
-    module: nn.Module,
+    given: Sequence[str],
     params: Mapping[str, Any],
     held: Mapping[str, Any],
-    inputs: Sequence[Any],
-    targets: Sequence[Any],
     optimiser: Optimiser,
     name: str,
 ) -> TorchProgram:
     places = [n for n in graph.nodes if n.op == "placeholder"]
-    words = [*params, *held, *_input_names(module, len(inputs)), *_target_names(len(targets))]
-    words = _told_apart(words)
+    words = _told_apart([*params, *held, *given])
     if len(places) != len(words):
         raise ValueError(f"{name!r} takes nested inputs; give it tensors one by one.")
     labels = {place.name: word for place, word in zip(places, words, strict=True)}
@@ -150,9 +149,9 @@ def _program(
     _take_notes(graph)
     updates += _add_updates(graph, optimiser, places, grads, params, state, labels)
     _join_groups(places[: len(params)], labels)
-    given = tuple(p.name for p in places[num_state:])
+    inputs = tuple(p.name for p in places[num_state:])
     labels[loss.name] = "loss"
-    return TorchProgram(name, graph, given, state, labels, (("loss", loss.name),), tuple(updates))
+    return TorchProgram(name, graph, inputs, state, labels, (("loss", loss.name),), tuple(updates))
 
 
 def _take_notes(graph: fx.Graph) -> None:

@@ -1,7 +1,8 @@
-"""Exports hide what ran under another grad mode in a graph of its own: opens such graphs in place.
+"""Exports hide some calls in graphs of their own: opens such graphs in place.
 
-`torch.no_grad()` inside a module becomes one node that calls an inner graph. For a prediction the
-mode means nothing, so the inner nodes take the place of that call, with their modules and values.
+`torch.no_grad()` inside a module becomes one node that calls an inner graph, and so do activation
+checkpointing and regions that are compiled apart. For a prediction the wrapper means nothing, so
+the inner nodes take the place of that call, with their modules and values.
 """
 
 from dataclasses import replace
@@ -13,15 +14,23 @@ from torch.export import ExportedProgram
 
 from placement.formats.torch.program import Node, is_part
 
-GRAD_MODE = torch.ops.higher_order.wrap_with_set_grad_enabled
-AUTOCAST = torch.ops.higher_order.wrap_with_autocast
+HIGHER = torch.ops.higher_order
+AUTOCAST = HIGHER.wrap_with_autocast
+# Wrappers that are plain calls: which argument is the inner graph, and where its own begin.
+_CALLS: dict[str, tuple[int, int]] = {
+    "wrap_with_set_grad_enabled": (1, 2),
+    "tag_activation_checkpoint": (0, 1),
+    "wrap_activation_checkpoint": (0, 1),
+    "wrap": (0, 1),
+    "invoke_subgraph": (0, 2),
+}
 
 
-def open_grad_modes(exported: ExportedProgram) -> None:
-    """Put the ops of all grad-mode wrappers into the graph around them, in place."""
+def open_wrappers(exported: ExportedProgram) -> None:
+    """Put the ops of all wrappers that are plain calls into the graph around them, in place."""
     module = exported.graph_module
     renamed: dict[str, str] = {}
-    while calls := [node for node in module.graph.nodes if node.target is GRAD_MODE]:
+    while calls := [node for node in module.graph.nodes if _is_call(node)]:
         for call in calls:
             renamed |= _open(module, call)
     module.graph.lint()
@@ -33,9 +42,15 @@ def open_grad_modes(exported: ExportedProgram) -> None:
             spec.arg = replace(spec.arg, name=name)
 
 
+def _is_call(node: Node) -> bool:
+    is_higher = isinstance(node.target, torch._ops.HigherOrderOperator)
+    return is_higher and node.target.name() in _CALLS
+
+
 def _open(module: fx.GraphModule, call: Node) -> dict[str, str]:
     """The inner nodes in place of a call; what its results were called, and what they are now."""
-    _, getter, *arguments = call.args
+    at, begin = _CALLS[call.target.name()]
+    getter, arguments = call.args[at], call.args[begin:]
     inner: Any = getattr(module, getter.target)
     given = iter(arguments)
     now: dict[Node, Any] = {}
@@ -51,12 +66,12 @@ def _open(module: fx.GraphModule, call: Node) -> dict[str, str]:
             if node.op == "get_attr":
                 now[node].target = _taken_along(module, inner, str(node.target))
     renamed = {}
-    for part in list(call.users):
-        assert is_part(part)
-        result = results[part.args[1]]
-        renamed[part.name] = result.name
-        part.replace_all_uses_with(result)
-        module.graph.erase_node(part)
+    for user in list(call.users):
+        assert is_part(user)
+        result = results[user.args[1]]
+        renamed[user.name] = result.name
+        user.replace_all_uses_with(result)
+        module.graph.erase_node(user)
     module.graph.erase_node(call)
     if not getter.users:
         module.graph.erase_node(getter)

@@ -1,0 +1,1 @@
+"""Measurements of language models without weights."""

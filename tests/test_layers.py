@@ -59,6 +59,7 @@ BEHIND_A_DOOR = {
     "placement.exporters._torch": {"torch"},
     "profiling.backends._ort": {"onnx", "onnxruntime"},
     "profiling.backends._torch": {"torch"},
+    "benchmarks._fidelity.networks": {"onnx"},
     "benchmarks._shared.torch_eager": {"torch"},
 }
 

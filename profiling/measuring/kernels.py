@@ -12,7 +12,7 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -28,6 +28,7 @@ from placement.core.schedule import Schedule, Segment
 from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
+from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
 from profiling.measuring.reference import baseline_s, release, safe_step
@@ -94,7 +95,11 @@ def profile(
         found[kind] = _measure(compiled, devices[0], feeds)
     tell("devices together")
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
-    contention = _contention(compiled, lanes[:2], feeds) if lanes and lanes[0].on_host else 0.0
+    together = lanes[:2] if lanes and lanes[0].on_host else []
+    contention = _contention(compiled, together, feeds) if together else 0.0
+    crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
+    if crossing is not None:
+        linked = _with_links(linked, {device.name for device in lanes}, *crossing)
     several = len(machine.devices) > 1 and all(d.on_host for d in machine.devices)
     all_cores_s = baseline_s(compiled, None, feeds, TIMEOUT_S) if several else None
     load = meanwhile.load()
@@ -184,6 +189,19 @@ def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
         return 0.0
     even = (float(kernel_s.sum()) - step_s) / (len(kernel_s) - 1)
     return min(max(even, 0.0), float(np.min(kernel_s)))
+
+
+def _with_links(
+    machine: Machine, lanes: Collection[str], latency_s: float, bytes_per_s: float
+) -> Machine:
+    """The machine with such links between these lanes."""
+    links = tuple(
+        replace(link, latency_s=latency_s, bytes_per_s=bytes_per_s)
+        if link.src in lanes and link.dst in lanes
+        else link
+        for link in machine.links
+    )
+    return replace(machine, links=links)
 
 
 def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, Any]) -> float:

@@ -1,0 +1,173 @@
+"""How good are predictions on networks that nothing was fitted to? Live, two one-core lanes.
+
+    python -m benchmarks.fidelity [--json] [--rounds N] [--seed N] [--out FILE.jsonl] [MODEL ...]
+
+For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
+random placements that change the device rarely to often. Steps run turn by turn in one process,
+the profile comes right before them. Without models: all bundled ONNX networks and six that are
+built here. The error is predicted / measured median - 1. Rank correlation is taken over placements
+whose measured intervals (95 % of the median) do not overlap.
+"""
+
+import json
+import statistics
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import placement as pl
+from benchmarks._fidelity.placements import KINDS, schedules
+from benchmarks._shared import turns
+from benchmarks._shared.figures import named, table
+from placement.core.model import Model
+from placement.core.problem import Problem
+from placement.simulator.simulate import step_time_s
+from profiling.execution.execute import compiled_for
+from profiling.measuring.lock import measuring
+
+COLUMNS = {
+    "model": "{model}",
+    "placement": "{placement}",
+    "segments": "{num_segments}",
+    "predicted ms": "{predicted_ms:.3g}",
+    "measured ms": "{measured_ms:.3g}",
+    "error": "{error:+.1%}",
+}
+SUMMARY = {
+    "": "{what}",
+    "cases": "{num}",
+    "median": "{median:.1%}",
+    "90th percentile": "{p90:.1%}",
+    "signed median": "{signed:+.1%}",
+    "rank correlation": "{spearman}",
+    "best by prediction": "{chosen}",
+}
+
+
+def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
+    lanes, whole = pl.machine("two-lanes"), pl.machine("local:1")
+    problem = pl.make_problem(model, lanes, pl.profile(model, lanes, refresh=True))
+    alone = pl.make_problem(model, whole, pl.profile(model, whole, refresh=True))
+    cases = {name: (kind, problem, s) for kind, name, s in schedules(problem, seed)}
+    cases["whole CPU"] = ("whole CPU", alone, pl.place(alone, "single").schedule)
+    with (
+        turns.opened(
+            problem,
+            compiled_for(problem, model),
+            {n: s for n, (_, p, s) in cases.items() if p is problem},
+        ) as on_lanes,
+        turns.opened(
+            alone, compiled_for(alone, model), {"whole CPU": cases["whole CPU"][2]}
+        ) as on_all,
+    ):
+        times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds)
+    return [
+        _row(model.graph.name, kind, name, p, step_time_s(p, s), len(s.segments), times_s[name])
+        for name, (kind, p, s) in cases.items()
+    ]
+
+
+def _row(
+    model: str,
+    kind: str,
+    placement: str,
+    problem: Problem,
+    predicted_s: float,
+    num_segments: int,
+    steps_s: Sequence[float],
+) -> dict[str, Any]:
+    measured_s = statistics.median(steps_s)
+    low_s, high_s = interval_s(steps_s)
+    return {
+        "model": model,
+        "kind": kind,
+        "placement": placement,
+        "num_segments": num_segments,
+        "predicted_ms": predicted_s * 1e3,
+        "measured_ms": measured_s * 1e3,
+        "low_ms": low_s * 1e3,
+        "high_ms": high_s * 1e3,
+        "error": predicted_s / measured_s - 1.0,
+    }
+
+
+def interval_s(steps_s: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the median by order statistics."""
+    ordered, num = sorted(steps_s), len(steps_s)
+    reach = 0.98 * num**0.5
+    low, high = int(num / 2 - reach), int(num / 2 + reach)
+    return ordered[max(0, low)], ordered[min(num - 1, high)]
+
+
+def spearman(found: Sequence[Mapping[str, Any]]) -> tuple[float, int]:
+    """Rank correlation of predicted and measured over placements that are told apart, and how many.
+
+    From the fastest on, a placement counts whose interval begins after that of the last one ends.
+    """
+    apart: list[Mapping[str, Any]] = []
+    for row in sorted(found, key=lambda r: float(r["measured_ms"])):
+        if not apart or row["low_ms"] > apart[-1]["high_ms"]:
+            apart.append(row)
+    if len(apart) < 2:
+        return float("nan"), len(apart)
+    predicted = np.argsort(np.argsort([r["predicted_ms"] for r in apart]))
+    return float(np.corrcoef(predicted, np.arange(len(apart)))[0, 1]), len(apart)
+
+
+def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> dict[str, Any]:
+    errors = np.array([r["error"] for r in found])
+    median, p90 = np.percentile(np.abs(errors), (50, 90)).tolist()
+    rank, num_apart = spearman(found)
+    chosen = min(found, key=lambda r: float(r["predicted_ms"]))["measured_ms"]
+    best = min(float(r["measured_ms"]) for r in found)
+    return {
+        "what": what,
+        "num": len(found),
+        "median": median,
+        "p90": p90,
+        "signed": float(np.median(errors)),
+        "spearman": f"{rank:.2f} of {num_apart}" if ranked else "",
+        "chosen": f"{chosen / best - 1.0:+.1%}" if ranked else "",
+    }
+
+
+def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """All cases, then those of each kind of placement and of each network."""
+    lines = [line_of("all", found, ranked=False)]
+    for key, names in (("kind", KINDS), ("model", dict.fromkeys(r["model"] for r in found))):
+        for name in names:
+            own = [r for r in found if r[key] == name]
+            if own:
+                lines.append(line_of(str(name), own, ranked=key == "model"))
+    return lines
+
+
+def models(names: Iterable[str], folder: Path) -> Iterable[Model]:
+    from benchmarks._fidelity.networks import WRITTEN
+
+    for name in names:
+        yield pl.load(str(WRITTEN[name](folder)) if name in WRITTEN else name)
+
+
+def main() -> None:
+    from benchmarks._fidelity.networks import WRITTEN
+
+    options = named(__doc__, [*turns.samples(), *WRITTEN], rounds=30, seed=0, out="")
+    found: list[dict[str, Any]] = []
+    with measuring("fidelity"), tempfile.TemporaryDirectory() as folder:
+        for model in models(options.names, Path(folder)):
+            found += (new := rows(model, options.rounds, options.seed))
+            if options.out:
+                with Path(options.out).open("a", encoding="utf-8") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in new)
+            if not options.json:
+                print(f"{table(COLUMNS, new)}\n", flush=True)
+    lines = summary(found)
+    print(json.dumps({"rows": found, "summary": lines}) if options.json else table(SUMMARY, lines))
+
+
+if __name__ == "__main__":
+    main()

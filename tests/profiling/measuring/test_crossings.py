@@ -1,0 +1,68 @@
+"""What crosses between lanes by hand, and the line through what kernels take longer."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.core.graph import Graph, Op, Tensor
+from placement.loaders import load
+from profiling import backends
+from profiling.measuring.crossings import FEWEST_CROSSINGS, crossing_cost, crossings_of, line
+from tests.profiling.live import diamond, two_lanes
+
+
+def test_each_kernel_is_where_its_largest_input_was_not_made():
+    graph = Graph(
+        "hand",
+        tuple(Op(name, "Any") for name in "abcde"),
+        (
+            Tensor("input", None, ("a",), 7),
+            Tensor("x", "a", ("b", "c"), 100),
+            Tensor("y", "b", ("d",), 10),
+            Tensor("z", "c", ("d", "e"), 20),
+            Tensor("w", "d", ("e",), 5, is_output=True),
+        ),
+    )
+    plan = crossings_of(graph)
+    assert plan.lane_of.tolist() == [0, 1, 1, 0, 0]
+    # c finds x where b has read it; e has z from d's lane, to which it came once.
+    assert plan.num_bytes.tolist() == [0, 100, 0, 30, 0]
+    assert plan.awaits == ((), (0,), (), (1, 2), ())
+
+
+@given(
+    constant=st.floats(1e-6, 1e-4),
+    slope=st.floats(1e-12, 1e-9),
+    disturbed=st.integers(0, 19),
+)
+def test_the_line_is_found_though_one_kernel_was_disturbed(constant, slope, disturbed):
+    num_bytes = np.linspace(1e3, 1e6, 20)
+    longer_s = constant + slope * num_bytes
+    longer_s[disturbed] *= 3
+    found = line(num_bytes, longer_s)
+    assert found[0] + found[1] * 5e5 == pytest.approx(constant + slope * 5e5, rel=0.1)
+
+
+def test_nothing_costs_less_than_nothing():
+    num_bytes = np.array([1e3, 1e4, 1e5, 1e6])
+    assert line(num_bytes, np.full(4, -1e-6)) == (0.0, 0.0)
+    falling = line(num_bytes, 1e-5 - 1e-12 * num_bytes)
+    assert falling[1] == 0.0 and falling[0] > 0
+    through = line(num_bytes, 1e-10 * num_bytes - 1e-6)
+    assert through[0] == 0.0 and through[1] > 0
+
+
+def test_a_sample_says_what_crossing_costs_and_a_small_model_says_nothing(tmp_path):
+    machine = two_lanes()
+    sample = load("onnx-squeezenet")
+    compiled = backends.compiled(sample, machine)
+    found = crossing_cost(compiled, machine.devices, compiled.feeds(0, {}), 60.0)
+    assert found is not None
+    latency_s, bytes_per_s = found
+    assert 0.0 <= latency_s < 1.0 and bytes_per_s > 1e6
+    diamond(tmp_path)
+    small = load(str(tmp_path / "small.onnx"))
+    assert len(small.graph.ops) < FEWEST_CROSSINGS
+    compiled = backends.compiled(small, machine)
+    assert crossing_cost(compiled, machine.devices, compiled.feeds(0, {}), 60.0) is None

@@ -3,7 +3,7 @@
 Two things are added up. What kernels scatter: the interquartile ranges of the profile, of the
 kernels on the critical path, as standard deviations that do not depend on each other (the root of
 the sum of their squares, 1.645 of it). And what benchmarks have shown that the rules leave out
-(`benchmarks/fidelity.py`): steps without a hand-over are right within
+(`benchmarks/live/fidelity.py`): steps without a hand-over are right within
 `MODEL_SHARE`; hand-overs on the critical path take up to `HAND_OVER_S` longer each,
 where a core that has slept must be woken and finds its caches cold, and hardly ever less.
 """

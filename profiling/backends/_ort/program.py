@@ -48,9 +48,9 @@ class OrtProgram(Program):
             for one in layout.feeds
         ]
         shared = shared_weights(optimised, layout.parts)
-        spin = len(layout.devices) == 1
+        alone = len(layout.devices) == 1
         self._sessions = [
-            _session(optimised, part, values, shared, device, level, spin) if part.nodes else None
+            _session(optimised, part, values, shared, device, level, alone) if part.nodes else None
             for part, device in zip(layout.parts, layout.devices, strict=True)
         ]
         self.actual_devices, self.fallbacks, self.fallen = _assignment(
@@ -169,10 +169,10 @@ def _session(
     shared: Mapping[str, Any],
     device: Device,
     level: str,
-    spin: bool,
+    alone: bool,
 ) -> Any:
     proto = part_proto(optimised, part, values, shared)
-    options = sessions.for_device(device, level, spin)
+    options = sessions.for_device(device, level, alone)
     given = [t.name for t in proto.graph.initializer if t.name in shared]
     if given:
         options.add_external_initializers(given, [shared[name] for name in given])

@@ -1,10 +1,10 @@
 """ONNX Runtime sessions: options for lanes, and one thread pool for a process that has one device.
 
 Worker threads of a session spin for tens of milliseconds after a run and take the core of another
-lane, so those of placed segments stop when their run ends. A device of several cores pays for that
-at every border, for its threads wake anew (1.24 times the time of one session on Inception v2, two
-threads, 50 segments); a process that `dedicate`s itself to a machine with one such device lets all
-sessions share one pool that keeps spinning (1.05).
+lane, or of the placement whose turn is next, so they are told to stop when their run ends. A device
+of several cores pays for that at every border, for its threads wake anew (1.24 times the time of
+one session on Inception v2, two threads, 50 segments); a process that `dedicate`s itself to a
+machine with one such device lets all sessions share one pool that keeps spinning (1.05).
 """
 
 import functools
@@ -44,11 +44,8 @@ def has_shared_pool() -> bool:
     return bool(_shared_pool)
 
 
-def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) -> Any:
-    """Session options for `threads` threads at an optimisation level named as onnxruntime does.
-
-    With `spin` worker threads keep spinning after a run, as onnxruntime does by default.
-    """
+def options(threads: int, level: str = "ORT_DISABLE_ALL") -> Any:
+    """Session options for `threads` threads at an optimisation level named as onnxruntime does."""
     import onnxruntime as ort
 
     made = ort.SessionOptions()
@@ -59,27 +56,29 @@ def options(threads: int, level: str = "ORT_DISABLE_ALL", spin: bool = False) ->
         return made
     made.intra_op_num_threads = threads
     made.inter_op_num_threads = 1
-    if not spin:
-        made.add_session_config_entry(*STOP_SPINNING)
+    made.add_session_config_entry(*STOP_SPINNING)
     return made
 
 
-def for_device(device: Device, level: str, spin: bool) -> Any:
-    """Session options for a part on one device; a lane of several cores pins its threads."""
-    made = options(max(device.cores, 1) if device.provider == CPU else 1, level, spin)
+def for_device(device: Device, level: str, alone: bool) -> Any:
+    """Session options for a part on one device; a lane of several cores pins its threads.
+
+    What is not `alone` shares an arena with its neighbours.
+    """
+    made = options(max(device.cores, 1) if device.provider == CPU else 1, level)
     if device.provider == CPU:
-        if not spin:
+        if not alone:
             _share_memory()
-        for key, value in lane_entries(device, spin).items():
+        for key, value in lane_entries(device, alone).items():
             made.add_session_config_entry(key, value)
     made.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     return made
 
 
-def lane_entries(device: Device, spin: bool) -> dict[str, str]:
+def lane_entries(device: Device, alone: bool) -> dict[str, str]:
     """What the options of a session on a lane of the CPU say, by onnxruntime's own words."""
     entries = {}
-    if not spin:
+    if not alone:
         entries["session.use_env_allocators"] = "1"
     pinned = device.core_ids[1:]
     if pinned and not _shared_pool:

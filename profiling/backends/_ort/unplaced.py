@@ -18,9 +18,9 @@ class Unplaced(Program):
         import onnxruntime as ort
 
         if device is None:
-            options, names = sessions.options(0, "ORT_ENABLE_ALL", spin=True), [sessions.CPU]
+            options, names = sessions.options(0, "ORT_ENABLE_ALL"), [sessions.CPU]
         else:
-            options = sessions.for_device(device, "ORT_ENABLE_ALL", spin=True)
+            options = sessions.for_device(device, "ORT_ENABLE_ALL", alone=True)
             names = sessions.providers(device, options)
         self._session = sessions.session(str(source), options, names)
         self._names = [node.name for node in self._session.get_outputs()]

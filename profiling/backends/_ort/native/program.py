@@ -61,13 +61,13 @@ class NativeProgram(Program):
     def _session(
         self, proto: Any, part: Part, shared: Mapping[str, Owned], device: Device, level: str
     ) -> Owned:
-        found, spin = self._library, len(self._layout.devices) == 1
+        found, alone = self._library, len(self._layout.devices) == 1
         options = found.owned("SessionOptions", "CreateSessionOptions")
         found.call("SetSessionLogSeverityLevel", options.address, _QUIET)
         found.call("SetSessionGraphOptimizationLevel", options.address, _LEVELS[level])
         found.call("SetIntraOpNumThreads", options.address, max(device.cores, 1))
         found.call("SetInterOpNumThreads", options.address, 1)
-        entries = [*lane_entries(device, spin).items(), *(() if spin else (STOP_SPINNING,))]
+        entries = [*lane_entries(device, alone).items(), STOP_SPINNING]
         for key, value in entries:
             found.call("AddSessionConfigEntry", options.address, key.encode(), value.encode())
         given = [name for name in part.weights if name in shared]

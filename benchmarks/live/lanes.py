@@ -1,6 +1,6 @@
 """Is parallelism real? HEFT on two one-core lanes against the best single lane, live.
 
-    python -m benchmarks.live_lanes [--json] [--rounds N] [MODEL ...]
+    python -m benchmarks.live.lanes [--json] [--rounds N] [MODEL ...]
 
 Steps of the HEFT placement and of the plain model on each lane run turn by turn in one process; a
 ratio below 1 means that HEFT is faster. The whole CPU with all its cores is timed afterwards in the

@@ -1,6 +1,6 @@
 """Does measuring placements in the end make them faster, measured afterwards and apart?
 
-    python -m benchmarks.live_learning [--json] [--rounds N] [--placements N] [--placers A,B]
+    python -m benchmarks.live.learning [--json] [--rounds N] [--placements N] [--placers A,B]
         [MODEL ...]
 
 A placer places each model on two one-core lanes by simulation, and again with measurements in the

@@ -4,7 +4,7 @@ Everything runs on one device; plain runs and segmented steps take turns in one 
 same number of threads. Each model and number of threads has a process of its own, dedicated to
 that device as a live run is, so that all sessions, the plain one too, share one thread pool.
 
-    python -m benchmarks.live_overhead [--json] [--memory] [--rounds N] [--models A,B]
+    python -m benchmarks.live.overhead [--json] [--memory] [--rounds N] [--models A,B]
 """
 
 import argparse
@@ -70,7 +70,7 @@ def _memory(model: str) -> list[dict[str, Any]]:
 
 
 def _worker(kind: str, model: str, value: str, rounds: int) -> Any:
-    command = [sys.executable, "-m", "benchmarks.live_overhead", "--rounds", str(rounds)]
+    command = [sys.executable, "-m", "benchmarks.live.overhead", "--rounds", str(rounds)]
     done = subprocess.run(
         [*command, "--worker", kind, model, value], capture_output=True, text=True, check=False
     )

@@ -1,6 +1,6 @@
 """What handing over between lanes costs, in Python and natively, and what steps gain by it.
 
-    python -m benchmarks.handover [--json] [--rounds N] [MODEL ...]
+    python -m benchmarks.live.handover [--json] [--rounds N] [MODEL ...]
 
 First two pinned threads hand over to and fro: each computes for as long as the other is to wait.
 "lock" are lanes in Python, "sleeps" native lanes that sleep at once, "native" those that try for a

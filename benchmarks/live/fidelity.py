@@ -1,6 +1,6 @@
 """How good are predictions on networks that nothing was fitted to? Live, two one-core lanes.
 
-    python -m benchmarks.live.fidelity [--json] [--rounds N] [--seed N] [--out FILE.jsonl] [MODEL ...]
+    python -m benchmarks.live.fidelity [--json] [--rounds N] [--seed N] [--out FILE] [MODEL ...]
 
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,

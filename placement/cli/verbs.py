@@ -118,7 +118,7 @@ def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def profile(options: Namespace) -> int:
     require_room(options.out)
-    model = _executable(options)
+    model = _with_weights(options)
     target = pl.machine_for(model, pl.machine(options.machine, options.lanes))
     dedicate(target)
     start_s = time.perf_counter()
@@ -194,17 +194,17 @@ def simulate(options: Namespace) -> int:
     return 1 if answer.violations else 0
 
 
-def _executable(options: Namespace) -> "Model":
-    """The model, if there is something to execute: nothing is placed or measured for one that is
-    refused in the end."""
+def _with_weights(options: Namespace) -> "Model":
+    """The model, if it has weights: nothing is placed or measured for one that is refused in the
+    end. A graph alone may go on, for a virtual clock executes it."""
     model = read_model(options)
-    if model.not_executable:
+    if not model.has_weights:
         raise ValueError(model.not_executable)
     return model
 
 
 def run(options: Namespace) -> int:
-    model, problem = read_problem(options, model=_executable(options))
+    model, problem = read_problem(options, model=_with_weights(options))
     inputs = read_inputs(options.inputs) if options.inputs else None
     placement = chosen(options, problem)
     stop = Stop()
@@ -234,7 +234,7 @@ def run(options: Namespace) -> int:
 
 
 def train(options: Namespace) -> int:
-    model = _executable(options)
+    model = _with_weights(options)
     require_training(model.graph)
     _, problem = read_problem(options, model=model)
     inputs = read_inputs(options.inputs) if options.inputs else None

@@ -48,8 +48,12 @@ def readable_suffixes() -> list[str]:
 
 
 def samples() -> tuple[Sample, ...]:
-    """Every bundled model, in the order of file names and then of the file's own list."""
-    return tuple(sample for source in _SAMPLES.all() for sample in source.samples())
+    """Every bundled model, in the order of file names and then of the file's own list.
+
+    What can be run comes first, what has no weights last.
+    """
+    found = [sample for source in _SAMPLES.all() for sample in source.samples()]
+    return tuple(sorted(found, key=lambda sample: not sample.has_weights))
 
 
 def load(input: str, dims: Dims | None = None) -> Model:

@@ -51,7 +51,8 @@ def select(page: Page, number: int) -> dict:
 def choose(page: Page, label: str, option: str) -> None:
     """Pick an option of a Streamlit select box, which a redraw may close, or leave open.
 
-    A press during which the list is drawn anew picks nothing.
+    A press during which the list is drawn anew picks nothing. Of a long list only what is in view
+    is there, so the option is typed first.
     """
     box = page.get_by_role("combobox", name=re.compile(label)).first
     wanted = page.get_by_role("option", name=option, exact=True)
@@ -60,6 +61,7 @@ def choose(page: Page, label: str, option: str) -> None:
         try:
             if not wanted.is_visible():
                 box.click(timeout=patience_ms)
+                box.fill(option, timeout=patience_ms)
             wanted.click(timeout=patience_ms)
             wanted.wait_for(state="hidden", timeout=patience_ms)
         except TimeoutError:

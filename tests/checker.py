@@ -28,8 +28,9 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
         slower = 1 + costs.contention * (sum(x.on_host for x in problem.machine.devices) - 1)
         if not work - CLOSE <= span.duration_s <= work * slower + CLOSE:
             faults.append(f"segment {number} took {span.duration_s}, its work is {work}")
+    engine = {d.name: d.engine or d.name for d in problem.machine.devices}
     for device in index:
-        own = [compute[i] for i, s in enumerate(schedule.segments) if s.device == device]
+        own = [compute[i] for i, s in enumerate(schedule.segments) if engine[s.device] == device]
         for a, b in itertools.pairwise(own):
             if b.start_s < a.end_s - CLOSE:
                 faults.append(f"{device} runs two segments at once or out of order")
@@ -60,7 +61,9 @@ def timeline_faults(problem: Problem, schedule: Schedule, timeline: Timeline) ->
             if reader == made:
                 continue
             device = schedule.segments[reader].device
-            if device == at or (made is None and problem.machine.device(device).on_host):
+            if engine[device] == engine.get(at) or (
+                made is None and problem.machine.device(device).on_host
+            ):
                 ready = 0.0 if made is None else compute[made].end_s
             elif made is None and host is None:
                 ready = 0.0

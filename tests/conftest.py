@@ -85,6 +85,9 @@ def _needs_a_browser(nodeid: str) -> bool:
 
 
 def pytest_collection_modifyitems(config, items):
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    if workers > 1:
+        _begin_with_the_browser(items, workers)
     if not config.getoption("quick"):
         return
     slow = set(SLOW.read_text().split())
@@ -93,6 +96,22 @@ def pytest_collection_modifyitems(config, items):
     ]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _begin_with_the_browser(items, workers):
+    """Tests in the browser first, on two of the processes; each process gets a run of the list.
+
+    They are the longest, and they wait more than they compute: as the last ones they would keep one
+    process while the others stand idle, and more than two at a time wait for each other.
+    """
+    in_browser, others = [], []
+    for item in items:
+        (in_browser if _needs_a_browser(item.nodeid) else others).append(item)
+    files = list(dict.fromkeys(item.path for item in in_browser))
+    one = [item for item in in_browser if files.index(item.path) % 2 == 0]
+    two = [item for item in in_browser if files.index(item.path) % 2 == 1]
+    second = max(0, len(items) // workers - len(one))
+    items[:] = [*one, *others[:second], *two, *others[second:]]
 
 
 def pytest_collection_finish(session):

@@ -21,6 +21,7 @@ from placement.api.results import (
     Move,
     PlaceResult,
     ProfileResult,
+    RateResult,
     RunResult,
     SimulateResult,
     Spread,
@@ -31,6 +32,7 @@ from placement.api.results import (
 )
 from placement.core.amounts import in_unit
 from placement.core.violations import violations
+from placement.costs.offload import streamed_bytes
 from placement.schedule.simulated import simulate
 from placement.simulator.critical_path import critical_path
 from placement.simulator.throughput import bottleneck, loads_s
@@ -62,7 +64,10 @@ def of_machine(machine: Machine) -> MachineResult:
     return _result(
         MachineResult,
         machine,
-        devices=tuple(_result(DeviceResult, device) for device in machine.devices),
+        devices=tuple(
+            _result(DeviceResult, d, rates=tuple(_result(RateResult, r) for r in d.rates))
+            for d in machine.devices
+        ),
         links=tuple(_result(LinkResult, link) for link in machine.links),
         emulated=backends.emulated(machine.devices),
     )
@@ -148,6 +153,7 @@ def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
         value=in_unit(simulated.value, simulated.unit),
         range=_range_in(simulated.range_s, simulated.unit),
         costs=problem.costs.origin,
+        streamed_bytes=streamed_bytes(problem, placement) or None,
         num_segments=len(simulated.schedule.segments),
         violations=violations(problem, simulated.schedule, placement.calls),
     )

@@ -77,25 +77,34 @@ def make_problem(
     *,
     objective: str = Objective.LATENCY,
     pins: Sequence[tuple[str, str]] = (),
+    offload: bool = False,
 ) -> Problem:
     """The placement problem of a model on a machine.
 
     With a profile its kernels and measured costs, else each op its own kernel with analytic
-    (roofline) costs. A file that carries its own machine and costs keeps them.
+    (roofline) costs. A file that carries its own machine and costs keeps them. With `offload`
+    weights may stay in host memory and stream over the link in every step.
     """
+    from placement.costs.offload import with_offload
+
+    problem = _posed(model, machine, profile, objective)
+    problem = with_offload(problem) if offload else problem
+    return dataclasses.replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def _posed(model: Model, machine: Machine, profile: Profile | None, objective: str) -> Problem:
+    """The problem without what its user adds."""
     from placement.core.decoding import listed, shown
     from placement.core.problem import Problem, own_kernels
     from placement.costs.roofline import roofline
 
     goal = Objective(objective)
     if model.problem is not None:
-        return dataclasses.replace(model.problem, objective=goal, pins=tuple(pins))
+        return dataclasses.replace(model.problem, objective=goal, pins=())
     graph = model.graph
     if profile is None:
         costs = roofline(graph, machine)
-        return Problem(
-            graph, machine, costs, graph, own_kernels(graph), pins=tuple(pins), objective=goal
-        )
+        return Problem(graph, machine, costs, graph, own_kernels(graph), objective=goal)
     if profile.graph != graph.fingerprint:
         raise ValueError(
             f"The profile is of another graph ({shown(profile.graph)}, this one is"
@@ -121,6 +130,5 @@ def make_problem(
         profile.costs() if same else dataclasses.replace(profile.costs(), origin="given"),
         profile.kernels,
         tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
-        pins=tuple(pins),
         objective=goal,
     )

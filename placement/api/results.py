@@ -214,7 +214,7 @@ class CompareResult(Value, frozen=True, kw_only=True):
 class SimulateResult(Value, frozen=True, kw_only=True):
     """What a placement is predicted to do, and what it breaks."""
 
-    UNLESS_TOLD = frozenset({"range"})
+    UNLESS_TOLD = frozenset({"range", "streamed_bytes"})
 
     value: Amount
     range: Range | None = None
@@ -224,6 +224,7 @@ class SimulateResult(Value, frozen=True, kw_only=True):
     busy_s: ByPart = {}
     transfer_bytes: Amount = 0
     peak_bytes: AmountOf = {}
+    streamed_bytes: AmountOf | None = None
     num_segments: Count = 0
     violations: Texts = ()
 
@@ -417,6 +418,13 @@ class ExportResult(Value, frozen=True, kw_only=True):
     note: Text = ""
 
 
+class RateResult(Value, frozen=True, kw_only=True):
+    """Arithmetic per second in numbers of one type."""
+
+    dtype: Text
+    flops_per_s: Amount
+
+
 class DeviceResult(Value, frozen=True, kw_only=True):
     """A device as the command line lists it."""
 
@@ -427,6 +435,8 @@ class DeviceResult(Value, frozen=True, kw_only=True):
     memory_bytes: Count | None
     cores: Count | None
     label: Text
+    rates: tuple[RateResult, ...] = ()
+    memory: Text = ""
 
 
 class LinkResult(Value, frozen=True, kw_only=True):
@@ -447,6 +457,7 @@ class MachineResult(Value, frozen=True, kw_only=True):
     fingerprint: Text
     emulated: bool
     note: Text
+    sources: tuple[Text, ...] = ()
 
 
 Result = (

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from placement.bounds.memory_bound import beyond_memory_s
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
@@ -20,11 +21,12 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     """Seconds that no placement can beat, in the problem's objective.
 
     Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
-    Latency: the shared work and the longest path through each unit with its transfers; where ops
-    run in calls (execution "call") the host runs any number at a time, so only the longest path
-    without transfers holds. Small workloads have better bounds (`splits/bounds/`). The
-    bound also holds for what a given placement does beyond the usual: several calls of an
-    accelerator, or replicas.
+    Latency: the shared work, the longest path through each unit with its transfers, and the longest
+    path where accelerators cannot hold all weights, for placements within memory
+    (`memory_bound.py`); where ops run in calls (execution "call") the host runs any number at a
+    time, so only the longest path without transfers holds. Small workloads have better bounds
+    (`splits/bounds/`). The bound also holds for what a given placement does beyond the usual:
+    several calls of an accelerator, or replicas.
     """
     calls_each = max((placement.calls or {}).values(), default=1) if placement else 1
     replicated = placement is not None and placement.replicas is not None
@@ -35,7 +37,8 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
         return bound_s
     if problem.execution is Execution.CALL:
         return max(longest_path_s(problem), split_bound_s(problem, calls_each))
-    return max(shared_work_s(problem), ceft_through_units_s(problem))
+    beyond_s = _rounded_down(beyond_memory_s(problem))
+    return max(shared_work_s(problem), ceft_through_units_s(problem), beyond_s)
 
 
 def split_bound_s(problem: Problem, calls_each: int = 1) -> float:
@@ -88,9 +91,11 @@ def shared_work_s(problem: Problem) -> float:
     That is the fractional makespan on unrelated machines, a linear program. By its dual, shares
     x_d >= 0 of sum 1 bound it by the sum over units of the least x_d * w(u, d), whatever the
     shares. They start at the devices' relative speeds and follow the dual's subgradient: devices
-    that get too much work become dearer.
+    that get too much work become dearer. Devices that compute on one are one.
     """
-    unit_s = np.ascontiguousarray(_unit_s(problem).T)
+    unit_s = np.full((problem.num_devices, problem.num_units), np.inf)
+    np.minimum.at(unit_s, problem.machine.places.engine, _unit_s(problem).T)
+    unit_s = unit_s[np.unique(problem.machine.places.engine)]
     best = max(_dual_s(unit_s, shares)[0] for shares in (_even(unit_s), _speeds(unit_s)))
     shares = _speeds(unit_s)
     num_rounds = min(_MAX_ROUNDS, max(4, _MAX_VISITED // max(1, unit_s.size)))

@@ -16,6 +16,7 @@ from placement.core.verb_options import (
     ExportOptions,
     Option,
     PlaceOptions,
+    ProblemOptions,
     ProfileOptions,
     RunOptions,
     StreamOptions,
@@ -199,6 +200,7 @@ def _add_problem(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--analytic", action="store_true", help="costs by formula: do not measure anything"
     )
+    _add_options(sub, ProblemOptions)
 
 
 def _add_jsonl(sub: argparse.ArgumentParser) -> None:

@@ -103,12 +103,13 @@ def read_problem(
     from placement.core.profile import profile_from_json
 
     model = model or read_model(options)
+    asked: dict[str, Any] = {"objective": options.objective, "offload": options.offload}
     if model.problem is not None:
         given = {"--lanes": options.lanes, "--profile": options.profile}
         given["--machine"] = options.machine != "local"
         for name in (name for name, value in given.items() if value):
             raise ValueError(f"{options.input!r} carries its own machine and costs; drop {name}.")
-        return model, pl.make_problem(model, model.problem.machine, objective=options.objective)
+        return model, pl.make_problem(model, model.problem.machine, **asked)
     target = pl.machine_for(model, pl.machine(_machine_named(options), options.lanes))
     costs = None
     if options.profile:
@@ -116,11 +117,11 @@ def read_problem(
     elif not options.analytic and pl.can_measure(model, target):
         if not measure:
             costs = pl.stored_profile(model, target)
-            return model, pl.make_problem(model, target, costs, objective=options.objective)
+            return model, pl.make_problem(model, target, costs, **asked)
         dedicate(target)
-        asked = read_options(options, ProfileOptions)
-        costs = pl.profile(model, target, asked, emit=listener(options))
-    return model, pl.make_problem(model, target, costs, objective=options.objective)
+        measuring = read_options(options, ProfileOptions)
+        costs = pl.profile(model, target, measuring, emit=listener(options))
+    return model, pl.make_problem(model, target, costs, **asked)
 
 
 def _machine_named(options: Namespace) -> str:

@@ -94,8 +94,11 @@ def machine(options: Namespace) -> int:
     answer = answers.of_machine(found)
     lines = [
         f"{d.name}: {d.label or d.kind}, {counted(d.cores, 'core')}, {d.provider or d.runtime}"
+        + (f", in the memory of {d.memory}" if d.memory else "")
         for d in found.devices
     ]
+    lines += [f"note: {found.note}"] if found.note else []
+    lines += [f"source: {source}" for source in found.sources]
     return print_answer(options, answer, lines)
 
 

@@ -1,11 +1,12 @@
 """Machines: devices that compute and directed links that carry tensors between them."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,23 @@ from placement.core.fingerprint import fingerprint_of
 # Every pair of devices has costs of its own, and may have two links: the work for a step grows with
 # the square. Larger machines than this one exist, but nobody places single ops on them.
 MAX_DEVICES = 1024
+# A page where figures come from: nothing that could be more than a link where it is shown.
+_LINK = re.compile(r"https?://[A-Za-z0-9._~/?=&%#+,:@-]{1,480}")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Arithmetic per second in numbers of one type ("bfloat16"), as tensors name their types."""
+
+    dtype: str
+    flops_per_s: float
+
+    def __post_init__(self) -> None:
+        if not self.dtype or not 0 < self.flops_per_s <= MOST:
+            raise ValueError(
+                f"A rate of {self.flops_per_s!s:.20} for type {shown(self.dtype)} is no rate; name"
+                f" a type, and use more than zero, at most {MOST:g}."
+            )
 
 
 @dataclass(frozen=True)
@@ -27,8 +45,12 @@ class Device:
     that only a problem file knows), `provider` the backend's own word for the device
     ("CPUExecutionProvider"). `core_ids` are the CPU cores a lane is pinned to, empty for no
     pinning. `memory_bytes` is None where there is no limit to respect. The two roofline figures
-    serve analytic costs and are zero where nobody stated them. A device of kind "cpu" computes in
-    host memory, where model inputs start and outputs end.
+    serve analytic costs and are zero where nobody stated them; `rates` hold the arithmetic in types
+    that differ from `flops_per_s`. A device of kind "cpu" computes in host memory, where model
+    inputs start and outputs end. `memory` names another device whose memory this one computes in,
+    and whose limit then counts for both. `engine` and `streams_from` are of a device that stands
+    for another one with weights that stay in the memory of a third (`costs/offload.py`): it
+    computes on that other one, one call at a time for both, and in its memory.
     """
 
     name: str
@@ -41,6 +63,10 @@ class Device:
     flops_per_s: float = 0.0
     memory_bytes_per_s: float = 0.0
     label: str = ""
+    rates: tuple[Rate, ...] = ()
+    memory: str = ""
+    engine: str = ""
+    streams_from: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -61,10 +87,48 @@ class Device:
                 f"Device {shown(self.name)} has {self.cores} cores and core_ids"
                 f" {listed(self.core_ids) or 'none'}; use 1 core or more, and ids from 0."
             )
+        twice = [t for t, count in Counter(r.dtype for r in self.rates).items() if count > 1]
+        if twice:
+            raise ValueError(
+                f"Device {shown(self.name)} has two rates for {shown(twice[0])}; keep one of them."
+            )
+        if self.memory and self.memory_bytes is not None:
+            raise ValueError(
+                f"Device {shown(self.name)} computes in the memory of {shown(self.memory)}, so it"
+                " has no memory_bytes of its own; leave them out, or the name."
+            )
 
     @property
     def on_host(self) -> bool:
         return self.kind == "cpu"
+
+    def flops_per_s_in(self, dtype: str) -> float:
+        """Arithmetic per second in numbers of a type; `flops_per_s` where nobody stated it."""
+        return next((r.flops_per_s for r in self.rates if r.dtype == dtype), self.flops_per_s)
+
+
+def streamed_name(device: str) -> str:
+    """What the device is called that stands for this one with weights that stream."""
+    return f"{device}-streamed"
+
+
+def is_streamed(name: str) -> bool:
+    """Whether a name is that of a device whose weights stream."""
+    return name.endswith(streamed_name(""))
+
+
+class Places(NamedTuple):
+    """Of each device (D,) the one it computes on, and those whose memories hold what it reads and
+    writes, and its weights; mostly the device itself."""
+
+    engine: NDArray[np.int64]
+    values: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+    @property
+    def streams(self) -> NDArray[np.bool_]:
+        """Which devices (D,) get their weights anew in every step."""
+        return np.not_equal(self.weights, self.values)
 
 
 @dataclass(frozen=True)
@@ -91,13 +155,17 @@ class Link:
 
 @dataclass(frozen=True)
 class Machine:
-    """Devices and links; `libraries` are (name, version) pairs of the runtimes that drive them."""
+    """Devices and links; `libraries` are (name, version) pairs of the runtimes that drive them.
+
+    `sources` are addresses of the pages that its figures come from.
+    """
 
     name: str
     devices: tuple[Device, ...]
     links: tuple[Link, ...] = ()
     libraries: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.devices:
@@ -114,6 +182,14 @@ class Machine:
                 f"Machine {shown(self.name)} lists the device {shown(twice)} twice; give each its"
                 " own name."
             )
+        for device in (d for d in self.devices if d.memory):
+            self._require_memory(device)
+        for source in self.sources:
+            if not _LINK.fullmatch(source):
+                raise ValueError(
+                    f"Machine {shown(self.name)} has a source {shown(source)} that is no address of"
+                    " a page; use one that begins with https://."
+                )
         seen = set()
         for link in self.links:
             for end in (link.src, link.dst):
@@ -129,9 +205,37 @@ class Machine:
                 )
             seen.add((link.src, link.dst))
 
+    def _require_memory(self, device: Device) -> None:
+        owner = next((d for d in self.devices if d.name == device.memory), None)
+        if owner is None or owner.memory:
+            raise ValueError(
+                f"Device {shown(device.name)} of machine {shown(self.name)} computes in the memory"
+                f" of {shown(device.memory)}, which is no device with memory of its own; name one."
+            )
+
     @cached_property
     def index(self) -> dict[str, int]:
         return {d.name: i for i, d in enumerate(self.devices)}
+
+    @cached_property
+    def places(self) -> Places:
+        engine = [self.index[d.engine or d.name] for d in self.devices]
+        own = [self.index[d.memory or d.name] for d in self.devices]
+        values = [own[e] for e in engine]
+        weights = [
+            own[self.index[d.streams_from]] if d.streams_from else values[i]
+            for i, d in enumerate(self.devices)
+        ]
+        return Places(*(np.array(each, dtype=np.int64) for each in (engine, values, weights)))
+
+    @cached_property
+    def limit_bytes(self) -> NDArray[np.float64]:
+        """The limit of the memory that each device's weights are in (D,), infinite without one.
+
+        Devices that share a memory have its limit each, and it holds for them together.
+        """
+        own = [np.inf if d.memory_bytes is None else d.memory_bytes for d in self.devices]
+        return np.array(own, dtype=np.float64)[self.places.weights]
 
     def device(self, name: str) -> Device:
         if name not in self.index:
@@ -151,7 +255,14 @@ class Machine:
         return fingerprint_of([devices, self.libraries])
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """The machine as files hold it; what few machines state is left out where it is empty."""
+        content = {**asdict(self), "devices": [_told(asdict(d)) for d in self.devices]}
+        return content if self.sources else {k: v for k, v in content.items() if k != "sources"}
+
+
+def _told(device: dict[str, Any]) -> dict[str, Any]:
+    rare = ("rates", "memory", "engine", "streams_from")
+    return {key: value for key, value in device.items() if value or key not in rare}
 
 
 def machine_from_json(content: Any) -> Machine:
@@ -166,6 +277,12 @@ def machine_from_json(content: Any) -> Machine:
             if not known.issuperset(row):
                 unknown = shown(min(set(row) - known))
                 raise ValueError(f"{key}[{i}] has a field {unknown}, which is not known; {remedy}.")
+    streamed = next((d for d in machine.devices if d.engine or d.streams_from), None)
+    if streamed is not None:
+        raise ValueError(
+            f"Device {shown(streamed.name)} states an engine or where its weights stream from;"
+            " leave both out, for the option --offload adds such devices."
+        )
     return machine
 
 

@@ -18,7 +18,7 @@ from placement.core.costs import Costs
 from placement.core.decoding import listed, shown
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
-from placement.core.machine import Machine
+from placement.core.machine import Machine, is_streamed
 from placement.core.objective import Execution, Objective
 from placement.core.placement import Placement
 
@@ -105,7 +105,8 @@ class Problem:
 
         Two values, or a value and a bound, may be held against each other only if it is the same.
         """
-        costs, arrays = self.costs, hashlib.sha256()
+        costs, arrays, places = self.costs, hashlib.sha256(), self.machine.places
+        is_usual = bool((places.weights == np.arange(self.num_devices)).all())
         for array in (costs.compute_s, costs.call_s, costs.latency_s, costs.s_per_byte):
             arrays.update(np.ascontiguousarray(array).tobytes())
         arrays.update(np.ascontiguousarray(costs.workspace_bytes).tobytes())
@@ -116,6 +117,7 @@ class Problem:
                 [arrays.hexdigest(), costs.contention],
                 [self.groups, sorted(self.pins), self.objective, self.execution],
                 [self.link_contention, self.memory_model, self.overlap],
+                *([] if is_usual else [[each.tolist() for each in places]]),
             ]
         )
 
@@ -123,6 +125,11 @@ class Problem:
     def limits_calls(self) -> bool:
         """Whether an accelerator may make only as many calls as a placement says."""
         return self.execution is Execution.CALL and self.objective is Objective.LATENCY
+
+    @property
+    def offloads(self) -> bool:
+        """Whether weights may stay in host memory and stream (`costs/offload.py`)."""
+        return any(device.streams_from for device in self.machine.devices)
 
     @property
     def num_devices(self) -> int:
@@ -213,9 +220,10 @@ class Problem:
         found = [index.get(device, -1) for device in map(device_of.__getitem__, self.graph.index)]
         if -1 in found:
             op = self.graph.ops[found.index(-1)].name
+            remedy = "; --offload adds those that stream" if is_streamed(device_of[op]) else ""
             raise ValueError(
                 f"The placement puts op {shown(op)} on {shown(device_of[op])}, but machine"
-                f" {shown(self.machine.name)} has {listed(index)}."
+                f" {shown(self.machine.name)} has {listed(index)}{remedy}."
             )
         device_of_op = np.array(found, dtype=np.int64)
         device_of_unit = np.full(self.num_units, -1, dtype=np.int64)

@@ -234,6 +234,19 @@ class TrainOptions(_Timed):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProblemOptions:
+    """What a problem allows beyond its machine."""
+
+    offload: bool = option(
+        False,
+        "weights that an accelerator's memory does not hold may stay in host memory; they are sent"
+        " over the link in every step, which takes time",
+        flag="--offload",
+        label="Weights may stream from host memory",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlaceOptions:
     """A placer, its settings, and what it may take."""
 

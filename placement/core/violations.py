@@ -25,9 +25,10 @@ def violations(
     groups whole; memory. Memory on a device is weights plus the most that is live at one time when
     the segments run one after another in the schedule's order: a value from its producer's segment
     until its last reader's (received copies too), everything a segment writes, and workspace; under
-    the memory model "sum" the plain sum of sizes. Where a problem's execution is "call" and its
-    objective the latency, a device off the host makes no more calls than `calls` says by name
-    (one, where it says nothing).
+    the memory model "sum" the plain sum of sizes. What devices with one memory hold counts there
+    together; of weights that stream it holds those of the kernel that runs. Where a problem's
+    execution is "call" and its objective the latency, a device off the host makes no more calls
+    than `calls` says by name (one, where it says nothing).
     """
     found = _coverage(problem, schedule)
     if found:
@@ -158,16 +159,20 @@ def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     """Most bytes held by each device when segments run one after another; see `violations`."""
     runs = _runs(problem, schedule)
     arrays = problem.kernels.arrays
+    places = problem.machine.places
     weights: Floats = np.zeros(problem.num_devices)
-    np.add.at(weights, runs.device, arrays.param_bytes)
+    np.add.at(weights, places.weights[runs.device], arrays.param_bytes)
     if problem.memory_model == "sum":
         return _counts(weights)
-    held = _held_bytes(problem, runs, len(schedule.segments))
+    copies = _held_bytes(problem, runs, len(schedule.segments))
+    held = np.zeros_like(copies)
+    np.add.at(held, places.values, copies)
     scratch = np.zeros(len(schedule.segments))
-    np.maximum.at(scratch, runs.segment, problem.costs.workspace_bytes.astype(np.float64))
+    arriving = np.where(places.streams[runs.device], arrays.param_bytes, 0.0)
+    np.maximum.at(scratch, runs.segment, problem.costs.workspace_bytes + arriving)
     peaks = held.max(axis=1, initial=0.0)
     for d in range(problem.num_devices):
-        own = np.unique(runs.segment[runs.device == d])
+        own = np.unique(runs.segment[places.values[runs.device] == d])
         peaks[d] = max(peaks[d], (held[d, own] + scratch[own]).max(initial=0.0))
     return _counts(weights + peaks)
 
@@ -179,8 +184,12 @@ def _host(problem: Problem) -> tuple[int, NDArray[np.bool_]]:
 
 
 def _held_bytes(problem: Problem, runs: _Runs, num_segments: int) -> Floats:
-    """Bytes of tensors on each device during each segment, (D, segments)."""
+    """Bytes of tensors on each device during each segment, (D, segments).
+
+    A device that computes on another one reads and writes the same copies.
+    """
     arrays, num_devices = problem.kernels.arrays, problem.num_devices
+    runs = runs._replace(device=problem.machine.places.engine[runs.device])
     first = np.zeros(len(arrays.producer), dtype=np.int64)
     made = np.flatnonzero(arrays.producer >= 0)
     first[made] = runs.segment[arrays.producer[made]]

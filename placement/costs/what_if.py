@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from placement.core.amounts import MOST
 from placement.core.decoding import decode, shown
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import Device, Link, Machine, Rate
 from placement.core.problem import Problem
 from placement.core.verb_options import option
+from placement.costs.offload import with_same_offload, without_offload
 
 # The ends of a link: sender, receiver.
 Ends = tuple[str, str]
@@ -199,6 +200,10 @@ def what_if(problem: Problem, conditions: Conditions) -> Problem:
     Times that were measured are so no more. Unsupported pairs stay unsupported, and how much
     devices slow each other by sharing memory stays as it is.
     """
+    if problem.offloads:
+        # Streaming has to be worked out anew: links and accelerators are what it is made of.
+        anew = with_same_offload(what_if(without_offload(problem), conditions), problem)
+        return dataclasses.replace(anew, pins=problem.pins)
     wanted = changes(problem.machine, conditions)
     if wanted == UNCHANGED:
         return problem
@@ -243,6 +248,7 @@ def _device(device: Device, wanted: Conditions) -> Device:
         memory_bytes=wanted.memory_bytes.get(device.name, device.memory_bytes),
         flops_per_s=min(MOST, device.flops_per_s * factor),
         memory_bytes_per_s=min(MOST, device.memory_bytes_per_s * factor),
+        rates=tuple(Rate(r.dtype, min(MOST, r.flops_per_s * factor)) for r in device.rates),
     )
 
 

@@ -39,7 +39,7 @@ class TorchStep(Exporter):
 
         machine, device_of = export.problem.machine, export.whole.device_of
         program = program_of(export.model)
-        reason = refused_device(machine, export.whole) or unwritable(program)
+        reason = refused_device(machine, export.whole.device_of.values()) or unwritable(program)
         if reason:
             return reason
         return held_by_cpu(

@@ -94,6 +94,7 @@ def searched(
     for name, placement in _answers(problem, candidates):
         best.hear(placement)
         answered.append(name)
+    environment.values_s(at_random(environment, 1, np.random.default_rng(seed)))
     drawing_s = time.perf_counter()
     first, is_drawn = _first(environment, seed)
     # The search looks at the clock between batches, so that the last one may come too late.
@@ -104,7 +105,8 @@ def searched(
     if time_limit_s is None:
         max_evaluations = max_evaluations or default_evaluations(problem)
     else:
-        kept_s = batch_s + NUM_ENDS * max(best.longest_s, _choice_s(environment, first))
+        best.try_out(environment.placement_of(first))
+        kept_s = batch_s + NUM_ENDS * best.longest_s
         left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - kept_s)
     heard = Heard(report, left_s is not None)
     budget = Budget(
@@ -213,13 +215,6 @@ def _gathered(environment: Environment) -> Ints:
     return np.stack([*rows, packed])
 
 
-def _choice_s(environment: Environment, devices: Ints) -> float:
-    """Seconds to find the final value of a placement, as long as of any other."""
-    begun_s = time.perf_counter()
-    final_s(environment.problem, environment.placement_of(devices))
-    return time.perf_counter() - begun_s
-
-
 def _refined(
     problem: Problem,
     found: Placement,
@@ -301,15 +296,31 @@ class _Best:
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
         self._placement: Placement | None = None
-        self.value_s, self.longest_s = math.inf, 0.0
+        self.value_s = math.inf
+        self._took_s: list[float] = []
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds to find the final value of a placement; the first time, what is compiled is
+        loaded, which says nothing about the next."""
+        return max(self._took_s[1:], default=0.0)
+
+    def try_out(self, placement: Placement) -> None:
+        """Value a placement only to see how long that takes."""
+        while len(self._took_s) < 2:
+            self._final_s(placement)
 
     def hear(self, placement: Placement) -> float:
         """The final seconds of a placement."""
-        begun_s = time.perf_counter()
-        value_s = final_s(self._problem, placement)
-        self.longest_s = max(self.longest_s, time.perf_counter() - begun_s)
+        value_s = self._final_s(placement)
         if value_s < self.value_s:
             self.value_s, self._placement = value_s, placement
+        return value_s
+
+    def _final_s(self, placement: Placement) -> float:
+        begun_s = time.perf_counter()
+        value_s = final_s(self._problem, placement)
+        self._took_s.append(time.perf_counter() - begun_s)
         return value_s
 
     @property

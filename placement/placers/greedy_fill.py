@@ -73,18 +73,18 @@ def _filled(
     sizes = np.zeros(problem.num_units)
     np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.param_bytes)
     size = sizes.tolist()
-    limits = [d.memory_bytes for d in problem.machine.devices]
-    room = [math.inf if limit is None else scale * limit for limit in limits]
+    room = (scale * problem.machine.limit_bytes).tolist()
+    memory = problem.machine.places.weights.tolist()
     left_s = [most_s] * problem.num_devices
     chosen, at_hand = [0] * problem.num_units, 0
     for unit in order:
         may = [d for d, ok in enumerate(allowed[unit]) if ok]
-        fitting = [d for d in may if size[unit] <= room[d] and unit_s[unit][d] <= left_s[d]]
+        fitting = [d for d in may if size[unit] <= room[memory[d]] and unit_s[unit][d] <= left_s[d]]
         d = ([d for d in fitting if d >= at_hand] or fitting or may[-1:])[0]
         if at_hand in may:
             at_hand = max(at_hand, d)
         chosen[unit] = d
-        room[d] -= size[unit]
+        room[memory[d]] -= size[unit]
         left_s[d] -= unit_s[unit][d]
     return chosen, sum(max(0.0, -r) for r in room)
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
@@ -39,9 +40,14 @@ def peak_bytes(problem: Problem, placement: Placement) -> Floats:
 
 
 def limit_bytes(problem: Problem) -> Floats:
-    """Memory by device (D,), infinite where there is no limit."""
-    limits = [np.inf if d.memory_bytes is None else d.memory_bytes for d in problem.machine.devices]
-    return np.array(limits, dtype=np.float64)
+    """Memory for the weights of each device (D,), infinite where there is no limit."""
+    return problem.machine.limit_bytes.copy()
+
+
+def _own(problem: Problem) -> NDArray[np.bool_]:
+    """Which devices (D,) have a memory of their own, so that each counts once."""
+    places = problem.machine.places
+    return np.equal(places.weights, np.arange(places.weights.size))
 
 
 def unit_bytes(problem: Problem) -> Floats:
@@ -54,10 +60,13 @@ def unit_bytes(problem: Problem) -> Floats:
 def _bytes_at_most(problem: Problem, device: Ints) -> Floats:
     """Bytes by device that no schedule exceeds: weights, all values made or received, workspace."""
     arrays, num_devices = problem.kernels.arrays, len(problem.machine.devices)
+    places = problem.machine.places
+    arriving = np.where(places.streams[device], arrays.param_bytes, 0.0)
     total = np.zeros(num_devices)
-    np.add.at(total, device, arrays.param_bytes)
+    np.add.at(total, places.weights[device], arrays.param_bytes)
     if problem.memory_model == "sum":
         return total
+    memory, device = places.values[device], places.engine[device]
     there = np.zeros((arrays.producer.size, num_devices), dtype=np.bool_)
     readers = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
     there[readers, device[arrays.consumers]] = True
@@ -67,9 +76,9 @@ def _bytes_at_most(problem: Problem, device: Ints) -> Floats:
     if host >= 0:
         # Outputs return there, wherever they are made.
         there[made[arrays.is_output[made]], host] = True
-    total += arrays.tensor_bytes @ there
+    np.add.at(total, places.values, arrays.tensor_bytes @ there)
     scratch = np.zeros(num_devices)
-    np.maximum.at(scratch, device, problem.costs.workspace_bytes)
+    np.maximum.at(scratch, memory, problem.costs.workspace_bytes + arriving)
     return total + scratch
 
 
@@ -121,10 +130,11 @@ def require_memory(problem: Problem, placement: Placement) -> Placement:
 def require_room_for_weights(problem: Problem) -> None:
     """ValueError where the weights alone exceed all devices, or a unit each device it may use."""
     limits, weights = limit_bytes(problem), unit_bytes(problem)
-    if weights.sum() > limits.sum():
+    total = limits[_own(problem)].sum()
+    if weights.sum() > total:
         raise ValueError(
             f"The weights need {weights.sum():.0f} bytes, all devices together have"
-            f" {limits.sum():.0f}; {remedy(problem)}."
+            f" {total:.0f}; {remedy(problem)}."
         )
     most = np.where(problem.allowed, limits, -1.0).max(axis=1, initial=-1.0)
     too_big = np.flatnonzero(weights > most)
@@ -147,7 +157,10 @@ def _lacks(problem: Problem, placement: Placement) -> str:
 
 def remedy(problem: Problem) -> str:
     pins = " remove pins," if problem.pins else ""
-    return f"give the devices more memory,{pins} use a smaller batch or add a device"
+    limited = any(not d.on_host and d.memory_bytes is not None for d in problem.machine.devices)
+    is_model = problem.memory_model == "live" and not problem.offloads
+    stream = " let weights stream from host memory (--offload)," if limited and is_model else ""
+    return f"give the devices more memory,{pins}{stream} use a smaller batch or add a device"
 
 
 # Shares of the limits that packing keeps for values.
@@ -168,7 +181,11 @@ def repacked(problem: Problem, placement: Placement) -> Iterator[Placement]:
     """
     device_of_unit = np.zeros(problem.num_units, dtype=np.int64)
     device_of_unit[problem.unit_of_kernel] = problem.kernel_devices(placement)
-    weights, limits = unit_bytes(problem), limit_bytes(problem)
+    weights, limits, memory = (
+        unit_bytes(problem),
+        limit_bytes(problem),
+        problem.machine.places.weights,
+    )
     falling = np.argsort(-weights, kind="stable").tolist()
     for reserve in RESERVES:
         room = limits * (1.0 - reserve)
@@ -176,9 +193,9 @@ def repacked(problem: Problem, placement: Placement) -> Iterator[Placement]:
         for unit in falling:
             allowed = np.flatnonzero(problem.allowed[unit])
             own = int(devices[unit])
-            if room[own] < weights[unit] or own not in allowed:
-                devices[unit] = allowed[int(room[allowed].argmax())]
-            room[devices[unit]] -= weights[unit]
+            if room[memory[own]] < weights[unit] or own not in allowed:
+                devices[unit] = allowed[int(room[memory[allowed]].argmax())]
+            room[memory[devices[unit]]] -= weights[unit]
         yield problem.placement_of(devices)
     for reserve in RESERVES:
         yield problem.placement_of(_filled(problem, weights, limits * (1.0 - reserve)))
@@ -186,12 +203,12 @@ def repacked(problem: Problem, placement: Placement) -> Iterator[Placement]:
 
 def _filled(problem: Problem, weights: Floats, room: Floats) -> list[int]:
     """Units in declared order, each on the first allowed device with room, else the roomiest."""
-    left, devices = room.copy(), []
+    left, devices, memory = room.copy(), list[int](), problem.machine.places.weights
     for unit, weight in enumerate(weights.tolist()):
         allowed = np.flatnonzero(problem.allowed[unit])
-        fitting = allowed[left[allowed] >= weight]
-        d = int(fitting[0]) if fitting.size else int(allowed[left[allowed].argmax()])
-        left[d] -= weight
+        fitting = allowed[left[memory[allowed]] >= weight]
+        d = int(fitting[0]) if fitting.size else int(allowed[left[memory[allowed]].argmax()])
+        left[memory[d]] -= weight
         devices.append(d)
     return devices
 
@@ -245,7 +262,7 @@ def _moves(problem: Problem, devices: Ints, room: Floats) -> Iterator[tuple[Ints
         made = np.flatnonzero(arrays.producer >= 0)
         unit = problem.unit_of_kernel[arrays.producer[made]]
         np.add.at(size, unit, arrays.tensor_bytes[made])
-    here = np.flatnonzero(devices == worst)
+    here = np.flatnonzero(problem.machine.places.weights[devices] == worst)
     falling = here[np.argsort(-size[here], kind="stable")]
     enough = int(np.searchsorted(np.cumsum(size[falling]), lacking)) + 1
     closest = here[np.argsort(np.abs(size[here] - lacking), kind="stable")]

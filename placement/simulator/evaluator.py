@@ -107,7 +107,8 @@ def can_overflow(problem: Problem) -> bool:
     arrays = problem.kernels.arrays
     most = float(arrays.param_bytes.sum())
     if problem.memory_model == "live":
-        most += float(arrays.tensor_bytes.sum()) + float(
-            problem.costs.workspace_bytes.max(initial=0)
-        )
+        # Each device that computes in a memory may have a copy there.
+        copies = int(np.bincount(problem.machine.places.values).max())
+        most += copies * float(arrays.tensor_bytes.sum())
+        most += float(problem.costs.workspace_bytes.max(initial=0))
     return bool(limits) and most > min(limits)

@@ -88,6 +88,8 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
         loads[link] = loads.get(link, 0.0) + move.duration_s
         loads[names[move.src]] += move.duration_s
         loads[names[move.dst]] += move.duration_s
+    for device in (d for d in problem.machine.devices if d.engine):
+        loads[device.engine] += loads[device.name]
     most_s = max(loads.values())
     if problem.costs.contention and 0.0 < most_s < math.inf:
         on_host = [d.name for d in problem.machine.devices if d.on_host]

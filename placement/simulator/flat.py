@@ -18,7 +18,8 @@ class Flat(NamedTuple):
     `move_s` (D, D) and `s_per_byte` (D, D): a tensor of b bytes takes move_s + b * s_per_byte.
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its
     own (execution "op"). `one_at_a_time`: links are first-in first-out channels. `wide` devices
-    run any number of kernels at once.
+    run any number of kernels at once. `engine` (D,) is the device that each computes on,
+    `values_in` and `weights_in` (D,) are those whose memories it fills.
     """
 
     compute_s: Floats
@@ -47,6 +48,9 @@ class Flat(NamedTuple):
     param_bytes: Floats
     limit_bytes: Floats
     live_memory: bool
+    engine: Ints
+    values_in: Ints
+    weights_in: Ints
 
 
 _known: WeakKeyDictionary[Problem, Flat] = WeakKeyDictionary()
@@ -92,10 +96,10 @@ def _flattened(problem: Problem) -> Flat:
         kernels_of_unit=np.argsort(unit_of_kernel, kind="stable").astype(np.int64),
         allowed=problem.allowed,
         param_bytes=arrays.param_bytes,
-        limit_bytes=np.array(
-            [np.inf if d.memory_bytes is None else d.memory_bytes for d in machine.devices],
-            dtype=np.float64,
-        ),
+        limit_bytes=machine.limit_bytes,
         live_memory=problem.memory_model == "live",
+        engine=machine.places.engine,
+        values_in=machine.places.values,
+        weights_in=machine.places.weights,
     )
     return Flat._make(np.array(p) if isinstance(p, np.ndarray) else p for p in tuple(flat))

@@ -26,8 +26,8 @@ class Tasks:
 
     `work_s[s]` is call overhead plus compute, `reads[s]` the transfers segment s waits for,
     `local_reads[s]` the earlier segments of its own device whose values it reads, `sends[s]` the
-    transfers that start when s ends, `at_start` those of model inputs, `lanes[d]` the segments of
-    device d in running order.
+    transfers that start when s ends, `at_start` those of model inputs, `lanes[d]` the segments that
+    compute on device d in running order.
     """
 
     device: tuple[int, ...]
@@ -89,7 +89,7 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
     """Tasks that send over links, each tensor once to each device that reads it elsewhere.
 
     Model inputs wait on the host and outputs return there: both cross a link only where the device
-    has memory of its own.
+    has memory of its own. Between devices that compute on one nothing has to move.
     """
     costs, machine = problem.costs, problem.machine
     index, segment_of = problem.kernels.index, schedule.segment_of
@@ -100,8 +100,8 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
     ]
     lanes: list[list[int]] = [[] for _ in machine.devices]
     for s, d in enumerate(device):
-        lanes[d].append(s)
-    host = host_of(problem)
+        lanes[int(machine.places.engine[d])].append(s)
+    host, engine = host_of(problem), machine.places.engine
     reads: list[list[int]] = [[] for _ in device]
     local_reads: list[set[int]] = [set() for _ in device]
     sends: list[list[int]] = [[] for _ in device]
@@ -118,7 +118,8 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
         if tensor.is_output and src >= 0 and not machine.devices[src].on_host and host >= 0:
             readers.setdefault(host, [])
         for dst in sorted(readers):
-            if dst == src or (producer < 0 and (src < 0 or machine.devices[dst].on_host)):
+            is_here = src >= 0 and engine[dst] == engine[src]
+            if is_here or (producer < 0 and (src < 0 or machine.devices[dst].on_host)):
                 for s in readers[dst]:
                     if producer >= 0:
                         local_reads[s].add(producer)

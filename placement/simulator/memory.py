@@ -6,7 +6,13 @@ import numpy as np
 
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.simulator.lowering import Tasks, Times, kernels_in_order, tensors_that_leave
+from placement.simulator.lowering import (
+    Tasks,
+    Times,
+    kernels_in_order,
+    segment_devices,
+    tensors_that_leave,
+)
 
 # From when to when a device (index) holds so many bytes.
 Hold = tuple[int, float, float, int]
@@ -31,14 +37,16 @@ def held_over_time(
 
     What ends at a moment is given back before what begins there is taken.
     """
+    places = problem.machine.places
     weights = [0] * problem.num_devices
     for d, num_bytes in zip(tasks.device, param_bytes(problem, schedule), strict=True):
-        weights[d] += num_bytes
+        weights[places.weights[d]] += num_bytes
     changes: list[dict[float, int]] = [{0.0: 0} for _ in weights]
     if problem.memory_model != "sum":
         for d, start_s, end_s, num_bytes in _holds(problem, schedule, tasks, times):
+            held = changes[places.values[d]]
             for at_s, change in ((start_s, num_bytes), (max(start_s, end_s), -num_bytes)):
-                changes[d][at_s] = changes[d].get(at_s, 0) + change
+                held[at_s] = held.get(at_s, 0) + change
     return [_added_up(w, c, times.step_s) for w, c in zip(weights, changes, strict=True)]
 
 
@@ -55,7 +63,8 @@ def _added_up(first: int, changes: dict[float, int], end_s: float) -> list[tuple
 
 
 def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> Iterator[Hold]:
-    """Everything but weights that a device holds for a while."""
+    """Everything but weights that a device holds for a while, those that compute on it included."""
+    engine = problem.machine.places.engine
     inner = inner_peak_bytes(problem, schedule)
     for s, d in enumerate(tasks.device):
         yield d, times.start_s[s], times.end_s[s], inner[s]
@@ -68,22 +77,25 @@ def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> 
         readers = {segment_of[c] for c in tensor.consumers}
         last_read: dict[int, float] = {}
         for s in readers:
-            d = tasks.device[s]
+            d = engine[tasks.device[s]]
             last_read[d] = max(last_read.get(d, 0.0), times.end_s[s])
         moves = moves_of.get(t, [])
-        received = set()
+        maker = -1 if tensor.producer is None else engine[tasks.device[segment_of[tensor.producer]]]
+        received: dict[int, list[int]] = {}
         for i in moves:
-            dst = tasks.transfers[i].dst
-            received.add(dst)
-            until = times.step_s if tensor.is_output else last_read.get(dst, times.arrived_s[i])
-            yield dst, times.sent_s[i], until, tensor.num_bytes
+            dst = engine[tasks.transfers[i].dst]
+            if dst != maker:
+                received.setdefault(dst, []).append(i)
+        for dst, copies in received.items():
+            arrived_s = max(times.arrived_s[i] for i in copies)
+            until = times.step_s if tensor.is_output else last_read.get(dst, arrived_s)
+            yield dst, min(times.sent_s[i] for i in copies), until, tensor.num_bytes
         if tensor.producer is None:
             for d, end_s in last_read.items():
                 if d not in received:
                     yield d, 0.0, end_s, tensor.num_bytes
             continue
-        s = segment_of[tensor.producer]
-        d = tasks.device[s]
+        s, d = segment_of[tensor.producer], maker
         until = max(
             [times.end_s[s], last_read.get(d, 0.0), *(times.arrived_s[i] for i in moves)]
             + ([times.step_s] if tensor.is_output else [])
@@ -102,7 +114,8 @@ def param_bytes(problem: Problem, schedule: Schedule) -> list[int]:
 def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     """Most bytes at one time of each segment's workspace and of the values that stay inside it.
 
-    A value is there from the kernel that makes it to its last reader, also one that nobody reads.
+    A value is there from the kernel that makes it to its last reader, also one that nobody reads;
+    weights that stream, while their kernel runs.
     """
     if not schedule.segments:
         return []
@@ -120,5 +133,7 @@ def inner_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     changes = np.bincount(made, sizes, kernels.size + 1)
     changes -= np.bincount(last[inside] + 1, sizes, kernels.size + 1)
     held = np.cumsum(changes)[:-1] + problem.costs.workspace_bytes[kernels]
+    device = segment_devices(problem, schedule)[segment_of[kernels]]
+    held = held + np.where(problem.machine.places.streams[device], arrays.param_bytes[kernels], 0)
     starts = np.searchsorted(segment_of[kernels], np.arange(len(schedule.segments)))
     return [int(num_bytes) for num_bytes in np.maximum.reduceat(held, starts)]

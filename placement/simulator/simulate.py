@@ -50,9 +50,10 @@ def simulate(problem: Problem, schedule: Schedule) -> Timeline:
 
 
 def memory_over_time(problem: Problem, schedule: Schedule) -> tuple[MemoryCurve, ...]:
-    """A curve for every device of the machine, as predicted for one step."""
+    """A curve for every device with a memory of its own, as predicted for one step."""
     tasks = lower(problem, schedule)
     held = held_over_time(problem, schedule, tasks, times_of(problem, schedule, tasks))
+    owners = problem.machine.places.weights
     return tuple(
         MemoryCurve(
             device.name,
@@ -60,7 +61,8 @@ def memory_over_time(problem: Problem, schedule: Schedule) -> tuple[MemoryCurve,
             tuple(num_bytes for _, num_bytes in steps),
             device.memory_bytes,
         )
-        for device, steps in zip(problem.machine.devices, held, strict=True)
+        for d, (device, steps) in enumerate(zip(problem.machine.devices, held, strict=True))
+        if owners[d] == d
     )
 
 

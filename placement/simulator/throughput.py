@@ -35,7 +35,8 @@ def loads_s(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> 
     """Seconds of work per sample by device and by link, in declared order.
 
     A device's load is its work (compute and call overheads) and all that it sends and receives; a
-    link's load is what passes it. The slowest of them decides the time between samples. Host
+    link's load is what passes it. Whoever computes on another device adds its load to that one's.
+    The slowest of them decides the time between samples. Host
     devices share memory, and in a full pipeline they compute at the same time: each one's work
     takes longer by `contention` times the share of the time between samples that each other one
     works, which is its work over the largest load. Two lanes of 10 ms each and a contention of 0.2

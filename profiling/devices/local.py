@@ -91,11 +91,14 @@ def _distinct(devices: tuple[Device, ...]) -> tuple[Device, ...]:
 
 
 def _same(device: Device, known: dict[str, Device]) -> Device:
-    """A device as another runtime has it, with the memory that was stated, if it has it."""
+    """A device as another runtime has it, if it has it, with the memory and rates stated for it."""
     if device.name not in known:
         return device
     other = known[device.name]
-    return replace(other, memory_bytes=device.memory_bytes or other.memory_bytes)
+    memory_bytes = None if device.memory else device.memory_bytes or other.memory_bytes
+    return replace(
+        other, memory_bytes=memory_bytes, memory=device.memory, rates=device.rates or other.rates
+    )
 
 
 def load_machine(spec: str) -> Machine:
@@ -241,6 +244,8 @@ def _resolved(machine: Machine) -> Machine:
 def _why_missing(
     device: Device, backend: Backend | None, here: dict[str, Device], cores: tuple[int, ...]
 ) -> str:
+    if device.streams_from:
+        return f"weights that stream from {device.streams_from} are predicted and not run"
     if backend is None:
         return f"its runtime {device.runtime!r} is not known here"
     if backend.missing():

@@ -37,7 +37,9 @@ def free_bytes() -> int:
     except ModuleNotFoundError:  # Windows has no such limits
         return free
     memory = psutil.Process().memory_info()
-    for kind, used in ((resource.RLIMIT_AS, memory.vms), (resource.RLIMIT_DATA, memory.rss)):
+    # What the kernel counts; pages of mapped files, which are resident too, are none of it.
+    data = getattr(memory, "data", memory.rss)
+    for kind, used in ((resource.RLIMIT_AS, memory.vms), (resource.RLIMIT_DATA, data)):
         limit = resource.getrlimit(kind)[0]
         if limit != resource.RLIM_INFINITY:
             free = min(free, max(0, limit - used))

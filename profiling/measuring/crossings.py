@@ -20,7 +20,7 @@ from placement.core.schedule import Schedule, Segment
 from profiling.backends.base import Compiled
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.measuring.links import MOST_BYTES_PER_S
-from profiling.measuring.reference import release, safe_step
+from profiling.measuring.reference import release, safe_step, settled_step
 
 BUDGET_S = 2.0
 FEWEST_ROUNDS, MOST_ROUNDS = 7, 40
@@ -96,10 +96,10 @@ def crossing_cost(
                 safe_step(lane, program, timeout_s).seconds
                 for lane, program in zip(lanes, programs, strict=True)
             )
-        rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
+        rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
         for _ in range(rounds):
             there, here = (
-                safe_step(lane, program, timeout_s)
+                settled_step(lane, program, timeout_s)
                 for lane, program in zip(lanes, programs, strict=True)
             )
             longer.append((_seconds(there) - _seconds(here))[crossed])

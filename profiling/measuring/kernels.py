@@ -5,6 +5,8 @@ kernels, and the model as its runtime runs it by itself. A kernel's call costs m
 and by how much is what makes the sum of all kernels equal to the one call: that difference per call
 is the call overhead. So the costs interpolate between two measured points, a schedule of one
 segment and one of a segment per kernel, instead of resting on the time of a call that does nothing.
+Where a call takes longer still, all kernels share the rest: threads of several cores that sleep
+between calls are woken by large kernels alone.
 The unplaced model stands beside them, independent: the sum of the kernels can be held against it.
 """
 
@@ -31,7 +33,7 @@ from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
 from profiling.measuring.load import watch
-from profiling.measuring.reference import baseline_s, release, safe_step
+from profiling.measuring.reference import baseline_s, release, safe_step, settled_step
 
 # Runtime, provider or own name, and number of cores.
 Kind = tuple[str, str, int]
@@ -142,8 +144,9 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
         release(programs, lanes)
     kernel_s = np.median(times_s, axis=0)
     gap_s = float(np.median(gaps_s)) if len(names) > 1 else 0.0
-    inside_s = call_overhead_s(kernel_s, float(np.median(whole_s)))
-    compute_s = kernel_s - inside_s
+    one_call_s = float(np.median(whole_s))
+    inside_s = call_overhead_s(kernel_s, one_call_s)
+    compute_s = as_one_call(kernel_s, inside_s, one_call_s)
     low, high = np.percentile(times_s, (25, 75), axis=0)
     spread = (high - low) / np.maximum(kernel_s, 1e-12)
     compute_s[list(fallen)] = np.inf
@@ -159,7 +162,7 @@ def _timed(
             safe_step(lane, program, TIMEOUT_S).seconds
             for lane, program in zip(lanes, programs, strict=True)
         )
-    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(taken_s, 1e-6))))
+    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, int(BUDGET_S / max(2 * taken_s, 1e-6))))
     times_s, whole_s, unplaced_s = (
         np.empty((rounds, num_kernels)),
         np.empty(rounds),
@@ -167,12 +170,14 @@ def _timed(
     )
     gaps_s = np.empty((rounds, num_kernels - 1))
     for i in range(rounds):
-        step = safe_step(lanes[0], programs[0], TIMEOUT_S)
+        step, whole, unplaced = (
+            settled_step(lane, program, TIMEOUT_S)
+            for lane, program in zip(lanes, programs, strict=True)
+        )
         start_s, end_s = np.array(step.start_s), np.array(step.end_s)
         times_s[i] = end_s - start_s
         gaps_s[i] = start_s[1:] - end_s[:-1]
-        whole_s[i] = lanes[1].step(TIMEOUT_S).seconds
-        unplaced_s[i] = lanes[2].step(TIMEOUT_S).seconds
+        whole_s[i], unplaced_s[i] = whole.seconds, unplaced.seconds
     return times_s, gaps_s, whole_s, unplaced_s
 
 
@@ -189,6 +194,18 @@ def call_overhead_s(kernel_s: Floats, step_s: float) -> float:
         return 0.0
     even = (float(kernel_s.sum()) - step_s) / (len(kernel_s) - 1)
     return min(max(even, 0.0), float(np.min(kernel_s)))
+
+
+def as_one_call(kernel_s: Floats, overhead_s: float, step_s: float) -> Floats:
+    """Seconds of kernels without the overhead of their calls, as they are in a step of one call.
+
+    >>> as_one_call(np.array([2.0, 6.0, 6.0]), 2.0, 6.0).tolist()
+    [0.0, 2.0, 2.0]
+    """
+    compute_s = kernel_s - overhead_s
+    total_s = float(compute_s.sum())
+    inside_s = max(0.0, step_s - overhead_s)
+    return compute_s * (inside_s / total_s) if total_s > 0 and len(kernel_s) > 1 else compute_s
 
 
 def _with_links(

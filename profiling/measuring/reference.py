@@ -75,6 +75,15 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
         raise RuntimeError(f"The runtime failed in a step: {text}") from None
 
 
+def settled_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
+    """The second of two steps in a row, as in a run of this program alone.
+
+    The first one after another program's step finds that one's weights and values in the caches.
+    """
+    safe_step(lanes, program, timeout_s)
+    return safe_step(lanes, program, timeout_s)
+
+
 def _told(step: Step, program: Program) -> Step:
     times = program.device_times()
     if times is None:

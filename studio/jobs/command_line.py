@@ -9,6 +9,7 @@ from placement.core.verb_options import (
     CompareOptions,
     ExportOptions,
     PlaceOptions,
+    ProblemOptions,
     ProfileOptions,
     RunOptions,
     StreamOptions,
@@ -38,6 +39,13 @@ def _machine(project: Project) -> list[str]:
     return ["--lanes", str(settings.lanes)] if settings.lanes is not None else []
 
 
+def _goal(project: Project) -> list[str]:
+    """What is wanted of a placement on the machine, and what it may do."""
+    settings = project.settings
+    offload = command(ProblemOptions(offload=settings.offload))
+    return ["--objective", settings.objective, *offload]
+
+
 def inspect(project: Project) -> list[str]:
     return ["inspect", *_input(project), "--json"]
 
@@ -59,7 +67,7 @@ def place(
 ) -> list[str]:
     """Place with a placer; `held` are options that say what may not move."""
     argv = ["place", *_input(project), "--placer", options.placer, *_machine(project)]
-    argv += ["--objective", project.settings.objective, *command(options, without="placer")]
+    argv += [*_goal(project), *command(options, without="placer")]
     return [*argv, *held, *(["--out", str(out)] if out else [])]
 
 
@@ -67,7 +75,7 @@ def compare(project: Project, options: CompareOptions, *, held: Sequence[str] = 
     """Place with several placers, a row each; `held` are options that say what may not move."""
     placers = ",".join(options.placers)
     argv = ["compare", *_input(project), "--placers", placers, *_machine(project)]
-    argv += ["--objective", project.settings.objective, *command(options, without="placers")]
+    argv += [*_goal(project), *command(options, without="placers")]
     return [*argv, *held]
 
 
@@ -84,32 +92,32 @@ def what_if(
     else:
         what = ["--placement", str(given), "--mend"]
     argv = ["what-if", *_input(project), *what, *_machine(project)]
-    argv += ["--objective", project.settings.objective, *command(conditions)]
+    argv += [*_goal(project), *command(conditions)]
     return [*argv, *held]
 
 
 def simulate(project: Project, placement: Path) -> list[str]:
     argv = ["simulate", *_input(project), "--placement", str(placement), "--mend"]
     argv += _machine(project)
-    return [*argv, "--objective", project.settings.objective, "--json"]
+    return [*argv, *_goal(project), "--json"]
 
 
 def run(project: Project, placement: Path, options: RunOptions | StreamOptions) -> list[str]:
     """Run a placement, or send samples through it where the goal is throughput."""
     argv = ["run", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
-    return [*argv, "--objective", project.settings.objective, *command(options)]
+    return [*argv, *_goal(project), *command(options)]
 
 
 def train(project: Project, placement: Path, options: TrainOptions) -> list[str]:
     """Train for some steps, beginning with a placement."""
     argv = ["train", *_input(project), "--placement", str(placement), "--mend", *_machine(project)]
-    return [*argv, *command(options)]
+    return [*argv, *command(ProblemOptions(offload=project.settings.offload)), *command(options)]
 
 
 def export(project: Project, placement: Path, options: ExportOptions) -> list[str]:
     argv = ["export", *_input(project), "--placement", str(placement), "--mend"]
     argv += _machine(project)
-    return [*argv, "--objective", project.settings.objective, *command(options)]
+    return [*argv, *_goal(project), *command(options)]
 
 
 def text(argv: Sequence[str]) -> str:

@@ -46,7 +46,8 @@ class Settings(Struct, frozen=True):
 
     `model_kind` is "sample", "file" (copied into the project) or "path" (left where it is).
     `machine` is "local", "local:" and a runtime, a preset's name or a file in the project; `lanes`
-    splits the CPU of "local" and is None for the default. `touched` tells a project somebody works
+    splits the CPU of "local" and is None for the default. With `offload` weights may stream from
+    host memory. `touched` tells a project somebody works
     on from one merely looked at. `form` remembers what was last typed on the pages.
     """
 
@@ -58,6 +59,7 @@ class Settings(Struct, frozen=True):
     machine: str = "local"
     lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
     objective: Objective = Objective.LATENCY
+    offload: bool = False
     form: Mapping[str, object] = {}
     touched: bool = False
 

@@ -17,7 +17,10 @@ from placement.bounds.lower_bound import (
     lower_bound,
     shared_work_s,
 )
+from placement.bounds.memory_bound import beyond_memory_s
+from placement.core.graph import Graph, Op, Tensor
 from placement.core.violations import violations
+from placement.costs.offload import with_offload
 from placement.loaders.workload import problem_from_workload
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
@@ -46,6 +49,48 @@ def test_no_placement_is_better(problem, seed, objective):
     schedule = make_schedule(problem, placement)
     value = step_time_s if objective == "latency" else seconds_per_sample
     assert lower_bound(problem) <= value(problem, schedule) * (1 + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 90), st.booleans(), st.booleans())
+def test_no_placement_within_memory_is_better(seed, memory_bytes, streams, has_groups):
+    """All placements of tiny problems whose accelerator holds some weights."""
+    problem = random_problem(seed, num_ops=4, num_devices=2, with_groups=has_groups)
+    gpu = replace(problem.machine.devices[1], memory_bytes=memory_bytes)
+    machine = replace(problem.machine, devices=(problem.machine.devices[0], gpu))
+    problem = replace(problem, machine=machine)
+    problem = with_offload(problem) if streams else problem
+    bound_s = lower_bound(problem)
+    assert beyond_memory_s(problem) <= bound_s * (1 + 1e-9)
+    for devices in itertools.product(range(problem.num_devices), repeat=problem.num_units):
+        schedule = make_schedule(problem, problem.placement_of(devices))
+        if not violations(problem, schedule):
+            assert bound_s <= step_time_s(problem, schedule) * (1 + 1e-12)
+
+
+def test_a_chain_that_does_not_fit_is_bounded_by_its_streams():
+    """Equal layers, of which half fit: each byte that does not takes its time over the link."""
+    small = random_problem(1, num_ops=8, num_devices=2)
+    names = [f"op{i}" for i in range(8)]
+    ops = tuple(Op(name, "Layer", param_bytes=100) for name in names)
+    tensors = tuple(
+        Tensor(f"t{i}", names[i], tuple(names[i + 1 : i + 2]), 1) for i in range(len(names))
+    )
+    graph = Graph("chain", ops, tensors)
+    gpu = replace(small.machine.devices[1], memory_bytes=400)
+    machine = replace(small.machine, devices=(small.machine.devices[0], gpu))
+    times_s = np.tile([1000.0, 1.0], (8, 1))
+    problem = replace(
+        small,
+        graph=graph,
+        kernels=graph,
+        machine=machine,
+        costs=replace(small.costs, compute_s=times_s, workspace_bytes=np.zeros(8, dtype=np.int64)),
+    )
+    assert beyond_memory_s(problem) == pytest.approx(4 * 1 + 4 * 1000)
+    latency_s, s_per_byte = problem.costs.latency_s[0, 1], problem.costs.s_per_byte[0, 1]
+    stream_s = latency_s + 100 * s_per_byte
+    assert beyond_memory_s(with_offload(problem)) == pytest.approx(8 * 1 + 4 * stream_s)
 
 
 @settings(max_examples=60, deadline=None)

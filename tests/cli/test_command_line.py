@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement.api import compare
+from placement.core.machine import Device, Link, Machine, machine_to_text
 from tests import workloads
 from tests.command import answer, call, call_here, canonical, refused
 from tests.instances import canonical_file
@@ -317,3 +318,20 @@ def test_a_signal_that_comes_twice_ends_the_command_as_once():
     """The second may be on its way before the first one's handler has had others ignored."""
     done = subprocess.run([sys.executable, "-c", TERMINATED_TWICE], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (143, "")
+
+
+def test_offload_is_an_option_of_the_problem(tmp_path):
+    """A placement with weights that stream is a file like any other, and opens with the option."""
+    devices = (
+        Device("cpu:0", memory_bytes=10**9, flops_per_s=1e9, memory_bytes_per_s=1e8),
+        Device("cuda:0", "gpu", memory_bytes=32 * 10**6, flops_per_s=1e12, memory_bytes_per_s=1e11),
+    )
+    links = (Link("cpu:0", "cuda:0", 1e-5, 1e9), Link("cuda:0", "cpu:0", 1e-5, 1e9))
+    (tmp_path / "m.json").write_text(machine_to_text(Machine("m", devices, links)))
+    asked = ("onnx-squeezenet", "--machine", str(tmp_path / "m.json"), "--analytic")
+    out = str(tmp_path / "placed.json")
+    place = ("place", *asked, "--placer", "single", "--set", "device=cuda:0-streamed")
+    assert answer(*place, "--offload", "--out", out)["violations"] == []
+    found = answer("simulate", *asked, "--offload", "--placement", out)
+    assert found["streamed_bytes"]["cuda:0"] > 4 * 10**6
+    assert found["peak_bytes"]["cuda:0"] <= 32 * 10**6

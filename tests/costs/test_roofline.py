@@ -1,10 +1,12 @@
 """Roofline costs against numbers worked out by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from placement.core.graph import Graph, Op, Tensor
-from placement.core.machine import Device, Link, Machine
+from placement.core.machine import Device, Link, Machine, Rate
 from placement.costs.roofline import CALL_S, EFFICIENCY, LAUNCH_S, roofline
 
 CPU = Device("cpu:0", "cpu", flops_per_s=1e9, memory_bytes_per_s=1e8)
@@ -37,6 +39,40 @@ def test_a_kernel_is_bound_by_arithmetic_or_by_memory():
     launch = [LAUNCH_S["cpu"], LAUNCH_S["gpu"]]
     np.testing.assert_allclose(costs.compute_s, np.array(expected) + launch)
     np.testing.assert_allclose(costs.call_s, [CALL_S["cpu"], CALL_S["gpu"]])
+
+
+def test_a_kernel_computes_at_the_rate_of_its_type():
+    """The first tensor of numbers that it reads or else writes says the type; float32 is usual."""
+
+    def reads(name, dtype):
+        return Tensor(f"of {name}", None, (name,), 1, dtype=dtype)
+
+    names = ("half", "quantised", "masked", "single", "table", "brain")
+    graph = Graph(
+        "g",
+        tuple(Op(name, "MatMul", flops=1e12) for name in names),
+        (
+            reads("half", "float16"),
+            reads("quantised", "int8"),
+            Tensor("mask", None, ("masked",), 1, dtype="bool"),
+            Tensor("data", None, ("masked",), 1, dtype="float16"),
+            reads("single", "float32"),
+            reads("table", "int64"),
+            Tensor("row", "table", (), 1, dtype="float16"),
+            reads("brain", "bfloat16"),
+        ),
+    )
+    rates = (Rate("float16", 4e12), Rate("int8", 8e12))
+    fast = replace(GPU, rates=rates)
+    seconds = roofline(graph, Machine("m", (fast,))).compute_s[:, 0] - LAUNCH_S["gpu"]
+    expected = [0.25, 0.125, 0.25, 1.0, 0.25, 1.0]
+    np.testing.assert_allclose(seconds, np.array(expected) / EFFICIENCY["gpu"])
+    assert fast.flops_per_s_in("bfloat16") == GPU.flops_per_s
+    for wrong in ({"dtype": "", "flops_per_s": 1.0}, {"dtype": "int8", "flops_per_s": 0.0}):
+        with pytest.raises(ValueError, match="no rate"):
+            Rate(**wrong)
+    with pytest.raises(ValueError, match="two rates"):
+        replace(GPU, rates=(*rates, rates[0]))
 
 
 def test_links_are_the_machines():

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import accelerate
 import numpy as np
@@ -169,3 +170,27 @@ def test_training_steps_and_other_models_are_refused_in_a_sentence():
     found = exporter("device-map")
     assert "for inference" in found.missing(placed(training("seeing"), 1))
     assert "is not a PyTorch model" in found.missing(placed(pl.load("onnx-squeezenet"), 1))
+
+
+def with_streaming(model, device_of, default):
+    """A placement on two accelerators that are too small, by the start of modules' paths."""
+    machine = with_gpus()
+    devices = tuple(d if d.on_host else replace(d, memory_bytes=100) for d in machine.devices)
+    problem = pl.make_problem(model, replace(machine, devices=devices), offload=True)
+    export = by_scope(model, device_of, default)
+    return replace(export, problem=problem)
+
+
+def test_weights_that_stream_are_kept_on_the_cpu(tmp_path):
+    """By accelerate itself: they are computed with on the device of the rest."""
+    model = pl.from_torch(Nested().eval(), torch.randn(2, 4))
+    export = with_streaming(model, {"last": "cuda:0-streamed"}, "cuda:0")
+    found = map_of(export, tmp_path)
+    assert found == {"twice": 0, "last.0": "cpu", "last.1": 0, "": 0}
+    accepted(Nested(), found)
+    note = exporter("device-map").note(export)
+    assert "stream" not in note and "cannot divide" not in note
+    other = with_streaming(model, {"last": "cuda:1-streamed"}, "cuda:0")
+    assert "first of the map (cuda:0)" in exporter("device-map").note(other)
+    step = exporter("torch-step").missing(export)
+    assert "weights stream" in step

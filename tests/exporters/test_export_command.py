@@ -11,10 +11,12 @@ from placement.exporters import exporters
 from placement.loaders import load
 from tests.exporters.torch_models import Scaled
 from tests.instances import canonical_file
+from tests.loaders.test_huggingface import TINY
 from tests.thorough import either
 
 MODEL = ("onnx-squeezenet", "--machine", "null-2")
-TORCH = ("torch-step", "device-map")
+TORCH = ("torch-step", "device-map", "torch-pipeline")
+LANGUAGE = ("vllm-layers", "llama-cpp-split")
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_formats_are_listed(answer):
     assert all({"name", "title", "summary", "suffix"} == set(row) for row in rows)
 
 
-@pytest.mark.parametrize("name", [f.name for f in exporters() if f.name not in TORCH])
+@pytest.mark.parametrize("name", [f.name for f in exporters() if f.name not in (*TORCH, *LANGUAGE)])
 def test_every_format_from_the_command_line(name, answer, placed, tmp_path):
     out = tmp_path / "out"
     given = ("export", *MODEL, "--placement", placed, "--format", name, "--out", out)
@@ -79,11 +81,24 @@ def test_formats_of_pytorch_from_the_command_line(answer, tmp_path):
     names = [op.name for op in load(str(tmp_path / "model.pt2")).graph.ops]
     devices = {name: f"null:{i % 2}" for i, name in enumerate(names)}
     path.write_text(json.dumps({"device_of": devices}))
-    for name in either(TORCH[1:], TORCH):
+    for name in either(TORCH[1:2], TORCH):
         given = ("--placement", path, "--format", name, "--out", tmp_path / name)
         found = answer("export", *model, *given)
         assert (tmp_path / name).exists()
         assert ("knows one CPU" in found["note"]) == (name == "device-map")
+
+
+@pytest.mark.thorough
+def test_formats_of_language_models_from_the_command_line(answer, tmp_path):
+    """A configuration is opened in a process of its own, and that is enough for all of them."""
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    model, path = (tmp_path / "config.json", "--machine", "null-2"), tmp_path / "mine.json"
+    names = [op.name for op in load(str(tmp_path / "config.json")).graph.ops]
+    path.write_text(json.dumps({"device_of": dict.fromkeys(names, "null:0")}))
+    for name in either(LANGUAGE[:1], (*LANGUAGE, *TORCH[1:])):
+        given = ("--placement", path, "--format", name, "--out", tmp_path / name)
+        answer("export", *model, *given)
+        assert json.loads((tmp_path / name).read_text())["model"] == tmp_path.name
 
 
 def test_a_run_stands_beside_the_prediction(answer, placed, tmp_path):

@@ -16,6 +16,7 @@ from onnx import helper, numpy_helper
 
 from placement.core.model import Model
 from placement.exporters import exporter, write
+from placement.exporters._onnx import save
 from placement.exporters._sources import source_schedule
 from placement.loaders import load, samples
 from tests.exporters.bundles import script, unpacked, whole_outputs
@@ -63,7 +64,7 @@ class Made:
     format: str = "onnx"
     content_hash: str = "made"
 
-    def model_proto(self):
+    def model_proto(self, most_bytes=None):
         return self.proto
 
 
@@ -252,3 +253,27 @@ def test_a_graph_without_an_executable_side_is_refused(tmp_path):
     model = Model(load("onnx-squeezenet").graph)
     with pytest.raises(ValueError, match="no executable side"):
         written("split-onnx", export_of(model), tmp_path)
+
+
+def test_large_external_data_goes_from_file_to_file(tmp_path, monkeypatch):
+    """Each part has its own of it beside it; types that inference lacks need none of it."""
+    array = np.random.default_rng(0).normal(size=(160, 160)).astype(np.float32)
+    weights = [numpy_helper.from_array(array * i, f"w{i}") for i in (1, 2)]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w1"], ["a"], "first"),
+        helper.make_node("Gelu", ["a"], ["g"], "odd", domain="com.microsoft"),
+        helper.make_node("MatMul", ["g", "w2"], ["y"], "last"),
+    ]
+    source = model_of(nodes, [value("x", (1, 160))], [value("y", (1, 160))], weights)
+    source.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    path = tmp_path / "large.onnx"
+    onnx.save(source, path, save_as_external_data=True, location="large.bin", size_threshold=0)
+    monkeypatch.setattr(save, "INSIDE_BYTES", 0)
+    model = load(str(path))
+    folder = tmp_path / "parts"
+    export = export_of(model, dealt(model.graph, 1))
+    write(exporter("split-onnx"), export, folder)
+    sizes = sorted(file.stat().st_size for file in folder.glob("*.bin"))
+    assert sizes == [array.nbytes, array.nbytes]
+    outputs, inputs = outputs_of(folder)
+    check_same(outputs, whole_outputs(model.executable.model_proto(), inputs))

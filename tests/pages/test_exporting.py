@@ -15,6 +15,7 @@ from placement.exporters import exporter, exporters
 from studio import snapshot as studio
 from studio.jobs import command_line
 from studio.project import store
+from tests.loaders.test_huggingface import TINY
 from tests.pages.test_pages import APP, checked, finished_run, texts
 from tests.workloads import diamond, node, workload
 
@@ -139,6 +140,27 @@ def test_a_workload_says_why_it_has_no_model_to_export(tmp_path):
     app = checked(app.selectbox(key="export-format").set_value("csv").run())
     assert "has no executable side" not in texts(app)
     assert export.content(project, "csv", frozenset()).startswith(b"op,kind,")
+
+
+def test_a_configuration_is_exported_by_its_layers(tmp_path):
+    """In the formats of servers of language models, which need no weights."""
+    path = tmp_path / "tiny" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(TINY))
+    project = store.create()
+    project.change(model_kind="path", model=str(path), machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    app.session_state["export-open"] = True
+    app = checked(app.run())
+    for name, said in (
+        ("vllm-layers", "The layers of every pipeline rank, for vLLM."),
+        ("llama-cpp-split", "The layers on CPU and accelerators, as arguments of llama.cpp."),
+    ):
+        app = checked(app.selectbox(key="export-format").set_value(name).run())
+        assert said in texts(app), name
+    found = json.loads(export.content(project, "vllm-layers", frozenset()))
+    assert (found["layers"], found["num_hidden_layers"]) == ("model.layers", 3)
 
 
 def test_file_names_are_safe(squeezenet):

@@ -1,5 +1,8 @@
 """The machine on the Devices page: this computer, all of it or by one runtime alone."""
 
+import pytest
+
+from placement.core.machine import Device, Link, Machine, machine_to_text
 from profiling import backends
 from tests.pages.test_pages import checked, opened, own_home
 
@@ -31,3 +34,38 @@ def test_where_several_runtimes_run_the_model_each_can_be_taken_alone(monkeypatc
     assert machine_menu(checked(app)).value == "local:onnxruntime"
     rows = app.dataframe[0].value
     assert all("CPU" in by or "onnxruntime" in by for by in rows["Runs by"])
+
+
+def small_gpu(project):
+    """A machine of the project whose accelerator holds part of squeezenet's 5 MB of weights."""
+    devices = (
+        Device("cpu:0", memory_bytes=10**9, flops_per_s=1e9, memory_bytes_per_s=1e8),
+        Device("cuda:0", "gpu", memory_bytes=12 * 10**6, flops_per_s=1e12, memory_bytes_per_s=1e11),
+    )
+    links = (Link("cpu:0", "cuda:0", 1e-5, 1e9), Link("cuda:0", "cpu:0", 1e-5, 1e9))
+    machine = Machine("small", devices, links, sources=("https://www.example.org/gpu",))
+    folder = project.folder / "machines"
+    folder.mkdir(exist_ok=True)
+    (folder / "small.json").write_text(machine_to_text(machine))
+    project.change(machine="small.json")
+
+
+@pytest.mark.parametrize("page", ["devices", "place", "timeline", "compare", "what_if"])
+def test_weights_may_stream_on_every_page(page):
+    app, project = opened(page, model="onnx-squeezenet")
+    small_gpu(project)
+    project.change(offload=True)
+    app.run()
+    checked(app)
+    names = ["cpu:0", "cuda:0", "cuda:0-streamed"]
+    if page == "devices":
+        rows = app.dataframe[0].value
+        assert list(rows["Device"]) == names
+        assert list(rows["Memory"])[2] == "that of cuda:0, for weights that of cpu:0"
+        said = " ".join(caption.value for caption in app.caption).replace("\\", "")
+        assert "stay in the memory of cpu:0" in said
+        assert "[www.example.org](https://www.example.org/gpu)" in said
+        switch = next(t for t in app.toggle if t.label.startswith("Weights may stream"))
+        switch.set_value(False).run()
+        assert not project.settings.offload
+        assert list(checked(app).dataframe[0].value["Device"]) == names[:2]

@@ -1,6 +1,7 @@
 """Choose the machine to place on, and see its devices and links."""
 
 from functools import partial
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -8,7 +9,9 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting
-from placement.core.machine import Machine, machine_from_json
+from placement.core.machine import Device, Machine, machine_from_json
+from placement.core.verb_options import ProblemOptions, option_of
+from placement.costs.offload import refusal
 from placement.files.input import json_value
 from profiling import backends
 from profiling.devices.local import presets
@@ -60,8 +63,58 @@ def chooser(now: Studio) -> None:
     saving.upload(given, "machine", partial(_take_over, now))
     if now.model.problem is not None:
         st.info("This file carries its own machine and costs; they are used.")
-    elif now.machine.note and now.profile is None:
-        st.caption(glossary.plain(now.machine.note))
+    elif now.profile is None:
+        if now.machine.note:
+            st.caption(glossary.plain(now.machine.note))
+        if now.machine.sources:
+            st.caption(f"Figures from: {', '.join(map(_link, now.machine.sources))}.")
+    _offload(now, locked)
+
+
+def _offload(now: Studio, locked: bool) -> None:
+    """Whether weights may stream, and in words what that means on this machine."""
+    limited = [d for d in now.stated_machine.devices if not d.on_host and d.memory_bytes]
+    if not now.settings.offload and (now.model.problem is not None or not limited):
+        return
+    asked, drawn = option_of(ProblemOptions, "offload"), now.settings.offload
+    key = f"offload-{now.project.id}-{drawn}"
+    st.toggle(
+        asked.label,
+        value=drawn,
+        key=key,
+        on_change=_set_offload,
+        args=(key, drawn),
+        disabled=locked,
+        help=glossary.sentence(asked.help),
+    )
+    streaming = [d for d in now.problem.machine.devices if d.streams_from]
+    if streaming:
+        name, engine, host = streaming[0].name, streaming[0].engine, streaming[0].streams_from
+        st.caption(
+            glossary.plain(
+                f"{name} is {engine} with weights that stay in the memory of {host}: whatever is"
+                f" placed there is computed by {engine}, one op at a time for both, once its"
+                " weights have been sent. That is predicted and not run."
+            )
+        )
+    elif drawn:
+        reason = refusal(now.problem)
+        st.caption(
+            glossary.plain(f"{reason}.")
+            if reason
+            else "Every accelerator holds the whole model, so nothing has to stream."
+        )
+
+
+def _set_offload(key: str, drawn: bool) -> None:
+    wanted = choices.changed(key, drawn)
+    if wanted is not None and choices.may_write():
+        choices.project().change(offload=wanted)
+
+
+def _link(source: str) -> str:
+    """A page that figures come from, by where it lies; the machine has checked the address."""
+    return f"[{urlsplit(source).hostname}]({source})"
 
 
 def _by_one_runtime(now: Studio) -> list[str]:
@@ -121,13 +174,29 @@ def _device_row(now: Studio, number: int) -> dict[str, object]:
         "Device": device.name,
         "What it is": device.label or device.kind,
         "Cores": device.cores,
-        "Memory": formatting.num_bytes(device.memory_bytes),
+        "Memory": _memory(device),
+        "Arithmetic": _arithmetic(device),
     }
-    if now.profile is not None:
+    if now.profile is not None and not device.streams_from:
         step_s = now.profile.step_s[number]
         row["Whole model"] = "does not fit" if step_s is None else formatting.seconds(step_s)
     row["Runs by"] = "virtual clock" if backends.emulated((device,)) else runner
     return row
+
+
+def _memory(device: Device) -> str:
+    if device.streams_from:
+        return f"that of {device.engine}, for weights that of {device.streams_from}"
+    return (
+        f"that of {device.memory}" if device.memory else formatting.num_bytes(device.memory_bytes)
+    )
+
+
+def _arithmetic(device: Device) -> str:
+    """Operations per second, as stated for estimates, in float32 and in other types."""
+    rates = [("float32", device.flops_per_s), *((r.dtype, r.flops_per_s) for r in device.rates)]
+    told = (f"{formatting.flops(rate)}/s {dtype}" for dtype, rate in rates if rate)
+    return ", ".join(told)
 
 
 def _num_lanes(machine: Machine) -> int:

@@ -60,10 +60,10 @@ def _state(now: Studio) -> None:
                 " undivided."
             )
         return
-    found = cache.other_profiles(now.model, now.machine)
+    found = cache.other_profiles(now.model, now.stated_machine)
     others = [p for p in found if _same_kind(now, p.machine)]
     if others:
-        differences = ", ".join(changes(others[0].machine, now.machine)[:4])
+        differences = ", ".join(changes(others[0].machine, now.stated_machine)[:4])
         st.warning(
             "The machine or a library changed since this model was measured"
             f" ({glossary.plain(differences)}); estimates are used until it is measured again."
@@ -78,7 +78,7 @@ def _state(now: Studio) -> None:
 
 
 def _same_kind(now: Studio, machine: Machine) -> bool:
-    return [d.name for d in machine.devices] == [d.name for d in now.machine.devices]
+    return [d.name for d in machine.devices] == [d.name for d in now.stated_machine.devices]
 
 
 def _buttons(now: Studio) -> None:
@@ -129,9 +129,9 @@ def _take_over(now: Studio, upload: UploadedFile) -> None:
         profile = profile_from_json(json_value(upload.getvalue()))
         if profile.graph != now.model.graph.fingerprint:
             raise ValueError("it was measured for another model (or other dimensions).")
-        if profile.machine.fingerprint != now.machine.fingerprint:
+        if profile.machine.fingerprint != now.stated_machine.fingerprint:
             raise ValueError("it was measured on another machine; choose that machine first.")
-        pl.make_problem(now.model, now.machine, profile)
+        pl.make_problem(now.model, now.stated_machine, profile)
     except ValueError as error:
         choices.say("error", f"{upload.name}: {error}")
     else:

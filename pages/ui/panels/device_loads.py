@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui.canvas import colour_switch
 from placement.core import formatting
+from placement.costs.offload import streamed_bytes
 from placement.schedule.simulated import busy_of
 from studio.snapshot import Studio
 
@@ -35,6 +36,7 @@ class Load:
     busy_share: float
     memory_bytes: float
     limit_bytes: float | None
+    streams: bool = False
 
     @property
     def memory_share(self) -> float | None:
@@ -47,6 +49,7 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
     """The predicted load of every device, in the machine's order."""
     predicted, counts = now.simulated, now.placement.ops_per_device()
     busy_s = busy_of(now.problem, predicted, now.placement)
+    streamed = streamed_bytes(now.problem, now.placement)
     loads = []
     for device, key in zip(now.machine.devices, colour_switch.devices(now), strict=True):
         seconds = busy_s.get(device.name, 0.0)
@@ -57,8 +60,11 @@ def loads_of(now: Studio) -> tuple[Load, ...]:
                 num_ops=counts.get(device.name, 0),
                 busy_s=seconds,
                 busy_share=seconds / predicted.value if predicted.value else 0.0,
-                memory_bytes=predicted.peak_bytes.get(device.name, 0),
+                memory_bytes=streamed.get(device.engine, 0)
+                if device.streams_from
+                else predicted.peak_bytes.get(device.name, 0),
                 limit_bytes=device.memory_bytes,
+                streams=bool(device.streams_from),
             )
         )
     return tuple(loads)
@@ -83,6 +89,7 @@ def _row(load: Load, unit: str) -> str:
     memory, share = formatting.num_bytes(load.memory_bytes), load.memory_share
     if share is not None:
         memory += f" of {formatting.num_bytes(load.limit_bytes)}"
+    memory += " of weights sent in every step" if load.streams else ""
     over = ' <b style="color:#c62828">too much</b>' if share is not None and share > 1 else ""
     head = (
         '<div style="display:flex;justify-content:space-between;gap:8px">'

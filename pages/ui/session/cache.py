@@ -27,6 +27,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations as violations_of
+from placement.costs.offload import refusal, with_offload
 from placement.costs.what_if import Conditions
 from placement.schedule.simulated import Simulated
 from placement.simulator.path_steps import PathSteps
@@ -176,8 +177,11 @@ def _store_stamp() -> str:
 
 
 @_kept(16)
-def problem(opened: Model, on: Machine, measured: Profile | None, objective: Objective) -> Problem:
-    return pl.make_problem(opened, on, profile=measured, objective=objective)
+def problem(
+    opened: Model, on: Machine, measured: Profile | None, objective: Objective, offload: bool
+) -> Problem:
+    posed = pl.make_problem(opened, on, profile=measured, objective=objective)
+    return with_offload(posed) if offload and not refusal(posed) else posed
 
 
 def pinned(posed: Problem, pins: Mapping[str, str]) -> Problem:

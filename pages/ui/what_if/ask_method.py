@@ -114,7 +114,7 @@ def values_of(now: Studio, item: Named) -> tuple[str, str]:
     """What an answer takes on its machine and on the one as it is, by the times of now."""
     posed, goal = now.problem, item.facts.objective or Objective.LATENCY
     if goal != now.settings.objective:
-        posed = cache.problem(now.model, now.machine, now.profile, goal)
+        posed = now.problem_for(goal)
     shelf = outcomes.what_if_shelf(now.project.folder, now.shelf.folder.name)
     placement = mended(posed, shelf.read(item.name))
     there, here = (

@@ -55,7 +55,7 @@ def stored(now: Studio) -> Conditions:
         kept = conditions_from_json(choices.remembered(slider.name(now), {}))
     except ValueError:
         return UNCHANGED
-    known = now.machine.index
+    known = now.stated_machine.index
     return Conditions(
         {d: f for d, f in kept.speed.items() if d in known and f in SPEEDS},
         kept.bandwidth if kept.bandwidth in link_sliders.LINKS else 1.0,
@@ -71,14 +71,14 @@ def sliders(now: Studio) -> Conditions:
     kept = stored(now)
     speed, links, memory = st.tabs(["Speed", "Links", "Memory"])
     with speed:
-        for group in groups(now.machine.devices):
+        for group in groups(now.stated_machine.devices):
             asked, what = option_of(Conditions, "speed"), f"speed {group.label}"
             factor, label = kept.speed.get(group.names[0], 1.0), f"{asked.label} of {group.label}"
             slider.draw(now, what, factor, SPEEDS, label, asked, _keep)
     with links:
         link_sliders.show(now, kept, _keep)
     with memory:
-        for group in groups(now.machine.devices):
+        for group in groups(now.stated_machine.devices):
             _limit(now, group, kept)
     held.watch()
     return live(now)
@@ -89,7 +89,7 @@ def live(now: Studio, *, settled: bool = False) -> Conditions:
     kept = stored(now)
     speed: dict[str, float] = {}
     memory: dict[str, int | None] = {}
-    for group in groups(now.machine.devices):
+    for group in groups(now.stated_machine.devices):
         first = group.names[0]
         usual, limited = kept.speed.get(first, 1.0), _drawn_limit(kept, first)
         factor = slider.value(now, f"speed {group.label}", usual, settled=settled)
@@ -102,7 +102,7 @@ def live(now: Studio, *, settled: bool = False) -> Conditions:
     latency = slider.value(now, "latency", kept.latency, settled=settled)
     own = link_sliders.live(now, kept, settled=settled)
     set_now = Conditions(speed, bandwidth, latency, memory, *own)
-    return changes(now.problem.machine, set_now)
+    return changes(now.stated_machine, set_now)
 
 
 def put(now: Studio, wanted: Conditions) -> None:
@@ -111,12 +111,12 @@ def put(now: Studio, wanted: Conditions) -> None:
     They are drawn anew under other keys, because a browser may still send the value of a slider
     that it has just been told to set.
     """
-    own = [links.name for links in link_groups.covering(now.machine, wanted)]
+    own = [links.name for links in link_groups.covering(now.stated_machine, wanted)]
     stored = {**wanted.to_json(), "round": slider.round_of(now) + 1, "own": own}
     choices.store(slider.name(now), stored)
     if choices.may_write():
         return
-    for group in groups(now.machine.devices):
+    for group in groups(now.stated_machine.devices):
         first = group.names[0]
         choices.put(_key(now, f"speed {group.label}"), wanted.speed.get(first, 1.0))
         choices.put(_key(now, f"memory {group.label}"), _drawn_limit(wanted, first))

@@ -20,7 +20,7 @@ ASKED = {what: option_of(Conditions, what) for what in ("bandwidth", "latency")}
 
 
 def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
-    if len(now.machine.devices) < 2:
+    if len(now.stated_machine.devices) < 2:
         st.caption("A single device has no links.")
         return
     calls = not now.problem.execution.uses_links
@@ -35,7 +35,7 @@ def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
             slider.draw(now, what, getattr(kept, what), LINKS, label, asked, on_change)
     if not delays:
         st.caption("Links have no delay in this file.")
-    if calls or len(now.machine.links) < 2:
+    if calls or len(now.stated_machine.links) < 2:
         return
     _menu(now, on_change)
     for links in own:
@@ -47,7 +47,7 @@ def show(now: Studio, kept: Conditions, on_change: Callable[[], None]) -> None:
 
 def known(now: Studio, factors: Mapping[Ends, float]) -> dict[Ends, float]:
     """Those factors that the sliders of this machine can show."""
-    links = {(link.src, link.dst) for link in now.machine.links}
+    links = {(link.src, link.dst) for link in now.stated_machine.links}
     return {ends: f for ends, f in factors.items() if ends in links and f in LINKS}
 
 
@@ -66,7 +66,7 @@ def live(
 
 def put(now: Studio, wanted: Conditions) -> None:
     """Set the sliders of single links; from a callback only."""
-    own = link_groups.covering(now.machine, wanted)
+    own = link_groups.covering(now.stated_machine, wanted)
     choices.put(slider.key(now, "own"), [links.name for links in own])
     for links in own:
         for what in ASKED:
@@ -76,7 +76,7 @@ def put(now: Studio, wanted: Conditions) -> None:
 def own_groups(now: Studio) -> list[LinkGroup]:
     """The link groups with sliders of their own at this moment."""
     names = choices.typed(slider.key(now, "own"), _own_names(now))
-    return link_groups.chosen(now.machine, names)
+    return link_groups.chosen(now.stated_machine, names)
 
 
 def _own_names(now: Studio) -> list[str]:
@@ -84,14 +84,14 @@ def _own_names(now: Studio) -> list[str]:
     stored = choices.remembered(slider.name(now), {})
     names = stored.get("own", ()) if isinstance(stored, dict) else ()
     wanted = names if isinstance(names, list) else ()
-    return [links.name for links in link_groups.chosen(now.machine, wanted)]
+    return [links.name for links in link_groups.chosen(now.stated_machine, wanted)]
 
 
 def _menu(now: Studio, on_change: Callable[[], None]) -> None:
     choices.preset(slider.key(now, "own"), _own_names(now))
     st.multiselect(
         "Links with sliders of their own",
-        [links.name for links in link_groups.offered(now.machine)],
+        [links.name for links in link_groups.offered(now.stated_machine)],
         key=slider.key(now, "own"),
         on_change=on_change,
         placeholder="none",

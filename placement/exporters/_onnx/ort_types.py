@@ -10,6 +10,9 @@ import onnx
 import onnxruntime as ort
 from onnx import helper
 
+from placement.formats.onnx.checks.external import external_weights
+from placement.formats.onnx.checks.walk import refill
+
 # onnxruntime's words for element types, where they are not ONNX's in small letters.
 _ELEMENTS = {"float": "FLOAT", "double": "DOUBLE"}
 
@@ -23,6 +26,7 @@ def runtime_types(
     """
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
+    _without_data(probe.graph)
     declared = {value.name for value in probe.graph.output}
     probe.graph.output.extend(onnx.ValueInfoProto(name=v) for v in values if v not in declared)
     options = ort.SessionOptions()
@@ -43,6 +47,17 @@ def runtime_types(
         for output in session.get_outputs()
         if output.name in values
     }
+
+
+def _without_data(graph: onnx.GraphProto) -> None:
+    """Let weights whose data lies outside be inputs, in place: their types are all that counts."""
+    inside = [t for t in graph.initializer if t.data_location != onnx.TensorProto.EXTERNAL]
+    for tensor in external_weights(graph):
+        graph.input.append(
+            helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        )
+    if len(inside) < len(graph.initializer):
+        refill(graph.initializer, inside)
 
 
 def _type(text: str, value: str) -> onnx.TypeProto:

@@ -6,27 +6,22 @@ import onnx
 
 from placement.core.model import Model
 from placement.exporters.base import without_content
-from placement.formats.onnx.checks.walk import all_tensors
-
-MOST_BYTES = 1_900_000_000
+from placement.formats.onnx.saving import INSIDE_BYTES, write_model
 
 
 def proto_of(model: Model) -> onnx.ModelProto:
-    """The model's nodes and weights, named like its graph.
+    """The model's nodes and weights, named like its graph; large ones may stay outside.
 
     The ValueError of a file that has changed or gone is the loader's.
     """
-    found: onnx.ModelProto = model.content().model_proto()
+    found: onnx.ModelProto = model.content().model_proto(INSIDE_BYTES)
     return found
 
 
 def save(proto: onnx.ModelProto, folder: Path, stem: str) -> str:
     """Write `proto`, a part of a model or all of it; the file's name is returned."""
     name = f"{stem}.onnx"
-    if sum(len(tensor.raw_data) for tensor in all_tensors(proto)) > MOST_BYTES:
-        onnx.save(proto, folder / name, save_as_external_data=True, location=f"{stem}.bin")
-    else:
-        (folder / name).write_bytes(proto.SerializeToString())
+    write_model(proto, folder / name)
     return name
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
-from placement.core.placement import Placement
 from placement.exporters.base import without_content
 
 if TYPE_CHECKING:
@@ -45,6 +45,11 @@ def torch_device(machine: Machine, device: Device) -> str:
     GPUs that are called otherwise (of a machine that is emulated) get the numbers that no name has,
     in order: those of their provider's devices, else of CUDA's.
     """
+    if device.streams_from:
+        raise ValueError(
+            f"PyTorch has no word for the device {device.name!r}, whose weights stream; export a"
+            " device map, or place its ops elsewhere."
+        )
     if device.on_host:
         return CPU
     if _DEVICE.fullmatch(device.name):
@@ -71,9 +76,9 @@ def _unnumbered(device: Device) -> str:
     return provider.partition(":")[0] or ("cuda" if device.kind == "gpu" else "")
 
 
-def refused_device(machine: Machine, placement: Placement) -> str:
-    """Why PyTorch cannot use a device of a placement, empty if it can use all."""
-    for name in dict.fromkeys(placement.device_of.values()):
+def refused_device(machine: Machine, names: Iterable[str]) -> str:
+    """Why PyTorch cannot use one of these devices, empty if it can use all."""
+    for name in dict.fromkeys(names):
         try:
             torch_device(machine, machine.device(name))
         except ValueError as error:

@@ -39,18 +39,19 @@ class OnnxExecutable:
     def content_hash(self) -> str:
         return fingerprint_of([self.file_hash, self.external, self.dims])
 
-    def model_proto(self) -> onnx.ModelProto:
+    def model_proto(self, most_bytes: int | None = None) -> onnx.ModelProto:
         """The whole model: nodes named like the graph's ops, sizes in place, weights inside.
 
         External data is moved into the model, so that no runtime opens a file that this one names;
-        it may then be larger than the 2 GiB that protobuf can write.
+        it may then be larger than the 2 GiB that protobuf can write. Where it is more than
+        `most_bytes`, large weights stay outside, for `write_model` to copy.
         """
         data = read_bytes(self.path)
         model, external = parse_with_external(data, self.path)
         if hashlib.sha256(data).hexdigest() != self.file_hash or external != self.external:
             raise ValueError(f"{self.path.name!r} has changed since it was opened; open it again.")
         prepared, _ = prepare(model, dict(self.dims), self.path.stem, self.path)
-        load_external(prepared, self.path)
+        load_external(prepared, self.path, most_bytes)
         return prepared
 
 

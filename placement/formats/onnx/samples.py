@@ -38,8 +38,8 @@ class SampleExecutable:
     def content_hash(self) -> str:
         return fingerprint_of(["sample", self.name, self.dims, self.seed, WEIGHTS_VERSION])
 
-    def model_proto(self) -> onnx.ModelProto:
-        """The whole model: nodes named like the graph's ops, random weights inside."""
+    def model_proto(self, most_bytes: int | None = None) -> onnx.ModelProto:
+        """The whole model: nodes named like the graph's ops, random weights always inside."""
         path = light_folder() / self.file
         model, _ = prepare(_read(self.file), dict(self.dims), self.name, path)
         fill_weights(model, self.seed)

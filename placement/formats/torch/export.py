@@ -1,5 +1,6 @@
 """From an exported program to one functional graph of aten ops."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch.utils import _pytree as pytree
 from placement.formats.torch.program import Node, TorchProgram, is_part
 from placement.formats.torch.wrappers import has_autocast, open_wrappers
 
+# How an export marks later calls of a module.
+_AGAIN = re.compile(r"@\d+$")
 MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION)
 
 
@@ -45,7 +48,7 @@ def program_of(exported: ExportedProgram, name: str) -> TorchProgram:
             by_label = {label: node for node, label in labels.items()}
             updates.append((by_label[str(spec.target)], node_name))
     for node in list(graph.nodes):
-        node.meta["scope"] = scope_of(node)
+        node.meta["scope"], node.meta["again"] = scope_of(node), called_again(node)
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             # It makes nothing, and sizes and types are fixed here.
             graph.erase_node(node)
@@ -133,5 +136,14 @@ def _flat(value: Any) -> list[Any]:
 def scope_of(node: Node) -> str:
     """The module that an op belongs to, as a slash path."""
     stack = node.meta.get("nn_module_stack") or {}
-    path = str(list(stack.values())[-1][0]) if stack else ""
-    return path.replace(".", "/").strip("/")
+    return _path(list(stack.values())[-1]) if stack else ""
+
+
+def called_again(node: Node) -> tuple[str, ...]:
+    """The modules around an op, as slash paths, that were called before: "key@1" in its stack."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return tuple(_path(module) for key, module in stack.items() if _AGAIN.search(str(key)))
+
+
+def _path(module: tuple[str, Any]) -> str:
+    return str(module[0]).replace(".", "/").strip("/")

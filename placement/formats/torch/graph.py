@@ -16,6 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.formats.torch.program import Node, TorchProgram, has_nodes, kind_of, num_bytes
+from placement.formats.torch.statements import in_statements
 
 MAX_ATTRIBUTE_CHARS = 200
 MOST_LOOSE = 24
@@ -34,7 +35,8 @@ def graph_of(program: TorchProgram) -> Graph:
         _op(program, node, weight_bytes.get(node.name, 0), counted) for node in program.kernels
     )
     tensors = tuple(_tensors(program, readers))
-    return Graph(program.name, housed(ops, tensors), tensors)
+    ops = housed(in_statements(ops, program.kernels), tensors)
+    return Graph(program.name, ops, tensors)
 
 
 def _readers(program: TorchProgram) -> dict[str, tuple[str, ...]]:

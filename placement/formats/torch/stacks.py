@@ -311,7 +311,8 @@ def _inlined(
         if node.target is LAYER:
             path, key = tracing.calls[node.args[1]]
             given = [now[value] for value in node.args[0]]
-            now[node] = _copied(graph, programs[key], given, path, weight)
+            again = node.meta["again"]
+            now[node] = _copied(graph, programs[key], given, path, again, weight)
         elif is_part(node) and node.args[0].target is LAYER:
             now[node] = now[node.args[0]][node.args[1]]
         elif node.op != "placeholder":
@@ -329,9 +330,13 @@ def _copied(
     layer: TorchProgram,
     given: Sequence[Any],
     path: str,
+    again: tuple[str, ...],
     weight: Callable[[str, torch.Tensor], Node],
 ) -> list[Any]:
-    """A layer's ops at the end of a graph; its outputs there."""
+    """A layer's ops at the end of a graph; its outputs there.
+
+    `again` are the modules around the layer, and itself, that were called before.
+    """
     inputs, now = dict(zip(layer.inputs, given, strict=True)), dict[Node, Any]()
     handed_back = {name for _, name in layer.outputs}
     scope = path.replace(".", "/")
@@ -344,6 +349,8 @@ def _copied(
         elif node.op == "call_function":
             now[node] = _copy(graph, node, now)
             now[node].meta["scope"] = scope + node.meta["scope"].removeprefix("layer")
+            inside = (scope + inner.removeprefix("layer") for inner in node.meta["again"])
+            now[node].meta["again"] = (*again, *inside)
     return [now[layer.nodes[name]] for _, name in layer.outputs]
 
 

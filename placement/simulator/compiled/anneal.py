@@ -26,7 +26,7 @@ def trace_critical(flat: Flat, state: RunState, critical: Ints) -> int:
     """Write the units of a critical path of the base run, last first; how many there are.
 
     Backwards from the kernel that ends last, each time to the one whose tensor came latest, or else
-    to the one before it on the device.
+    to the one before it on the device's engine.
     """
     device, order, position, first = state.device, state.order, state.position, state.first
     producer, on_host, host = flat.producer, flat.on_host, flat.host
@@ -38,7 +38,7 @@ def trace_critical(flat: Flat, state: RunState, critical: Ints) -> int:
             num += 1
         d = device[k]
         before = position[k] - 1
-        while before >= 0 and device[order[before]] != d:
+        while before >= 0 and flat.engine[device[order[before]]] != flat.engine[d]:
             before -= 1
         latest_s = state.end_s[order[before]] if before >= 0 else 0.0
         cause = order[before] if before >= 0 else -1

@@ -1,7 +1,8 @@
 """The simulator where devices do not slow each other down: one pass over the order (compiled).
 
 Each device runs its kernels in the order, each as soon as the device is free and its inputs have
-arrived, so a kernel's times follow from those before it in the order.
+arrived, so a kernel's times follow from those before it in the order. Devices with one engine are
+free together.
 """
 
 import numpy as np
@@ -32,7 +33,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
         flat.out_tensors,
     )
     producer, compute_s, call_s, wide = flat.producer, flat.compute_s, flat.call_s, flat.wide
-    on_host, host, each_pays = flat.on_host, flat.host, flat.each_pays
+    on_host, host, each_pays, engine = flat.on_host, flat.host, flat.each_pays, flat.engine
     ways, details = ways_of(flat), details_of(state)
     num_devices = call_s.size
     times_s, places = np.empty(state.times_s.shape[1]), np.empty(state.places.shape[1], np.int64)
@@ -49,7 +50,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
             step_s = send_inputs(producer, ways, details, first, written_s, link_free_s, link_last)
         k = order[i]
         d = device[k]
-        start_s = 0.0 if wide[d] else free_s[d]
+        start_s = 0.0 if wide[d] else free_s[engine[d]]
         called = each_pays or opened[d] == 0
         for j in range(in_ptr[k], in_ptr[k + 1]):
             t = in_tensors[j]
@@ -65,7 +66,7 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
                 called = True
         work_s = compute_s[k, d]
         end_s = start_s + ((call_s[d] + work_s) if called else work_s)
-        free_s[d] = end_s
+        free_s[engine[d]] = end_s
         done_s[d] += work_s
         step_s = max(step_s, end_s)
         at_least_s = end_s + max(tail_s[k], load_s[d] - done_s[d])

@@ -13,8 +13,8 @@ from placement.simulator.run_state import UNUSED, RunState
 def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
     """Loads of the devices (D,) and of the links (D * D,), with a call at every crossing.
 
-    A device's load is its compute, its calls and all that it sends and receives; host devices slow
-    each other down (see throughput.py).
+    A device's load is its compute, its calls and all that it sends and receives, and those of who
+    computes on it; host devices slow each other down (see throughput.py).
     """
     device, order, first = state.device, state.order, state.first
     producer, is_output, on_host, host = flat.producer, flat.is_output, flat.on_host, flat.host
@@ -58,6 +58,9 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                     loads_s[host] += seconds
                     links_s[d * num_devices + host] += seconds
     loads_s += work_s
+    for d in range(num_devices):
+        if flat.engine[d] != d:
+            loads_s[flat.engine[d]] += loads_s[d]
     add_contention(flat, work_s, loads_s, max(loads_s.max(), links_s.max()))
     return loads_s, links_s
 

@@ -1,7 +1,8 @@
 """Most bytes that each device holds when segments run one after another (compiled).
 
 The definition is the one of `violations`: weights, workspace, and every tensor from the segment
-that makes it to the last one that reads it, on each device that has a copy.
+that makes it to the last one that reads it, on each device that has a copy; what streams takes room
+while its kernel runs, and devices with one memory fill it together.
 """
 
 import numpy as np
@@ -11,19 +12,20 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.simulator.compiled.segments import cut
 from placement.simulator.flat import Flat
-from placement.simulator.run_state import UNUSED, RunState
+from placement.simulator.run_state import RunState
 
 
 @jit
 def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
     """Peak bytes of each device (D,) under the placement in `state`, cut at every crossing."""
-    device, order, first = state.device, state.order, state.first
+    device, order = state.device, state.order
+    engine, values_in, weights_in = flat.engine, flat.values_in, flat.weights_in
     producer, consumer_ptr, consumers = flat.producer, flat.consumer_ptr, flat.consumers
     tensor_bytes, is_output = flat.tensor_bytes, flat.is_output
     num_devices = flat.call_s.size
     weights = np.zeros(num_devices)
     for k in range(order.size):
-        weights[device[k]] += flat.param_bytes[k]
+        weights[weights_in[device[k]]] += flat.param_bytes[k]
     if not flat.live_memory:
         return weights
     segment_of = cut(flat, device, order, state.position)
@@ -36,21 +38,25 @@ def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
         until[:] = -1
         for c in range(consumer_ptr[t], consumer_ptr[t + 1]):
             r = consumers[c]
-            until[device[r]] = max(until[device[r]], segment_of[r])
+            e = engine[device[r]]
+            until[e] = max(until[e], segment_of[r])
         if p >= 0:
-            until[device[p]] = max(until[device[p]], made, until.max())
+            e = engine[device[p]]
+            until[e] = max(until[e], made, until.max())
             if is_output[t] and flat.host >= 0 and not flat.on_host[device[p]]:
                 until[flat.host] = max(until[flat.host], made)
         for d in range(num_devices):
-            if until[d] >= 0 and (p >= 0 or first[t * num_devices + d] != UNUSED):
-                changes[d, made] += tensor_bytes[t]
-                changes[d, num_segments if is_output[t] else until[d] + 1] -= tensor_bytes[t]
+            if until[d] >= 0:
+                gone = num_segments if is_output[t] else until[d] + 1
+                changes[values_in[d], made] += tensor_bytes[t]
+                changes[values_in[d], gone] -= tensor_bytes[t]
     scratch = np.zeros(num_segments)
     runs_on = np.empty(num_segments, dtype=np.int64)
     for k in range(order.size):
-        s = segment_of[k]
-        runs_on[s] = device[k]
-        scratch[s] = max(scratch[s], float(workspace_bytes[k]))
+        s, d = segment_of[k], device[k]
+        runs_on[s] = values_in[d]
+        arriving = flat.param_bytes[k] if weights_in[d] != values_in[d] else 0.0
+        scratch[s] = max(scratch[s], workspace_bytes[k] + arriving)
     peaks = np.zeros(num_devices)
     held = np.zeros(num_devices)
     for s in range(num_segments):

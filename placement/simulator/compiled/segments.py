@@ -70,7 +70,7 @@ def slack(flat: Flat, state: RunState, step_s: float) -> tuple[Floats, Floats]:
     for i in range(num_tasks - 1, -1, -1):
         k = state.order[i]
         d = state.device[k]
-        end_s[k] = lane_s[d]
+        end_s[k] = lane_s[flat.engine[d]]
         for o in range(flat.out_ptr[k + 1] - 1, flat.out_ptr[k] - 1, -1):
             t = flat.out_tensors[o]
             for e in range(num_devices - 1, -1, -1):
@@ -88,7 +88,7 @@ def slack(flat: Flat, state: RunState, step_s: float) -> tuple[Floats, Floats]:
                 behind = state.behind[at]
                 if behind >= 0:
                     moved_s[behind] = min(moved_s[behind], start_s)
-        lane_s[d] = end_s[k] - (state.end_s[k] - state.start_s[k])
+        lane_s[flat.engine[d]] = end_s[k] - (state.end_s[k] - state.start_s[k])
     return np.maximum(end_s - state.end_s, 0.0), np.maximum(send_s, 0.0)
 
 
@@ -142,7 +142,7 @@ def merged_order(flat: Flat, device: Ints, order: Ints, into: Ints, num_merged: 
             n += 1
     last = np.full(flat.call_s.size, -1, dtype=np.int64)
     for s in order:
-        d = device[s]
+        d = flat.engine[device[s]]
         if last[d] >= 0:
             source[n], target[n] = into[last[d]], into[s]
             n += 1

@@ -11,6 +11,7 @@ from placement.core.schedule import Schedule
 from placement.formats.onnx.checks.walk import bodies
 from placement.formats.onnx.constants import RANDOM
 from placement.formats.onnx.prepare import reads
+from placement.formats.onnx.saving import INSIDE_BYTES
 from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import sentence, told
 from profiling.backends._ort.feeds import all_feeds, row_limits
@@ -126,7 +127,7 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
     """
     check_whole(model.graph)
     executable: Any = model.executable
-    proto = executable.model_proto()
+    proto = executable.model_proto(INSIDE_BYTES)
     check_loops(proto, model.graph.name, free_bytes())
     limits, randoms = row_limits(proto.graph), _random_ops(proto.graph)
     same = equal_values(proto.graph.node)

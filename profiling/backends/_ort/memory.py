@@ -4,26 +4,30 @@ from collections.abc import Mapping, Sequence
 
 from placement.core.graph import Graph
 from placement.core.machine import Device
-from profiling.backends._ort.optimise import Optimised
+from profiling.backends._ort.optimise import PROTOBUF_LIMIT, Optimised
 from profiling.backends._ort.parts import Part
 from profiling.devices.memory import free_bytes
 
 # Their outputs may be their inputs by another name.
 _VIEWS = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+# Of weights in a message while a session opens: in it, as the session reads it, and packed. Mapped
+# ones are packed twice, for the parts and for the unplaced model beside them.
+_COPIES, _MAPPED_COPIES = 3, 2
 
 
 def check_whole(graph: Graph) -> None:
     """ValueError where the unplaced model, which every profile and run computes too, cannot fit.
 
-    Counted are weights and what must be there between two ops at least, whatever a runtime fuses.
+    Counted are the copies of weights while a session opens, and what must be there between two ops
+    at least, whatever a runtime fuses.
     """
     most_bytes, where = _least_peak(graph)
-    free = free_bytes()
-    if most_bytes + graph.param_bytes > free:
+    free, weights = free_bytes(), graph.param_bytes
+    needed = weights * (_MAPPED_COPIES if weights > PROTOBUF_LIMIT else _COPIES) + most_bytes
+    if needed > free:
         raise ValueError(
-            f"Weights and values of {graph.name!r} need {most_bytes + graph.param_bytes} bytes"
-            f" {where}, {free} are free; give its dimensions smaller sizes (--dim), or close other"
-            " programs."
+            f"Weights and values of {graph.name!r} need {needed} bytes {where}, {free} are free;"
+            " give its dimensions smaller sizes (--dim), or close other programs."
         )
 
 

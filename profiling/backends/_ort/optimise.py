@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,11 @@ class Optimised:
     def path(self) -> Path:
         return self.folder.path
 
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether its weights are more than a message holds."""
+        return sum(map(self.num_bytes, self.model.graph.initializer)) > PROTOBUF_LIMIT
+
     def with_data(self, tensor: Any) -> Any:
         """The initializer with its data inside."""
         from onnx import TensorProto
@@ -81,6 +87,20 @@ class Optimised:
             name=tensor.name, data_type=tensor.data_type, dims=tensor.dims, raw_data=data
         )
 
+    def mapped(self, tensor: Any) -> Any:
+        """A large initializer of numpy's types as an array on its file, of which nothing is read.
+
+        It outlives the file.
+        """
+        import numpy as np
+        from onnx import helper
+
+        where = {entry.key: entry.value for entry in tensor.external_data}
+        dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+        path, offset = self.path / where["location"], int(where.get("offset", 0))
+        found = np.memmap(path, dtype, "r", offset, tuple(tensor.dims))
+        return found.view(np.ndarray)
+
     def num_bytes(self, tensor: Any) -> int:
         """Bytes of an initializer's data."""
         from onnx import TensorProto
@@ -91,16 +111,14 @@ class Optimised:
 
 
 def write_source(proto: Any) -> Folder:
-    """The model in a temporary folder as `source.onnx`, weights beside it where they must be."""
-    import onnx
+    """The model in a temporary folder as `source.onnx`, weights beside it where they must be.
+
+    ValueError where the disk has no room for that and for what onnxruntime makes of the weights.
+    """
+    from placement.formats.onnx.saving import write_model
 
     folder = Folder()
-    path = folder.path / "source.onnx"
-    large = sum(len(t.raw_data) for t in proto.graph.initializer) > PROTOBUF_LIMIT
-    if large:
-        onnx.save(proto, path, save_as_external_data=True, location="source.bin")
-    else:
-        path.write_bytes(proto.SerializeToString())
+    write_model(proto, folder.path / "source.onnx", copies=2)
     return folder
 
 

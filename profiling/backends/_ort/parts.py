@@ -5,9 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from placement.formats.onnx.checks.external import SMALL_BYTES
 from placement.formats.onnx.prepare import reads
 from profiling.backends._ort.optimise import Optimised
-from profiling.backends._ort.types import type_proto
+from profiling.backends._ort.types import numpy_type, type_proto
 from profiling.backends._ort.values import Value
 
 
@@ -101,28 +104,43 @@ def part_proto(
 
 
 def shared_weights(optimised: Optimised, parts: Sequence[Part]) -> dict[str, Any]:
-    """Weights that several parts read, as OrtValues that their sessions share."""
+    """Weights that several parts read, as OrtValues that their sessions share; and mapped ones."""
     import onnxruntime as ort
-    from onnx import numpy_helper
 
     return {
         tensor.name: ort.OrtValue.ortvalue_from_numpy_with_onnx_type(
-            numpy_helper.to_array(optimised.with_data(tensor)), tensor.data_type
+            shared_array(optimised, tensor), tensor.data_type
         )
         for tensor in shared_tensors(optimised, parts)
     }
 
 
+def shared_array(optimised: Optimised, tensor: Any) -> Any:
+    """A weight that outlives the file it is read from; a mapped one is not read before its use."""
+    from onnx import numpy_helper
+
+    if _is_mapped(optimised, tensor):
+        return optimised.mapped(tensor)
+    return np.require(numpy_helper.to_array(optimised.with_data(tensor)), requirements="C")
+
+
 def shared_tensors(optimised: Optimised, parts: Sequence[Part]) -> list[Any]:
-    """The initializers that several parts read, but for small ones."""
+    """The initializers that several parts read, but for small ones, and those that are mapped."""
     from onnx import TensorProto
 
     uses = Counter(name for part in parts for name in part.weights)
     return [
         tensor
         for tensor in optimised.model.graph.initializer
-        if uses[tensor.name] > 1 and tensor.data_location == TensorProto.EXTERNAL
+        if tensor.data_location == TensorProto.EXTERNAL
+        and (uses[tensor.name] > 1 or (uses[tensor.name] and _is_mapped(optimised, tensor)))
     ]
+
+
+def _is_mapped(optimised: Optimised, tensor: Any) -> bool:
+    """Whether a weight is one of many large ones, which sessions get as arrays on their file."""
+    large = optimised.is_large and optimised.num_bytes(tensor) > SMALL_BYTES
+    return large and bool(numpy_type(tensor.data_type))
 
 
 def _declared(tensor: Any) -> Any:

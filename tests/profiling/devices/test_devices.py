@@ -97,7 +97,9 @@ def test_container_limits_are_respected(tmp_path):
 
 
 def test_presets_load_and_say_what_they_are():
-    assert {"laptop-gpu", "null-2", "nvlink-8gpu", "pcie-4gpu", "two-lanes"} <= set(NAMES)
+    older = {"laptop-gpu", "null-2", "nvlink-8gpu", "pcie-4gpu", "two-lanes"}
+    desktops = {"desktop-24gb", "desktop-2x24gb", "apple-unified"}
+    assert older | desktops | {"two-sockets", "two-hosts-16gpu"} <= set(NAMES)
     assert all(note.endswith(".") for note in presets().values())
     for name in NAMES:
         if name == "two-lanes" and len(usable_cores()) < 2:
@@ -106,6 +108,31 @@ def test_presets_load_and_say_what_they_are():
         assert machine.name == name
         link_arrays(machine)
         assert all(d.flops_per_s > 0 and d.memory_bytes_per_s > 0 for d in machine.devices), name
+        # What a preset does not say where it has it from, it says to be assumed or invented.
+        words = ("assumed", "invented", "of this computer")
+        assert machine.sources or any(word in machine.note for word in words), name
+
+
+def test_presets_are_machines_that_people_have():
+    apple = load_machine("apple-unified")
+    assert apple.places.weights.tolist() == [0, 0]
+    assert apple.limit_bytes.tolist() == [192 * 2**30] * 2
+    for name, num_gpus, num_hosts in (("nvlink-8gpu", 8, 1), ("two-hosts-16gpu", 16, 2)):
+        machine = load_machine(name)
+        gpus = [d for d in machine.devices if not d.on_host]
+        assert (len(gpus), len(machine.devices)) == (num_gpus, num_gpus + num_hosts)
+        assert all(d.memory_bytes == 80 * 2**30 for d in gpus)
+        assert all(d.flops_per_s_in("bfloat16") > 10 * d.flops_per_s for d in gpus)
+    links = {(i.src, i.dst): i.bytes_per_s for i in load_machine("two-hosts-16gpu").links}
+    assert links["cuda:0", "cuda:7"] > links["cuda:0", "cuda:8"] == links["cpu:0", "cpu:1"]
+    assert len(load_machine("desktop-2x24gb").devices) == 3
+    assert [d.on_host for d in load_machine("two-sockets").devices] == [True, True]
+
+
+@pytest.mark.parametrize("source", ["javascript:alert(1)", "https://a.example/)[x](y", "", "x"])
+def test_sources_are_addresses_and_nothing_else(source):
+    with pytest.raises(ValueError, match="no address of a page"):
+        Machine("m", (Device("cpu:0"),), sources=(source,))
 
 
 def test_only_what_is_here_can_run():
@@ -214,4 +241,11 @@ def test_preset_files_hold_what_machines_write():
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text())
         assert content["name"] == path.stem
-        assert set(content) == {"name", "devices", "links", "libraries", "note"}, path.name
+        said = set(content) - {"sources"}
+        assert said == {"name", "devices", "links", "libraries", "note"}, path.name
+        if path.stem != "two-lanes":
+            written = json.loads(machine_to_text(load_machine(path.stem)))
+            assert {**content, "sources": content.get("sources") or None} == {
+                **written,
+                "sources": written.get("sources"),
+            }

@@ -8,7 +8,7 @@ import pytest
 from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from profiling import backends
-from profiling.measuring.kernels import Cancelled, call_overhead_s, profile
+from profiling.measuring.kernels import Cancelled, as_one_call, call_overhead_s, profile
 from tests.profiling.live import diamond, two_lanes
 
 
@@ -21,6 +21,16 @@ def test_overhead_makes_kernels_and_one_call_the_whole():
 def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([1.0, 50.0, 100.0]), 100.0) == pytest.approx(1.0)
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
+
+
+@pytest.mark.parametrize("step_s", [100.0, 147.0, 149.0, 160.0])
+def test_one_call_of_all_kernels_takes_what_it_was_measured_to(step_s):
+    """Also where threads that sleep between calls make each cost more than the quickest kernel."""
+    kernel_s = np.array([1.0, 50.0, 100.0])
+    overhead_s = call_overhead_s(kernel_s, step_s)
+    compute_s = as_one_call(kernel_s, overhead_s, step_s)
+    assert overhead_s + compute_s.sum() == pytest.approx(step_s)
+    assert (compute_s >= 0).all() and (np.diff(compute_s) > 0).all()
 
 
 def test_a_small_model(tmp_path):

@@ -6,6 +6,7 @@ read; making one takes the right to write there.
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import onnx
@@ -14,6 +15,8 @@ from placement.formats.onnx.checks.walk import all_tensors, num_bytes
 
 # By this name onnxruntime means an address in memory instead of a file.
 _MEMORY = "_ORT_MEM_ADDR_"
+# Smaller weights may be shapes, axes or flags, which are looked at.
+SMALL_BYTES = 2**16
 # Path below the model's folder, bytes and modification time in ns of each.
 ExternalFiles = tuple[tuple[str, int, int], ...]
 
@@ -30,10 +33,19 @@ def check_external(model: onnx.ModelProto, path: Path) -> ExternalFiles:
     return tuple((name, *found[name]) for name in sorted(found))
 
 
-def load_external(model: onnx.ModelProto, path: Path) -> None:
-    """Move the external data into the model."""
+def load_external(model: onnx.ModelProto, path: Path, most_bytes: int | None = None) -> None:
+    """Move the external data into the model.
+
+    Where weights of the graph have more than `most_bytes` of it, the large ones stay outside: their
+    location becomes the absolute path of the file, which was checked, with an offset and a length.
+    """
+    places = [(tensor, _place(tensor, path)) for tensor in external_weights(model.graph)]
+    if most_bytes is not None and sum(length for _, (_, _, length) in places) > most_bytes:
+        for tensor, (file, offset, length) in places:
+            if length > SMALL_BYTES:
+                refer(tensor, str(file), offset, length)
     for tensor in all_tensors(model):
-        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL and not _stays(tensor):
             file, offset, length = _place(tensor, path)
             with open(file, "rb") as stream:
                 stream.seek(offset)
@@ -43,6 +55,33 @@ def load_external(model: onnx.ModelProto, path: Path) -> None:
             tensor.raw_data = data
             del tensor.external_data[:]
             tensor.data_location = onnx.TensorProto.DEFAULT
+
+
+def external_weights(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:
+    """Weights of a graph whose data lies in a file."""
+    for tensor in graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            yield tensor
+
+
+def refer(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
+    """Let the data of a tensor lie in a file."""
+    del tensor.external_data[:]
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, entry in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(entry))
+
+
+def place_of(tensor: onnx.TensorProto) -> tuple[str, int, int]:
+    """Where the data of a tensor lies that `load_external` has left outside, or `refer` has put
+    into a file: location, offset and length."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    return entries["location"], int(entries["offset"]), int(entries["length"])
+
+
+def _stays(tensor: onnx.TensorProto) -> bool:
+    """Whether `load_external` has left its data outside; no file may name an absolute path."""
+    return any(e.key == "location" and os.path.isabs(e.value) for e in tensor.external_data)
 
 
 def _place(tensor: onnx.TensorProto, path: Path) -> tuple[Path, int, int]:

@@ -32,6 +32,8 @@ MAX_NODES = 1_000_000
 MAX_NESTED_GRAPHS = 20
 # Constants of a call: equations, modes of rounding, reduction and padding.
 _TEXT = re.compile(r"[A-Za-z0-9_,.\-> ]{0,200}")
+# How an export marks later calls of a module.
+_AGAIN = re.compile(r"@[0-9]{1,9}$")
 _MODULES = re.compile(r"[A-Za-z0-9_.\-/]{0,500}")
 _FLOATS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 _MEMORY_FORMATS = {
@@ -393,6 +395,7 @@ def _scopes(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _modules(stack: str) -> Iterator[tuple[str, tuple[str, str]]]:
     for i, item in enumerate(stack.split(";")):
-        path = item.partition(",")[2].partition(",")[0]
+        key, _, rest = item.partition(",")
+        path, again = rest.partition(",")[0], _AGAIN.search(key)
         if _MODULES.fullmatch(path):
-            yield str(i), (path, "torch.nn.Module")
+            yield f"{i}{again[0] if again else ''}", (path, "torch.nn.Module")

@@ -16,7 +16,7 @@ from placement.core.machine import Device
 from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.native.library import Library, Owned, library
 from profiling.backends._ort.optimise import Optimised
-from profiling.backends._ort.parts import Part, part_proto, shared_tensors
+from profiling.backends._ort.parts import Part, part_proto, shared_array, shared_tensors
 from profiling.backends._ort.sessions import CPU, STOP_SPINNING, lane_entries
 from profiling.backends._ort.types import numpy_dtype, numpy_type
 from profiling.backends._ort.values import Value
@@ -46,7 +46,7 @@ class NativeProgram(Program):
             for one in layout.feeds
         ]
         shared = {
-            t.name: found.tensor(_array(optimised, t), numpy_type(t.data_type))
+            t.name: found.tensor(shared_array(optimised, t), numpy_type(t.data_type))
             for t in shared_tensors(optimised, layout.parts)
         }
         self._sessions = [
@@ -143,10 +143,3 @@ class NativeProgram(Program):
     def close(self) -> None:
         self._bindings, self._sessions, self._values, self._inputs = [], [], {}, []
         self._arguments, self.native = self._arguments[:0], None
-
-
-def _array(optimised: Optimised, tensor: Any) -> np.ndarray[Any, Any]:
-    """A weight that outlives the file it is read from."""
-    from onnx import numpy_helper
-
-    return np.require(numpy_helper.to_array(optimised.with_data(tensor)), requirements="C")

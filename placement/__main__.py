@@ -85,33 +85,40 @@ def _unread() -> int:
 def _terminable() -> Iterator[None]:
     """Let SIGTERM end this process by the way on which temporary files are removed.
 
-    The handler takes no lock: it writes a byte and raises. A thread that was there before makes
-    sure of the end, for another one may be inside a call of a runtime that cannot be ended.
+    The handler takes no lock: it raises. A thread that was there before makes sure of the end, for
+    another one may be inside a call of a runtime that cannot be ended. That thread is told by the
+    interpreter's own handler in C, since the one here waits for the main thread to come back from
+    a call, and for good where the signal came just before a call that sleeps.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     reader, writer = os.pipe()
+    os.set_blocking(writer, False)
 
     def terminated(number: int, frame: object) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        os.write(writer, bytes([number]))
         raise SystemExit(128 + number)
 
     threading.Thread(target=_see_to_the_end, args=(reader,), daemon=True).start()
+    told_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGTERM, terminated)
     try:
         yield
     finally:
         if signal.getsignal(signal.SIGTERM) is terminated:
             signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        signal.set_wakeup_fd(told_before)
         os.close(writer)
 
 
 def _see_to_the_end(reader: int) -> None:
-    """Once a signal's number arrives, leave after a grace period, having run the exit functions."""
-    number = os.read(reader, 1)
-    if not number:
+    """Once SIGTERM's number arrives, leave after a grace period, having run the exit functions."""
+    # Each signal that Python handles writes its number, a terminal's Ctrl-C as well.
+    while number := os.read(reader, 1):
+        if number[0] == signal.SIGTERM:
+            break
+    else:
         os.close(reader)
         return
     # The pipe stays open: a terminal's signal and the same one passed on may arrive together.

@@ -21,6 +21,7 @@ from placement.core.problem import Problem
 from placement.placers._lists.lists import Children, earliest_start, mean_costs
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
+from placement.splits.exact.solver import silent_solver
 
 # Of each kernel's edges all but one are 1 in the program: below this one the child is favourite.
 FAVOURITE_BELOW = 0.5 - 1e-6
@@ -124,9 +125,7 @@ def favourites_by_program(flat: Flat, edges: Edges) -> Ints:
         columns.append(e)
         values.append(ones)
     _fill_matrix(lp, np.concatenate(rows), np.concatenate(columns), np.concatenate(values))
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
+    solver = silent_solver()
     solver.passModel(lp)
     solver.run()
     assert solver.getModelStatus() == highspy.HighsModelStatus.kOptimal

@@ -5,7 +5,8 @@ import http.client
 import json
 import socket
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
@@ -72,6 +73,12 @@ def asked(port: int, path: str = "/", method: str = "GET", body=None, **headers:
         return response
     finally:
         connection.close()
+
+
+def run_apart(coroutine: Coroutine) -> None:
+    """In a thread of its own: in this one, Playwright's loop may be running for the browser's tests."""
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(asyncio.run, coroutine).result()
 
 
 def shaken(port: int, **headers: str) -> int:
@@ -174,7 +181,7 @@ def test_a_fault_of_the_server_is_not_framed_either():
     headers = [(b"host", b"localhost:4711")]
     scope = {"type": "http", "method": "GET", "path": "/", "headers": headers}
     scope["server"] = ("127.0.0.1", 4711)
-    asyncio.run(answer())
+    run_apart(answer())
     assert sent[0]["status"] == 500 and (b"x-frame-options", b"DENY") in sent[0]["headers"]
 
 
@@ -200,7 +207,7 @@ def test_a_browser_that_leaves_is_no_fault_of_the_server(left):
     scope = {"type": "websocket", "path": "/_stcore/stream", "headers": origin}
     scope["server"] = ("127.0.0.1", 4711)
     with nullcontext() if left else pytest.raises(RuntimeError, match="what is closed"):
-        asyncio.run(SameOrigin(endpoint)(scope, receive, send))
+        run_apart(SameOrigin(endpoint)(scope, receive, send))
 
 
 def test_a_person_may_name_further_addresses(tmp_path):

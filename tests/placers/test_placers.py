@@ -186,10 +186,8 @@ def test_the_same_answers_under_any_hash_seed():
         )
         for seed in ("0", "77")
     ]
-    answers = [
-        [json.loads(line) for line in process.communicate()[0].splitlines()]
-        for process in side_by_side
-    ]
+    printed = [process.communicate()[0] for process in side_by_side]
+    answers = [[json.loads(line) for line in lines.splitlines()] for lines in printed]
     assert len(answers[0]) == len(HASHED)
     assert {name for name, _, _ in answers[0]} == set(PLACERS)
     for (name, found, curve), (same_name, same, other_curve) in zip(*answers, strict=True):

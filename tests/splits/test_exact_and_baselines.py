@@ -9,6 +9,7 @@ from placement import place
 from placement.bounds.lower_bound import split_bound_s
 from placement.loaders.workload import problem_from_workload
 from placement.placers import names, placer_class
+from placement.splits.exact.solver import silent_solver
 from placement.splits.model.instance import from_problem
 from tests.contiguity import contiguity
 from tests.splits import force
@@ -154,3 +155,10 @@ def test_speeds_decide_how_many_devices_get_a_part():
         placed = place(given, name)
         counts = np.array(sorted(placed.placement.ops_per_device().values()))
         assert counts.tolist() == [4, 4], name
+
+
+def test_the_solver_says_nothing_from_its_birth(capfd):
+    solver = silent_solver()
+    solver.addCol(1.0, 0.0, 1.0, 0, [], [])
+    solver.run()
+    assert capfd.readouterr() == ("", "")

@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.splits.exact.program import INF, Effort, Program, Term
+from placement.splits.exact.solver import silent_solver
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 
@@ -135,12 +136,8 @@ class _Prices:
     """The linear program that prices units: their sum less what the dearest parts are worth."""
 
     def __init__(self, num_units: int, counts: tuple[int, int]) -> None:
-        import highspy
-
         self.num = num_units
-        self.solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        self.solver.setOptionValue("output_flag", False)
-        self.solver.setOptionValue("threads", 1)
+        self.solver = silent_solver()
         for _ in range(num_units):
             self.solver.addCol(-1.0, 0.0, 1.0, 0, [], [])
         for count in counts:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.core.costs import Floats
+from placement.splits.exact.solver import silent_solver
 
 INF = float("inf")
 Term = tuple[int, float]
@@ -102,8 +103,6 @@ class Program:
         lp.a_matrix_.start_ = starts.astype(np.int32)
         lp.a_matrix_.index_ = terms[:, 1].astype(np.int32)
         lp.a_matrix_.value_ = terms[:, 2]
-        self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        self._solver.setOptionValue("output_flag", False)
-        self._solver.setOptionValue("threads", 1)
+        self._solver = silent_solver()
         self._solver.setOptionValue("mip_abs_gap", 0.0)
         self._solver.passModel(lp)

@@ -76,7 +76,7 @@ def asked(port: int, path: str = "/", method: str = "GET", body=None, **headers:
 
 
 def run_apart(coroutine: Coroutine) -> None:
-    """In a thread of its own: in this one, Playwright's loop may be running for the browser's tests."""
+    """In a thread of its own: in this one, Playwright may have left its loop running."""
     with ThreadPoolExecutor(1) as thread:
         thread.submit(asyncio.run, coroutine).result()
 

@@ -11,6 +11,7 @@ from placement.simulator.executions import lower
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.execution.execute import lanes_of
+from profiling.measuring.reference import settled
 
 TIMEOUT_S = 120.0
 Steps = Mapping[str, Callable[[], float]]
@@ -63,14 +64,13 @@ def running(name: str, program: Program, device: Device | None) -> Iterator[Step
 def turn_by_turn(steps: Steps, rounds: int, warmup: int = 3) -> dict[str, list[float]]:
     """Seconds of `rounds` steps of each, every other round in reverse order.
 
-    Each turn is two steps, of which the second counts: the first finds the caches as another
-    program has left them, which no run of one program does.
+    Each turn is some steps, of which the last counts: the first finds the caches as another program
+    has left them, which no run of one program does.
     """
     times_s: dict[str, list[float]] = {name: [] for name in steps}
     for number in range(-warmup, rounds):
         for name in list(steps)[:: 1 if number % 2 else -1]:
-            steps[name]()
-            seconds = steps[name]()
+            seconds = settled(steps[name], float)
             if number >= 0:
                 times_s[name].append(seconds)
     return times_s

@@ -11,12 +11,14 @@ import os
 import pickle
 import signal
 import sys
+from contextlib import nullcontext
 from typing import Any, BinaryIO
 
 from placement.api import models
 from placement.core.model import Model
 from placement.remote.signals import Stop
 from placement.remote.wire import CANCELLED, EVENT, HEAD, REFUSAL, RESULT, Opened, Request, encoded
+from profiling.measuring.lock import held_already
 
 
 class _Cancelled(Exception):
@@ -58,7 +60,8 @@ def _performed(request: Request, out: BinaryIO) -> Any:
         listens["emit"] = lambda event: _send(out, EVENT, event)
     module, _, function = request.verb.partition(":")
     perform = getattr(importlib.import_module(module), function)
-    return perform(model, *request.args, **request.kwargs, **listens)
+    with held_already() if request.measuring else nullcontext():
+        return perform(model, *request.args, **request.kwargs, **listens)
 
 
 def _opened(model: Model) -> Opened:

@@ -78,6 +78,8 @@ def in_confinement(
             executable = model.executable
             if not isinstance(executable, RemoteExecutable):
                 return verb(*args, **kwargs)
+            from profiling.measuring.lock import held
+
             listens: dict[str, Any] = dict(kwargs)
             emit, stop = listens.pop("emit", None), listens.pop("stop", None)
             request = Request(
@@ -90,6 +92,7 @@ def in_confinement(
                 str(Path(str(listens[writes])).absolute()) if writes else "",
                 hears=emit is not None,
                 stops=stop is not None,
+                measuring=held(),
             )
             kind = resolve_name(result) if isinstance(result, str) else result()
             return cast(R, _answer(request, kind, emit or silent, stop or never))

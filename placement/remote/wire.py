@@ -35,7 +35,8 @@ class Request:
 
     `verb` is "load" or "module:function"; `content` the fingerprint of the graph and the hash of
     what the file had in it when it was opened; `args` come after the model. `writes` is the output
-    that is asked for, `hears` and `stops` say whether somebody listens and may stop it.
+    that is asked for, `hears` and `stops` say whether somebody listens and may stop it. `measuring`
+    says that whoever waits for the answer holds the measuring lock.
     """
 
     verb: str
@@ -47,6 +48,7 @@ class Request:
     writes: str = ""
     hears: bool = False
     stops: bool = False
+    measuring: bool = False
 
 
 @dataclass(frozen=True)

@@ -51,13 +51,13 @@ def measuring(
     waiting. A thread that holds the lock may ask again and goes straight through, so that a run
     which needs a profile can measure it.
     """
-    if getattr(_here, "depth", 0):
+    if held():
         yield
         return
     folder = _lock_folder() if folder is None else _taking_a_lock(folder)
     if folder is None:
         # A disk that takes no file at all must not keep anybody from measuring.
-        with _alone_here():
+        with held_already():
             yield
         return
     lock = FileLock(folder / "measuring.lock", thread_local=False)
@@ -73,7 +73,7 @@ def measuring(
         # It only tells others who measures.
         with suppress(OSError):
             write_text(note, json.dumps(asdict(Holder(os.getpid(), what))))
-        with _alone_here():
+        with held_already():
             yield
     finally:
         with suppress(OSError):
@@ -81,9 +81,14 @@ def measuring(
         lock.release()
 
 
+def held() -> bool:
+    """Whether this thread has the measuring lock."""
+    return bool(getattr(_here, "depth", 0))
+
+
 @contextmanager
-def _alone_here() -> Iterator[None]:
-    """Let this thread ask again and go straight through."""
+def held_already() -> Iterator[None]:
+    """Let this thread ask and go straight through, for whoever waits for it has the lock."""
     _here.depth = 1
     try:
         yield

@@ -19,6 +19,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Graph
 from placement.core.model import RemoteExecutable
 from placement.remote import wire
+from profiling.measuring.lock import measuring
 from profiling.sandbox import confinement
 from tests.command import answer, call
 from tests.instances import canonical_file
@@ -114,6 +115,17 @@ def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, mode
         assert "was cancelled" in str(error) or "was stopped while it filled" in str(error)
     else:
         assert streamed.cancelled
+
+
+def test_whoever_measures_does_not_wait_for_itself(model_file):
+    """The lock belongs to a thread here, and what needs it is carried out in another process."""
+    model, machine = pl.load(str(model_file)), pl.machine(lanes=1)
+
+    def hear(event):
+        return "Waiting for process" not in str(event)
+
+    with measuring("a test"):
+        assert pl.profile(model, machine, emit=hear, refresh=True).coverage == 1.0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -9,6 +9,7 @@ from placement.core.machine import Machine
 from placement.core.profile import profile_from_json
 from profiling import backends
 from profiling.measuring.kernels import Cancelled, as_one_call, call_overhead_s, profile
+from profiling.measuring.reference import MOST_TO_SETTLE, SETTLING_S, settled
 from tests.profiling.live import diamond, two_lanes
 
 
@@ -21,6 +22,23 @@ def test_overhead_makes_kernels_and_one_call_the_whole():
 def test_no_kernel_takes_less_than_nothing():
     assert call_overhead_s(np.array([1.0, 50.0, 100.0]), 100.0) == pytest.approx(1.0)
     assert call_overhead_s(np.array([3.0]), 2.0) == 0.0, "one call says nothing about calls"
+
+
+def test_short_steps_are_repeated_until_they_are_settled():
+    def num_steps(seconds):
+        begun = []
+
+        def step():
+            begun.append(seconds)
+            return len(begun)
+
+        last = settled(step, lambda _: seconds)
+        assert last == len(begun)
+        return last
+
+    assert num_steps(SETTLING_S * 100) == 2
+    assert num_steps(SETTLING_S / 4) == 5
+    assert num_steps(0.0) == 1 + MOST_TO_SETTLE
 
 
 @pytest.mark.parametrize("step_s", [100.0, 147.0, 149.0, 160.0])

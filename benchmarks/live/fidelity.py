@@ -1,18 +1,22 @@
 """How good are predictions on networks that nothing was fitted to? Live, two one-core lanes.
 
-    python -m benchmarks.live.fidelity [--json] [--rounds N] [--seed N] [--out FILE] [MODEL ...]
+    python -m benchmarks.live.fidelity [--json] [--rounds N] [--seed N] [--out ROWS] [MODEL ...]
+    python -m benchmarks.live.fidelity --again ROWS [--picture PNG]
 
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
 the profile comes right before them. Without models: all bundled ONNX networks and six that are
 built here. The error is predicted / measured median - 1. Rank correlation is taken over placements
-whose measured intervals (95 % of the median) do not overlap. Files are opened in this process, not
-in a confined one as everywhere else: give it those of people you trust.
+whose measured intervals (95 % of the median) do not overlap; "in range" are the measured medians
+inside the range that is shown beside a prediction. `--again` reads rows that were written. Files
+are opened in this process, not in a confined one: give it those of people you trust.
 """
 
 import json
+import math
 import statistics
 import tempfile
+from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,8 +29,7 @@ from benchmarks._shared import turns
 from benchmarks._shared.figures import named, table
 from placement import loaders
 from placement.core.model import Model
-from placement.core.problem import Problem
-from placement.simulator.simulate import step_time_s
+from placement.schedule.simulated import Simulated, simulate_schedule
 from profiling.execution.execute import compiled_for
 from profiling.measuring.lock import measuring
 
@@ -44,6 +47,7 @@ SUMMARY = {
     "median": "{median:.1%}",
     "90th percentile": "{p90:.1%}",
     "signed median": "{signed:+.1%}",
+    "in range": "{inside:.0%}",
     "rank correlation": "{spearman}",
     "best by prediction": "{chosen}",
 }
@@ -67,7 +71,7 @@ def rows(model: Model, rounds: int, seed: int) -> list[dict[str, Any]]:
     ):
         times_s = turns.turn_by_turn({**on_lanes, **on_all}, rounds)
     return [
-        _row(model.graph.name, kind, name, p, step_time_s(p, s), len(s.segments), times_s[name])
+        _row(model.graph.name, kind, name, simulate_schedule(p, s), times_s[name])
         for name, (kind, p, s) in cases.items()
     ]
 
@@ -76,23 +80,23 @@ def _row(
     model: str,
     kind: str,
     placement: str,
-    problem: Problem,
-    predicted_s: float,
-    num_segments: int,
+    predicted: Simulated,
     steps_s: Sequence[float],
 ) -> dict[str, Any]:
     measured_s = statistics.median(steps_s)
     low_s, high_s = interval_s(steps_s)
+    range_s = predicted.range_s or (math.nan, math.nan)
     return {
         "model": model,
         "kind": kind,
         "placement": placement,
-        "num_segments": num_segments,
-        "predicted_ms": predicted_s * 1e3,
+        "num_segments": len(predicted.schedule.segments),
+        "predicted_ms": predicted.timeline.step_s * 1e3,
+        "range_ms": [limit_s * 1e3 for limit_s in range_s],
         "measured_ms": measured_s * 1e3,
         "low_ms": low_s * 1e3,
         "high_ms": high_s * 1e3,
-        "error": predicted_s / measured_s - 1.0,
+        "error": predicted.timeline.step_s / measured_s - 1.0,
     }
 
 
@@ -131,6 +135,8 @@ def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> d
         "median": median,
         "p90": p90,
         "signed": float(np.median(errors)),
+        "inside": sum(r["range_ms"][0] <= r["measured_ms"] <= r["range_ms"][1] for r in found)
+        / len(found),
         "spearman": f"{rank:.2f} of {num_apart}" if ranked else "",
         "chosen": f"{chosen / best - 1.0:+.1%}" if ranked else "",
     }
@@ -158,7 +164,12 @@ def models(names: Iterable[str], folder: Path) -> Iterable[Model]:
 def main() -> None:
     from benchmarks._fidelity.networks import WRITTEN
 
-    options = named(__doc__, [*turns.samples(), *WRITTEN], rounds=30, seed=0, out="")
+    defaults = {"rounds": 15, "seed": 0, "out": "", "again": "", "picture": ""}
+    options = named(__doc__, [*turns.samples(), *WRITTEN], **defaults)
+    if options.again:
+        written = Path(options.again).read_text(encoding="utf-8").splitlines()
+        _tell([json.loads(row) for row in written], options)
+        return
     found: list[dict[str, Any]] = []
     with measuring("fidelity"), tempfile.TemporaryDirectory() as folder:
         for model in models(options.names, Path(folder)):
@@ -168,8 +179,16 @@ def main() -> None:
                     file.writelines(json.dumps(row) + "\n" for row in new)
             if not options.json:
                 print(f"{table(COLUMNS, new)}\n", flush=True)
+    _tell(found, options)
+
+
+def _tell(found: Sequence[Mapping[str, Any]], options: Namespace) -> None:
     lines = summary(found)
     print(json.dumps({"rows": found, "summary": lines}) if options.json else table(SUMMARY, lines))
+    if options.picture:
+        from benchmarks._fidelity.scatter import picture
+
+        Path(options.picture).write_bytes(picture(found))
 
 
 if __name__ == "__main__":

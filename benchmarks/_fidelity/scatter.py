@@ -26,6 +26,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> bytes:
         y=band,
         fill="toself",
         fillcolor="rgba(120,120,120,0.15)",
+        mode="lines",
         line={"width": 0},
         name=f"within {BAND:.0%}",
     )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from placement.api.problems import make_problem as make_problem
     from placement.api.problems import profile as profile
     from placement.api.problems import stored_profile as stored_profile
+    from placement.api.refine import refine as refine
+    from placement.api.refine import refining_run as refining_run
     from placement.api.run import run as run
     from placement.api.run import stream as stream
     from placement.api.train import train as train
@@ -47,6 +49,8 @@ _MODULES = {
     "make_problem": "api.problems",
     "place": "api.place",
     "profile": "api.problems",
+    "refine": "api.refine",
+    "refining_run": "api.refine",
     "run": "api.run",
     "samples": "api.models",
     "simulate": "schedule.simulated",

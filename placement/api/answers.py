@@ -22,6 +22,7 @@ from placement.api.results import (
     PlaceResult,
     ProfileResult,
     RateResult,
+    RefinedResult,
     RunResult,
     SimulateResult,
     Spread,
@@ -30,7 +31,9 @@ from placement.api.results import (
     TrainResult,
     Value,
 )
+from placement.api.wording import refining_in_words
 from placement.core.amounts import in_unit
+from placement.core.profile import runs_of
 from placement.core.violations import violations
 from placement.costs.offload import streamed_bytes
 from placement.schedule.simulated import simulate
@@ -38,6 +41,7 @@ from placement.simulator.critical_path import critical_path
 from placement.simulator.throughput import bottleneck, loads_s
 
 if TYPE_CHECKING:
+    from placement.advice.refining import Refined
     from placement.api.finals import Final, Finals
     from placement.api.place import Placed
     from placement.core.machine import Machine
@@ -89,6 +93,22 @@ def of_profile(profile: Profile, seconds: float) -> ProfileResult:
         seconds=seconds,
         step_s=dict(zip(names, profile.step_s, strict=True)),
         sum_of_kernels_s=dict(zip(names, sums_s, strict=True)),
+        refined_by=tuple(map(refining_in_words, runs_of(profile))) or None,
+    )
+
+
+def of_refined(found: Refined, steps_s: tuple[float, float]) -> RefinedResult:
+    """What a refinement comes to, with a step predicted before and after it."""
+    refinement = found.profile.refined_by
+    assert refinement is not None
+    before_s, after_s = steps_s
+    return _result(
+        RefinedResult,
+        found,
+        runs=len(refinement.runs),
+        strength=refinement.strength,
+        before_s=before_s,
+        after_s=after_s,
     )
 
 

@@ -31,6 +31,17 @@ def stored_profile(model: Model, machine: Machine) -> Profile | None:
     return ProfileStore().get(model.graph.fingerprint, machine.fingerprint)
 
 
+def as_measured(profile: Profile) -> Profile:
+    """Drop what live runs have refined of a stored profile: as it was measured."""
+    from profiling.measuring.store import ProfileStore
+
+    if profile.refined_by is None:
+        return profile
+    found = dataclasses.replace(profile, refined_by=None)
+    ProfileStore().put(found)
+    return found
+
+
 def profile(
     model: Model,
     machine: Machine,
@@ -47,7 +58,7 @@ def profile(
     options = made(ProfileOptions, options, named)
     found = None if options.refresh else stored_profile(model, machine)
     if found is not None:
-        return found
+        return as_measured(found) if options.as_measured else found
     from profiling.measuring.store import ProfileStore
 
     require_present(model, machine)
@@ -96,6 +107,7 @@ def _posed(model: Model, machine: Machine, profile: Profile | None, objective: s
     """The problem without what its user adds."""
     from placement.core.decoding import listed, shown
     from placement.core.problem import Problem, own_kernels
+    from placement.costs.refined import refined
     from placement.costs.roofline import roofline
 
     goal = Objective(objective)
@@ -123,11 +135,14 @@ def _posed(model: Model, machine: Machine, profile: Profile | None, objective: s
             f"The profile's kernels do not fit graph {shown(graph.name)} (it has no op"
             f" {shown(unknown)}); measure this model again."
         )
+    costs = profile.costs()
+    if profile.refined_by is not None:
+        costs = refined(costs, profile.kernels, profile.machine, profile.refined_by)
     same = profile.machine.fingerprint == machine.fingerprint
     return Problem(
         graph,
         dataclasses.replace(machine, links=profile.machine.links),
-        profile.costs() if same else dataclasses.replace(profile.costs(), origin="given"),
+        costs if same else dataclasses.replace(costs, origin="given"),
         profile.kernels,
         tuple(tuple(graph.index[name] for name in names) for names in profile.sources),
         objective=goal,

@@ -20,7 +20,7 @@ from placement.core.machine import MAX_DEVICES
 from placement.core.objective import Objective
 from placement.core.placement import Placement
 from placement.core.schedule import Schedule
-from placement.core.timeline import Span, Timeline, require_complete
+from placement.core.timeline import Observed, Span, Timeline, require_complete
 from placement.costs.what_if import ConditionRows
 
 MOST_STEPS, MOST_SPANS, MOST_ROWS = 1_000_000, 200_000, 10_000
@@ -248,10 +248,37 @@ class WhatIfResult(SimulateResult, frozen=True, kw_only=True):
     cancelled: bool = False
 
 
+class RefinedResult(Value, frozen=True, kw_only=True):
+    """What a profile's refinement by live runs comes to: of the placement that ran last, predicted
+    without and with it, and of every placement by the runs of all others.
+
+    `runs` is how many there are, `strength` how far the profile follows them. `held_out` errors
+    are medians without and with the others' runs, None while there is one placement alone.
+    """
+
+    runs: Count
+    strength: Amount
+    before_s: Amount
+    after_s: Amount
+    held_out_before: Amount | None = None
+    held_out_after: Amount | None = None
+
+
 class RunResult(Value, frozen=True, kw_only=True):
     """A live run beside its prediction; `error` is predicted / measured median - 1."""
 
-    UNLESS_TOLD = frozenset({"placement", "schedule", "predicted_range_s", "load", "lanes_note"})
+    UNLESS_TOLD = frozenset(
+        {
+            "placement",
+            "schedule",
+            "predicted_range_s",
+            "load",
+            "lanes_note",
+            "observed",
+            "refined",
+            "refined_note",
+        }
+    )
 
     step_s: Spread
     steps_s: Amounts = ()
@@ -280,6 +307,9 @@ class RunResult(Value, frozen=True, kw_only=True):
     placement: Placement | None = None
     schedule: Schedule | None = None
     load: Load | None = None
+    observed: Observed | None = None
+    refined: RefinedResult | None = None
+    refined_note: Text | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -392,9 +422,12 @@ class TrainResult(Value, frozen=True, kw_only=True):
 
 
 class ProfileResult(Value, frozen=True, kw_only=True):
-    """What was measured of a model on a machine, by device in declared order."""
+    """What was measured of a model on a machine, by device in declared order.
 
-    UNLESS_TOLD = frozenset({"load"})
+    `refined_by` names the live runs that have refined it since, by placement and time.
+    """
+
+    UNLESS_TOLD = frozenset({"load", "refined_by"})
 
     fingerprint: Text
     machine: Text
@@ -408,6 +441,7 @@ class ProfileResult(Value, frozen=True, kw_only=True):
     contention: Amount = 0.0
     measured_at: Text = ""
     load: Load | None = None
+    refined_by: Texts | None = None
 
 
 class ExportResult(Value, frozen=True, kw_only=True):
@@ -506,6 +540,8 @@ def run_from_json(content: Any) -> RunResult:
         if len(timeline.spans) > MOST_SPANS:
             raise ValueError(f"The {name} has more than {MOST_SPANS} spans; {REMEDY}.")
         require_complete(timeline)
+    if found.observed is not None and len(found.observed.computes) > MOST_SPANS:
+        raise ValueError(f"More than {MOST_SPANS} segments were observed; {REMEDY}.")
     return found
 
 

@@ -1,7 +1,22 @@
 """What results come to in words, the same on the command line and on the pages."""
 
-from placement.api.results import FinalRow, FinalsResult, RunResult, Spread, StreamResult
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.api.results import (
+    FinalRow,
+    FinalsResult,
+    RefinedResult,
+    RunResult,
+    Spread,
+    StreamResult,
+)
 from placement.core.formatting import counted, percent, seconds
+
+if TYPE_CHECKING:
+    from placement.advice.differences import Difference, Explanation
+    from placement.core.profile import RefiningRun
 
 FINALS = ("Placement", "Predicted", "Measured", "95 % interval", "Turns", "Out")
 
@@ -50,6 +65,105 @@ def finals_verdict(finals: FinalsResult) -> str:
 def range_in_words(limits: tuple[float, float], unit: str = "s") -> str:
     """Between what a value is measured in nine of ten cases."""
     return f"{seconds(limits[0], unit)} to {seconds(limits[1], unit)} in 9 of 10 cases"
+
+
+DIFFERENCES = (
+    "Segment",
+    "On",
+    "Predicted",
+    "Measured",
+    "Of it waits",
+    "Difference",
+    "Explains",
+    "Note",
+)
+# Of the segments of a run those that are shown.
+MOST_DIFFERENCES = 12
+
+
+def differences_cells(row: Difference, name: str = "") -> tuple[str, ...]:
+    """A segment as texts under the heads of `DIFFERENCES`, by its own name or a better one."""
+    return (
+        name or row.span.name,
+        row.span.device,
+        seconds(row.predicted_s),
+        seconds(row.measured_s),
+        f"{seconds(row.waits[0])}, {seconds(row.waits[1])}",
+        _signed(row.seconds),
+        _signed(row.explains_s),
+        "within what its steps scatter" if row.is_noise else "",
+    )
+
+
+def explanation_of(result: RunResult) -> Explanation | None:
+    """Which segments explain how far a run is off; None where it says nothing of its segments."""
+    from placement.advice.differences import explained
+
+    if result.observed is None or len(result.observed.computes) < 2:
+        return None
+    try:
+        return explained(
+            result.predicted_timeline,
+            result.observed,
+            result.step_s.median,
+            result.predicted_range_s,
+        )
+    except ValueError:
+        # A file from elsewhere may put together what does not belong together.
+        return None
+
+
+def differences_verdict(found: Explanation) -> str:
+    """What the segments of a run say about the difference of its step to the prediction."""
+    if found.is_tie:
+        return (
+            "The step was measured within the range of its prediction; single segments that differ"
+            " say no more."
+        )
+    off = f"The step took {seconds(abs(found.step_s))} {_more(found.step_s)} than predicted."
+    all_of_them = (
+        f" With all segments and their waits as measured it would be predicted"
+        f" {seconds(abs(found.together_s))} {_more(found.together_s)}."
+    )
+    if all(row.is_noise for row in found.rows):
+        return f"{off} No segment differs by more than its own steps scatter."
+    return off + all_of_them
+
+
+def refining_in_words(run: RefiningRun) -> str:
+    """Which run refines a profile."""
+    return f"{run.placement or 'a placement'}, {run.measured_at}"
+
+
+def refined_in_words(result: RefinedResult, measured_s: float) -> str:
+    """What a refinement changes, and how far it can be trusted."""
+    by = f"Refined by {counted(result.runs, 'live run')}"
+    if not result.strength:
+        return (
+            f"The runs so far ({result.runs}) do not make predictions better of placements that are"
+            " held out, so the times stay as they were measured."
+        )
+    said = (
+        f"{by}: predicted {seconds(result.before_s)} before, {seconds(result.after_s)} now,"
+        f" measured {seconds(measured_s)}."
+    )
+    before, after = result.held_out_before, result.held_out_after
+    if before is None or after is None:
+        return (
+            f"{said} Whether other placements are predicted better, only runs of others can show."
+        )
+    return (
+        f"{said} Held out, each placement is predicted by the runs of the others within"
+        f" {percent(after)} (median), against {percent(before)} without them."
+    )
+
+
+def _more(seconds_more: float) -> str:
+    return "longer" if seconds_more >= 0 else "less"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else ''}{seconds(value)}"
 
 
 # Steps further apart than this make a median that says little.

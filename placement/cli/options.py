@@ -18,6 +18,7 @@ from placement.core.verb_options import (
     PlaceOptions,
     ProblemOptions,
     ProfileOptions,
+    RefineOptions,
     RunOptions,
     StreamOptions,
     TrainOptions,
@@ -139,7 +140,7 @@ def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:
 
 
 def _run(sub: argparse.ArgumentParser) -> None:
-    _add_live(sub, RunOptions, StreamOptions)
+    _add_live(sub, RunOptions, StreamOptions, RefineOptions)
 
 
 def _train(sub: argparse.ArgumentParser) -> None:

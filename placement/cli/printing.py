@@ -10,8 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from placement.api.results import CompareRow, FinalsResult, to_json
-from placement.api.wording import FINALS, finals_cells, finals_verdict
+from placement.api.results import CompareRow, FinalsResult, RunResult, to_json
+from placement.api.wording import (
+    DIFFERENCES,
+    FINALS,
+    MOST_DIFFERENCES,
+    differences_cells,
+    differences_verdict,
+    explanation_of,
+    finals_cells,
+    finals_verdict,
+    refined_in_words,
+)
 from placement.core.costs import ORIGINS
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
@@ -129,6 +139,19 @@ def lines_of_finals(finals: FinalsResult) -> Iterator[str]:
     yield finals_verdict(finals)
 
 
+def lines_of_differences(result: RunResult) -> Iterator[str]:
+    """Which segments explain that a run differs from its prediction, and what it has refined."""
+    found = explanation_of(result)
+    if found is not None:
+        shown = [differences_cells(row) for row in found.rows[:MOST_DIFFERENCES]]
+        yield from _columns([list(DIFFERENCES), *shown])
+        yield differences_verdict(found)
+    if result.refined is not None:
+        yield refined_in_words(result.refined, result.step_s.median)
+    if result.refined_note:
+        yield f"not refined: {result.refined_note}"
+
+
 def _columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
     """Lines of cells below each other, without columns in which no row says anything."""
     columns = [_aligned(column) for column in zip(*lines, strict=True) if any(column[1:])]
@@ -162,7 +185,7 @@ def _gap(row: CompareRow) -> str:
 
 
 # Columns of words.
-LEFT = ("Placer", "Placement", "Out", "Tie")
+LEFT = ("Placer", "Placement", "Out", "Tie", "Segment", "On", "Note")
 
 
 def _tie(row: CompareRow, best: CompareRow | None) -> str:

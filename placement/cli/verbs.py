@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 import placement as pl
 from placement.api import answers
 from placement.api.place import Placed
+from placement.api.refine import step_before_and_after
 from placement.api.results import (
     CompareResult,
     ExportResult,
@@ -23,7 +24,14 @@ from placement.api.results import (
 )
 from placement.api.train import has_diverged, require_training
 from placement.api.wording import doubts
-from placement.cli.printing import lines_of, lines_of_finals, listener, print_answer, table_of
+from placement.cli.printing import (
+    lines_of,
+    lines_of_differences,
+    lines_of_finals,
+    listener,
+    print_answer,
+    table_of,
+)
 from placement.cli.reading import (
     chosen,
     dedicate,
@@ -43,12 +51,13 @@ from placement.core.verb_options import (
     ExportOptions,
     PlaceOptions,
     ProfileOptions,
+    RefineOptions,
     RunOptions,
     StreamOptions,
     TrainOptions,
 )
 from placement.costs.what_if import Conditions
-from placement.files.output import plain_refusals, require_room, write_text
+from placement.files.output import NotWritten, plain_refusals, require_room, write_text
 from placement.remote.signals import TERMINATED, Stop, has_value, partly
 
 if TYPE_CHECKING:
@@ -56,11 +65,13 @@ if TYPE_CHECKING:
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+    from placement.core.schedule import Schedule
 
 # A search that is told to stop compares what it has found; on large graphs that takes seconds.
 SEARCH_PATIENCE_S = 15.0
-# What a person is not shown of an answer.
+# What a person is not shown of an answer, or is told in words.
 _LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement", "load")
+_LONG_OF_RUNS = (*_LONG, "observed", "refined", "refined_note")
 _LONG_OF_TRAINING = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
 
@@ -209,6 +220,9 @@ def _with_weights(options: Namespace) -> "Model":
 def run(options: Namespace) -> int:
     model, problem = read_problem(options, model=_with_weights(options))
     inputs = read_inputs(options.inputs) if options.inputs else None
+    wants_refined = read_options(options, RefineOptions).refine
+    if wants_refined:
+        _require_refinable(options, problem)
     placement = chosen(options, problem)
     stop = Stop()
     answer: RunResult
@@ -225,15 +239,59 @@ def run(options: Namespace) -> int:
             model, problem, placement, asked, inputs=inputs, emit=listener(options)
         )
         answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
-    short = {k: v for k, v in answer.to_json().items() if k not in _LONG}
+        if wants_refined:
+            answer = _refined(options, model, problem, answer, placement, predicted.schedule)
+    short = {k: v for k, v in answer.to_json().items() if k not in _LONG_OF_RUNS}
     if options.jsonl:
         answer = replace(answer, placement=placement, schedule=predicted.schedule)
     warning = doubts(answer)
-    lines = [*lines_of(short), *([f"warning: {warning}"] if warning else []), *_doubted(problem)]
+    lines = [
+        *lines_of(short),
+        *lines_of_differences(answer),
+        *([f"warning: {warning}"] if warning else []),
+        *_doubted(problem),
+    ]
     print_answer(options, answer, lines)
     if stop.asked:
         return TERMINATED
     return 1 if answer.outputs_match is False else 0
+
+
+def _require_refinable(options: Namespace, problem: "Problem") -> None:
+    """ValueError unless the problem's times are those that are stored here and may be refined."""
+    if problem.objective is Objective.THROUGHPUT:
+        raise ValueError("--refine needs runs of single steps; leave out --objective throughput.")
+    if options.profile or problem.costs.origin != "measured" or problem.offloads:
+        raise ValueError(
+            "--refine is for times that were measured on this computer and are stored here; leave"
+            " out --profile, --analytic and --offload, and choose --machine local."
+        )
+
+
+def _refined(
+    options: Namespace,
+    model: "Model",
+    problem: "Problem",
+    answer: RunResult,
+    placement: "Placement",
+    schedule: "Schedule",
+) -> RunResult:
+    """The answer with what the run has refined, or why it has not."""
+    name, machine = options.placer or Path(options.placement).stem, problem.machine
+    try:
+        run = pl.refining_run(
+            placement,
+            schedule,
+            answer.observed,
+            answer.step_s.median,
+            name=name,
+            load=answer.load,
+        )
+        found = pl.refine(model, machine, run)
+    except (ValueError, NotWritten) as error:
+        return replace(answer, refined_note=str(error))
+    steps_s = step_before_and_after(model, machine, found.profile, placement)
+    return replace(answer, refined=answers.of_refined(found, steps_s))
 
 
 def train(options: Namespace) -> int:

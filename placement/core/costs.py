@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.core.formatting import counted
 from placement.core.load import Load
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,8 @@ class Costs:
     while a kernel runs. `contention` says how much slower a host device computes for every other
     host device that computes at the same time (0.1: a tenth), because they share memory. `load`
     is what others computed while it was measured, `spread` (K, D) the interquartile ranges over
-    the medians of what was measured, where these are known.
+    the medians of what was measured, where these are known. `refined_by` is the number of live runs
+    that the measured times were refined by.
     """
 
     compute_s: Floats
@@ -38,6 +40,7 @@ class Costs:
     contention: float = 0.0
     load: Load | None = None
     spread: Floats | None = None
+    refined_by: int = 0
 
     def __post_init__(self) -> None:
         num_kernels, num_devices = self.compute_s.shape
@@ -70,6 +73,8 @@ class Costs:
     def origin_in_words(self) -> str:
         """Where the costs come from, and what speaks against them."""
         said = ORIGINS[self.origin]
+        if self.refined_by:
+            said += f", refined by {counted(self.refined_by, 'live run')}"
         return f"{said}, while {self.load.words}" if self.load and self.load.is_busy else said
 
     def transfer_s(self, src: int, dst: int, num_bytes: float) -> float:

@@ -4,7 +4,7 @@ The kernels belong here and not to the graph, because a runtime decides them: it
 folds source ops, differently from machine to machine and version to version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,9 +16,64 @@ from placement.core.decoding import decode, shown
 from placement.core.graph import Graph, graph_to_json
 from placement.core.load import Load
 from placement.core.machine import Machine, link_arrays
+from placement.core.schedule import Schedule
+from placement.core.timeline import Observed
 
 FORMAT = "placement-profile"
 Rows = tuple[tuple[float | None, ...], ...]
+# Runs that refine a profile, each of another placement; more say little that is new.
+MOST_RUNS = 8
+
+
+@dataclass(frozen=True)
+class RefiningRun:
+    """A live run that refines a profile: of which placement, when, and what it took.
+
+    `placement` is its name for people, `key` stands for what it is; `measured_at` is ISO 8601, UTC.
+    """
+
+    placement: str
+    key: str
+    measured_at: str
+    step_s: float
+    schedule: Schedule
+    observed: Observed
+
+    def __post_init__(self) -> None:
+        if len(self.observed.computes) != len(self.schedule.segments):
+            raise ValueError("A run that refines has other parts than segments; run it again.")
+        if not (is_amount(self.step_s) and self.step_s > 0):
+            raise ValueError(f"A run that refines has step_s {self.step_s!s:.20}; run it again.")
+
+    def require(self, kernels: Collection[str], devices: Collection[str]) -> None:
+        """ValueError unless it ran these kernels, each once, on these devices."""
+        named = [kernel for segment in self.schedule.segments for kernel in segment.kernels]
+        other = next((k for k in named if k not in kernels), None)
+        other = other or next(
+            (s.device for s in self.schedule.segments if s.device not in devices), None
+        )
+        if other is not None:
+            raise ValueError(
+                f"A run that refines names {shown(other)}, which the profile does not have; run it"
+                " again."
+            )
+        if len(set(named)) != len(kernels) or len(named) != len(kernels):
+            raise ValueError("A run that refines did not run each kernel once; run it again.")
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Runs that a profile is refined by, and how far: 0 leaves it as it was measured, 1 goes all
+    the way to what they say."""
+
+    runs: tuple[RefiningRun, ...]
+    strength: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.runs) <= MOST_RUNS:
+            raise ValueError(f"A profile is refined by 1 to {MOST_RUNS} runs; run it again.")
+        if not 0 <= self.strength <= 1:
+            raise ValueError(f"A refinement has strength {self.strength!s:.20}; use 0 to 1.")
 
 
 @dataclass(frozen=True)
@@ -30,7 +85,8 @@ class Profile:
     kernel, and `spread[k][d]` its interquartile range over the median. `step_s[d]` is the whole
     model on that device alone, `all_cores_s` on the whole CPU where the devices are its lanes.
     The machine's links carry the measured latencies and bandwidths. `measured_at` is ISO 8601, UTC;
-    `load` says what others computed meanwhile.
+    `load` says what others computed meanwhile. `refined_by` are live runs since then that say more
+    about the costs (`placement/costs/refined.py`); the figures here stay as they were measured.
     """
 
     graph: str
@@ -46,6 +102,7 @@ class Profile:
     measured_at: str = ""
     origin: str = "measured"
     load: Load | None = None
+    refined_by: Refinement | None = None
 
     def __post_init__(self) -> None:
         num_kernels, num_devices = len(self.kernels.ops), len(self.machine.devices)
@@ -65,6 +122,8 @@ class Profile:
             raise ValueError(
                 "The profile's lists do not match its kernels and devices; measure again."
             )
+        for run in runs_of(self):
+            run.require(self.kernels.index.keys(), self.machine.index.keys())
         for name, rows in self._seconds().items():
             wrong = next(
                 (s for row in rows for s in row if s is not None and not is_amount(s)), None
@@ -91,7 +150,7 @@ class Profile:
         return sum(cell is not None for cell in cells) / len(cells) if cells else 1.0
 
     def costs(self) -> Costs:
-        """The same as arrays."""
+        """The same as arrays, as they were measured."""
         latency_s, s_per_byte = link_arrays(self.machine)
         compute = [[np.inf if cell is None else cell for cell in row] for row in self.compute_s]
         return Costs(
@@ -110,6 +169,11 @@ class Profile:
         content["kernels"] = graph_to_json(self.kernels)
         content["format"] = FORMAT
         return content
+
+
+def runs_of(profile: Profile) -> tuple[RefiningRun, ...]:
+    """The live runs that refine a profile."""
+    return () if profile.refined_by is None else profile.refined_by.runs
 
 
 def profile_from_json(content: Any) -> Profile:

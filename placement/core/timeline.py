@@ -1,8 +1,9 @@
-"""A timeline: when everything in one step ran, predicted by simulation or measured; idle times."""
+"""A timeline: when everything in one step ran, predicted by simulation or measured; idle times, and
+what the parts of a measured step took over all steps."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +13,9 @@ from placement.core.graph import topological_order
 
 KINDS = ("compute", "transfer", "wait")
 ORIGINS = ("predicted", "measured", "emulated")
+# Of a normal distribution: standard deviations from the middle to the 95th percentile, and how much
+# more a median scatters than a mean.
+NINE_OF_TEN, OF_MEDIAN = 1.645, 1.2533
 
 
 @dataclass(frozen=True)
@@ -150,3 +154,51 @@ def idle_s(timeline: Timeline, row: str) -> tuple[tuple[float, float], ...]:
     if free_from_s < timeline.step_s:
         found.append((free_from_s, timeline.step_s))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class PartTime:
+    """Seconds of a part of a step: the median, and what nine in ten steps are between."""
+
+    median_s: float
+    low_s: float
+    high_s: float
+
+    def __post_init__(self) -> None:
+        for name, time_s in vars(self).items():
+            if not is_amount(time_s):
+                raise ValueError(f"A part of a step has {name} {time_s!s:.20}; run it again.")
+
+    @property
+    def deviation_s(self) -> float:
+        return max(0.0, self.high_s - self.low_s) / (2 * NINE_OF_TEN)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The parts of a schedule over `num_steps` steps, by segment.
+
+    `computes` is the segment itself. `waits` lasts from the moment when the segments that it reads
+    from, and the one before it on its device, had ended until it began: what a hand-over took, as
+    far as it was waited for. `beside` is how many other host devices computed meanwhile, on
+    average.
+    """
+
+    num_steps: int
+    computes: tuple[PartTime, ...]
+    waits: tuple[PartTime, ...]
+    beside: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.computes) == len(self.waits) == len(self.beside):
+            raise ValueError("Parts of a run do not match each other; run it again.")
+        if self.num_steps < 1 or not all(map(is_amount, self.beside)):
+            raise ValueError("Parts of a run were not measured in any step; run it again.")
+
+    def error_s(self, segment: int) -> float:
+        """How uncertain the seconds of a segment and of its wait are, as a standard deviation."""
+        both = self.computes[segment].deviation_s, self.waits[segment].deviation_s
+        return OF_MEDIAN * math.hypot(*both) / math.sqrt(self.num_steps)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -170,6 +170,19 @@ class RunOptions(_Timed):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RefineOptions:
+    """What becomes of a run beyond its result."""
+
+    refine: bool = option(
+        False,
+        "let what the run has measured refine the stored times of this model, as far as that makes"
+        " predictions of other placements better; `profile --as-measured` takes it back",
+        flag="--refine",
+        label="Refine predictions",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamOptions(_Timed):
     """A live run of a pipeline: `depth` samples are in flight at most, None chooses."""
 
@@ -331,9 +344,15 @@ class ExportOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
-    """Measuring: anew with `refresh`, for `timeout_s` or as long as it takes."""
+    """Measuring: anew with `refresh`, for `timeout_s` or as long as it takes.
+
+    With `as_measured` what live runs have refined since is dropped.
+    """
 
     refresh: bool = option(False, "measure again even if stored", flag="--refresh")
+    as_measured: bool = option(
+        False, "take back what live runs have refined (run --refine)", flag="--as-measured"
+    )
     timeout_s: float | None = option(None, flag="--timeout", metavar="S")
 
 

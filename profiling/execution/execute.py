@@ -16,7 +16,7 @@ from placement.core.load import Load
 from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
-from placement.core.timeline import Timeline
+from placement.core.timeline import Observed, Timeline
 from placement.core.verb_options import RunOptions
 from placement.simulator.executions import lower
 from placement.simulator.lowering import Tasks
@@ -25,6 +25,7 @@ from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.memory import check_memory
+from profiling.execution.observing import observed
 from profiling.execution.spans import measured_timeline, span_events
 from profiling.measuring.load import watch
 from profiling.measuring.outputs import Comparison, compare
@@ -42,7 +43,8 @@ class Run:
     memory cannot hold it), `all_cores_s` on the whole CPU where the devices are its lanes.
     `outputs_match` and `max_abs_diff` compare with the unplaced model's outputs;
     where these cannot be compared both are None and `skipped_outputs_reason` says why.
-    `lanes_note` says which lanes ran and why, where the runtime has a choice.
+    `lanes_note` says which lanes ran and why, where the runtime has a choice. `observed` has the
+    parts of the schedule over all steps, None where no hardware ran them.
     """
 
     timeline: Timeline
@@ -59,6 +61,7 @@ class Run:
     baseline_s: Mapping[str, float | None]
     all_cores_s: float | None
     lanes_note: str = ""
+    observed: Observed | None = None
 
     @property
     def median_s(self) -> float:
@@ -117,6 +120,7 @@ def execute(
         baseline_s=alone_s,
         all_cores_s=all_cores_s,
         lanes_note=program.lanes_note,
+        observed=observed(schedule, problem.machine, tasks, rows),
     )
 
 

@@ -10,9 +10,10 @@ import placement as pl
 from pages.ui.session import cache, choices, saving
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
+from placement.api.wording import refining_in_words
 from placement.core import formatting
 from placement.core.machine import Machine
-from placement.core.profile import profile_from_json
+from placement.core.profile import profile_from_json, runs_of
 from placement.core.verb_options import ProfileOptions
 from placement.files.input import json_value
 from profiling.measuring.store import ProfileStore, age_s, changes
@@ -51,6 +52,15 @@ def _state(now: Studio) -> None:
             st.warning(
                 f"Meanwhile {profile.load.words}, so that these times are too long; measure again"
                 " when the computer is quiet."
+            )
+        known = runs_of(profile)
+        if known:
+            by = "; ".join(map(refining_in_words, known))
+            st.caption(
+                glossary.plain(
+                    f"Refined since by {formatting.counted(len(known), 'live run')}: {by}. The Run"
+                    " page takes it back."
+                )
             )
         if profile.all_cores_s is not None:
             alone = [s for s in profile.step_s if s is not None]

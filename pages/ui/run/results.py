@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.canvas import device_colour
 from pages.ui.panels import charts, run_warnings, timeline_component
-from pages.ui.run import baselines
+from pages.ui.run import baselines, refinement
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
 from placement.api.wording import range_in_words
@@ -44,6 +44,7 @@ def show(now: Studio, job: jobs.Job) -> None:
         path=critical_path(result.timeline),
         against=result.predicted_timeline,
     )
+    refinement.show(now, job, result, sources)
     st.subheader("All steps")
     chart = charts.step_times(result.steps_s, predicted_s)
     st.plotly_chart(chart, key="steps-chart", config=charts.CONFIG)

@@ -25,7 +25,7 @@ from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
-from placement.core.profile import Profile
+from placement.core.profile import Profile, runs_of
 from placement.core.violations import violations as violations_of
 from placement.costs.offload import refusal, with_offload
 from placement.costs.what_if import Conditions
@@ -68,7 +68,12 @@ KEYS: dict[str | type, Callable[..., object]] = {
     Machine: lambda machine: fingerprint_of(machine.to_json()),
     # By content: a profile that somebody edited and brought back keeps its date.
     Profile: lambda told: fingerprint_of(
-        [told.measured_at, told.compute_s, told.call_s, told.contention, told.machine.to_json()]
+        [
+            *(told.measured_at, told.compute_s, told.call_s, told.contention),
+            told.machine.to_json(),
+            told.refined_by and told.refined_by.strength,
+            [(run.key, run.measured_at, run.step_s) for run in runs_of(told)],
+        ]
     ),
     Problem: _number,
     Placement: _content,

@@ -19,6 +19,17 @@ RANGE = (
     "Of ten placements nine are measured within their range: kernels scatter, and a hand-over may"
     " take longer than predicted. Placements that differ by less than that are a tie."
 )
+DIFFERENCE = (
+    "For each segment what was predicted and measured, with what it waited once all that it reads"
+    " was made. What it explains is by how much the predicted step changes when this segment alone"
+    " takes what was measured; off the critical path that is nothing."
+)
+REFINEMENT = (
+    "Lets what the segments of this run took correct the stored times of this model's kernels and"
+    " hand-overs. What several segments show is believed more than what one does. Once two"
+    " placements have run, each is predicted by the runs of the others, and where that makes"
+    " nothing better, nothing is changed."
+)
 SEGMENT = (
     "A segment is a run of neighbouring ops on one device, handed to the runtime in one call. Each"
     " change of device starts a new one."

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Machine
-from placement.core.profile import Profile
+from placement.core.profile import Profile, Refinement, RefiningRun, profile_from_json
+from placement.core.schedule import Schedule, Segment
+from placement.core.timeline import Observed, PartTime
 from placement.files.home import home
 from placement.files.output import NotWritten
 from profiling.measuring.store import ProfileStore, age_s, changes
@@ -53,6 +55,41 @@ def profiles(draw: st.DrawFn) -> Profile:
         contention=draw(seconds),
         measured_at="2026-01-02T03:04:05+00:00",
     )
+
+
+def refined() -> Profile:
+    """A profile with a live run that refines it."""
+    part = PartTime(1.0, 0.9, 1.2)
+    seen = Observed(5, (part,), (part,), (0.5,))
+    schedule = Schedule((Segment("a", ("k0",)),))
+    run = RefiningRun("heft", "1234", "2026-01-02T03:04:05+00:00", 1.5, schedule, seen)
+    return replace(small(), refined_by=Refinement((run,), 0.5))
+
+
+def test_runs_that_refine_a_profile_are_kept_with_it(tmp_path):
+    store, profile = ProfileStore(tmp_path / "p.sqlite"), refined()
+    store.put(profile)
+    assert store.get("g", profile.machine.fingerprint) == profile
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda run: run["schedule"]["segments"][0].update(kernels=["k1"]), "k1"),
+        (lambda run: run["schedule"]["segments"][0].update(device="b"), "b"),
+        (lambda run: run["schedule"]["segments"][0].update(kernels=["k0", "k0"]), "each kernel"),
+        (lambda run: run.update(step_s=0), "step_s"),
+        (lambda run: run["observed"].update(beside=[]), "do not match"),
+        (lambda run: run["observed"].update(num_steps=0), "any step"),
+        (lambda run: run["observed"]["computes"][0].update(median_s=-1), "median_s"),
+        (lambda run: run["schedule"].update(segments=[]), "other parts"),
+    ],
+)
+def test_a_run_that_does_not_fit_its_profile_is_refused(change, why):
+    content = json.loads(json.dumps(refined().to_json()))
+    change(content["refined_by"]["runs"][0])
+    with pytest.raises(ValueError, match=why):
+        profile_from_json(content)
 
 
 def small(graph: str = "g", device: str = "a", version: str = "1.30") -> Profile:

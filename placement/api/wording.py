@@ -72,7 +72,7 @@ DIFFERENCES = (
     "On",
     "Predicted",
     "Measured",
-    "Of it waits",
+    "Waits (predicted, measured)",
     "Difference",
     "Explains",
     "Note",
@@ -91,7 +91,7 @@ def differences_cells(row: Difference, name: str = "") -> tuple[str, ...]:
         f"{seconds(row.waits[0])}, {seconds(row.waits[1])}",
         _signed(row.seconds),
         _signed(row.explains_s),
-        "within what its steps scatter" if row.is_noise else "",
+        "within scatter" if row.is_noise else "",
     )
 
 

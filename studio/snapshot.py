@@ -213,7 +213,7 @@ def first_placer(problem: Problem) -> str:
 
 def _is_quick(kind: type[Placer], problem: Problem) -> bool:
     fits = problem.objective in kind.objectives and problem.execution in kind.executions
-    return fits and len(problem.kernels.ops) <= kind.quick_up_to
+    return fits and kind.is_quick(problem)
 
 
 def bound_of(now: Studio) -> float:

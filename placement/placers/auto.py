@@ -212,20 +212,24 @@ def quick_placers(problem: Problem) -> list[str]:
     """Placers that are cheap for a problem of this kind and size, the cheapest few first."""
     from placement.placers import names, placer_class
 
-    size = len(problem.kernels.ops)
     quick = [
         name
         for name in names()
         for kind in [placer_class(name)]
-        if size <= kind.quick_up_to
+        if kind.is_quick(problem)
         and problem.execution in kind.executions
-        and (problem.execution is not Execution.CALL or problem.objective in kind.objectives)
+        and (problem.objective in kind.objectives or _starts_pipelines(problem, kind))
         and all(importlib.util.find_spec(need) for need in kind.needs)
     ]
-    first = ("heft", "single", "greedy_fill", "linear_dp")
+    first = ("heft", "single", "greedy_fill", "linear_dp", "ideals_dp")
     return sorted(
         quick, key=lambda name: (first.index(name) if name in first else len(first), name)
     )
+
+
+def _starts_pipelines(problem: Problem, kind: type[Placer]) -> bool:
+    """Whether a placer for latency may be asked for a start, because moves lead on from there."""
+    return problem.execution is not Execution.CALL and Objective.LATENCY in kind.objectives
 
 
 class _Watch:

@@ -59,6 +59,11 @@ class Placer(ABC):
                 use = " to ".join(ends) if len(ends) == 2 else f"{ends[0]} {more}"
                 raise ValueError(f"Setting {field.name!r} is {value}; use {use}.")
 
+    @classmethod
+    def is_quick(cls, problem: Problem) -> bool:
+        """Whether it is cheap enough for a problem of this kind and size to be tried first."""
+        return len(problem.kernels.ops) <= cls.quick_up_to
+
     @abstractmethod
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         """A placement of every op; raises ValueError where the problem has none."""

@@ -2,16 +2,20 @@
 
 Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020;
 here with a rising threshold on the load, which leaves few pairs of ideals
-(`splits/exact/ideals.py`). A graph with too many ideals is linearised.
+(`splits/exact/ideals.py`). A workload with too many ideals is linearised. Models, whose tensors
+cross links, are divided by `splits/stages/`, where the ops of graphs with too many are joined.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
+from placement.placers._stages import place_stages
 from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.splits.stages.search import Evaluate, Split, best_split
 
 if TYPE_CHECKING:
     from placement.splits.exact.ideals import Chain
@@ -20,19 +24,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IdealsDp(Placer):
-    summary = "The best contiguous split into pipeline stages, exactly (workload files)"
+    summary = "The best contiguous split into pipeline stages, exactly"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
     objectives = (Objective.THROUGHPUT,)
-    executions = (Execution.CALL,)
+    executions = (Execution.CALL, Execution.SEGMENT)
     exact = True
     quick_up_to = 1_000
 
     max_ideals: int = setting(
-        100_000, "Graphs with more downward-closed sets are linearised and solved nearly as well"
+        100_000, "Workloads with more downward-closed sets are linearised and solved nearly as well"
+    )
+    max_model_ideals: int = setting(
+        6_000, "Models with more downward-closed sets have light ops joined to others first", low=2
     )
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        if problem.execution is not Execution.CALL:
+            return place_stages(problem, report, partial(self._stages, problem))
         return pipeline(
             problem,
             report,
@@ -41,6 +50,12 @@ class IdealsDp(Placer):
             seed=self.seed,
             note="the best contiguous split",
         )[1]
+
+    def _stages(
+        self, problem: Problem, evaluate: Evaluate, memory_share: float
+    ) -> Split | None:
+        most = self.max_model_ideals
+        return best_split(problem, evaluate, most_ideals=most, memory_share=memory_share)
 
 
 def pipeline(

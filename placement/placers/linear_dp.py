@@ -2,18 +2,23 @@
 
 Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020.
 For throughput the intervals are pipeline stages; for latency they are calls of accelerators, one
-each, and runs of CPU ops. Several orders are tried.
+each, and runs of CPU ops. Several orders are tried. Of models, whose tensors cross links, the
+intervals are stages for both (`splits/stages/`); for latency these run in turn.
 """
 
 from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
+from placement.placers._stages import place_stages
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.placers.ideals_dp import contiguous
 from placement.splits.exact.ideals import Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import from_problem
+from placement.splits.stages.search import Evaluate, Split, best_of_orders
 
 # Pairs of ops that all orders together may visit: some seconds.
 MOST_PAIRS = 200_000_000
@@ -21,17 +26,26 @@ MOST_PAIRS = 200_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class LinearDp(Placer):
-    summary = "The best contiguous split of the linearised graph, fast on large ones (workloads)"
+    summary = "The best contiguous split of the linearised graph, fast on large ones"
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
     objectives = tuple(Objective)
-    executions = (Execution.CALL,)
+    executions = (Execution.CALL, Execution.SEGMENT)
     quick_up_to = 3_000
+    quick_models_up_to: ClassVar[int] = 12_000
 
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
+
+    @classmethod
+    def is_quick(cls, problem: Problem) -> bool:
+        if problem.execution is Execution.CALL:
+            return super().is_quick(problem)
+        return len(problem.kernels.ops) <= cls.quick_models_up_to
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         from placement.splits.exact.linear import best_intervals
 
+        if problem.execution is not Execution.CALL:
+            return place_stages(problem, report, partial(self._stages, problem))
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, report)
         orders = self._num_orders(problem)
@@ -41,6 +55,15 @@ class LinearDp(Placer):
             return best_intervals(units, num_orders=orders, seed=self.seed), ""
 
         return contiguous(problem, report, search, what)[1]
+
+    def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
+        return best_of_orders(
+            problem,
+            evaluate,
+            num_orders=self.orders,
+            seed=self.seed,
+            memory_share=memory_share,
+        )
 
     def _place_calls(self, problem: Problem, report: Report) -> Placement:
         from placement.splits.annealing.latency import best_start

@@ -6,6 +6,7 @@ device waits for another within a round. M. Lam, "Software pipelining: an effect
 technique for VLIW machines", PLDI 1988.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,8 +43,8 @@ def fewest_calls(flat: Flat, cut: Cut) -> Cut:
     from placement.simulator.compiled.stages import longest_calls
 
     found = []
-    for first in range(flat.call_s.size):
-        segment_of = longest_calls(flat, cut.device_of_kernel, cut.kernels_in_order, first)
+    for turns in _turns(cut, flat.call_s.size):
+        segment_of = longest_calls(flat, cut.device_of_kernel, cut.kernels_in_order, turns)
         found.append(
             replace(cut, segment_of=segment_of, order=np.arange(segment_of.max(initial=-1) + 1))
         )
@@ -52,6 +53,22 @@ def fewest_calls(flat: Flat, cut: Cut) -> Cut:
         if _largest_load_s(flat, candidate) <= limit_s:
             return candidate
     return cut
+
+
+def _turns(cut: Cut, num_devices: int) -> Iterator[Ints]:
+    """Orders in which devices take turns: as declared, from each of them on, then there and back.
+
+    A training step goes forward along the pipeline and then backward, where some values skip
+    stages; the pipeline begins with the device that runs first.
+    """
+    declared = np.arange(num_devices)
+    for first in range(num_devices):
+        yield np.roll(declared, -first)
+    begins = np.full(num_devices, cut.kernels_in_order.size)
+    position = np.arange(cut.kernels_in_order.size)
+    np.minimum.at(begins, cut.device_of_kernel[cut.kernels_in_order], position)
+    there = np.argsort(begins, kind="stable")
+    yield np.concatenate([there, there[-2:0:-1]])
 
 
 def stages_of(tasks: Tasks) -> tuple[int, ...]:

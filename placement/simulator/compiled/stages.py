@@ -8,12 +8,12 @@ from placement.simulator.flat import Flat
 
 
 @jit
-def longest_calls(flat: Flat, device: Ints, order: Ints, first: int) -> Ints:
+def longest_calls(flat: Flat, device: Ints, order: Ints, turns: Ints) -> Ints:
     """Segment of every kernel (K,), numbered as they run, where the devices take turns.
 
     In its turn a device runs in one call every kernel whose inputs are there, also those that only
-    this call makes ready. The turns begin with device `first`. For two devices one of the two
-    beginnings gives the fewest calls there are.
+    this call makes ready. `turns` lists devices, each once at least, and starts over at its end.
+    For two devices one of the two beginnings gives the fewest calls there are.
     """
     num_kernels, num_devices = order.size, flat.call_s.size
     waits_for = np.zeros(num_kernels, dtype=np.int64)
@@ -28,8 +28,9 @@ def longest_calls(flat: Flat, device: Ints, order: Ints, first: int) -> Ints:
         if waits_for[k] == 0:
             below[k], top[device[k]] = top[device[k]], k
     segment_of = np.full(num_kernels, -1, dtype=np.int64)
-    d, segment, num_done = first, 0, 0
+    turn, segment, num_done = 0, 0, 0
     while num_done < num_kernels:
+        d = turns[turn]
         if top[d] >= 0:
             while top[d] >= 0:
                 k = top[d]
@@ -44,5 +45,5 @@ def longest_calls(flat: Flat, device: Ints, order: Ints, first: int) -> Ints:
                         if waits_for[reader] == 0:
                             below[reader], top[device[reader]] = top[device[reader]], reader
             segment += 1
-        d = (d + 1) % num_devices
+        turn = (turn + 1) % turns.size
     return segment_of

@@ -6,6 +6,7 @@ are topological, and what is near in the graph is near in most of them.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def best_intervals(
     """
     found: Chain | None = None
     bound_s = throughput_bound_s(units, most_replicas)
-    for order in linear_orders(units, num_orders, seed):
+    for order in linear_orders(units.succ_ptr, units.succ, num_orders, seed):
         upper_s = _most_s(units) if found is None else found.load_s
         given = np.array(order, dtype=np.int64)
         chain = _of_order(units, given, bound_s, upper_s, most_replicas)
@@ -77,7 +78,7 @@ def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[In
     from placement.splits.exact.linear_compiled import latency_intervals
 
     units = timing.units
-    for listed in linear_orders(units, num_orders, seed):
+    for listed in linear_orders(units.succ_ptr, units.succ, num_orders, seed):
         order = np.array(listed, dtype=np.int64)
         best, begin = latency_intervals(order, units.arrays, timing.nodes)
         if not np.isfinite(best[-1]).any():
@@ -93,21 +94,18 @@ def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[In
         yield call_devices(units, parts[::-1])
 
 
-def linear_orders(units: Units, num: int, seed: int) -> Iterator[list[int]]:
-    """Up to `num` topological orders: as declared, depth first from both ends, then by chance.
+def linear_orders(succ_ptr: Ints, succ: Ints, num: int, seed: int) -> Iterator[list[int]]:
+    """Up to `num` topological orders: as numbered, depth first from both ends, then by chance.
 
     Depth first, a branch is finished before the next one starts, so few values cross the border of
     an interval (the linearisation of Tarnawski et al.).
     """
-    after = [
-        units.succ[units.succ_ptr[u] : units.succ_ptr[u + 1]].tolist()
-        for u in range(units.num_units)
-    ]
+    after = [succ[a:b].tolist() for a, b in pairwise(succ_ptr.tolist())]
     before: list[list[int]] = [[] for _ in after]
     for u, readers in enumerate(after):
         for v in readers:
             before[v].append(u)
-    first = list(range(units.num_units))
+    first = list(range(len(after)))
     random = np.random.default_rng(seed)
     for number in range(num):
         if number == 0:

@@ -1,0 +1,74 @@
+"""The best chains of stages through a table of ideals, by a rising threshold on their loads."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.core.problem import Objective
+from placement.splits.exact.ideals import FIRST_SLACK, TINY
+from placement.splits.stages.blocks import Blocks
+from placement.splits.stages.kinds import Kinds
+from placement.splits.stages.table import Ideals
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Chains of stages of loads up to `cap_s`: the least value by (ideal, state), and the stage
+    that came last in it. Where nothing is below the cap nothing is known above it."""
+
+    ideals: Ideals
+    cap_s: float
+    best_s: Floats
+    came: Ints
+
+    @property
+    def least_s(self) -> float:
+        """The least value of a chain of all blocks, infinite where there is none."""
+        return float(self.best_s[-1].min())
+
+    def device_of_block(self) -> Ints:
+        """Device of each block (B,) in the best chain."""
+        kinds, ideals = self.ideals.kinds, self.ideals
+        device = np.full(ideals.blocks.num_blocks, -1, dtype=np.int64)
+        j, state = len(self.best_s) - 1, int(self.best_s[-1].argmin())
+        while j > 0:
+            i, way = divmod(int(self.came[j, state]), len(kinds.kind))
+            device[ideals.between(i, j)] = kinds.device_of(way, state)
+            j, state = i, state - int(kinds.stride[kinds.kind[way]])
+        return device
+
+
+def best_chains(ideals: Ideals, upper_s: float = np.inf) -> Chains:
+    """Chains below a threshold that lets one of all blocks through, or that is `upper_s`.
+
+    For throughput a chain is worth its largest load; for latency the sum of all, as stages run in
+    turn, and there is no threshold.
+    """
+    if ideals.blocks.problem.objective is Objective.LATENCY:
+        return chains_up_to(ideals, np.inf)
+    bound_s, most_s = least_load_s(ideals.blocks, ideals.kinds), ideals.most_s
+    slack = FIRST_SLACK
+    while True:
+        cap_s = min(bound_s + slack * max(bound_s, TINY * most_s), upper_s, most_s)
+        chains = chains_up_to(ideals, cap_s)
+        if np.isfinite(chains.least_s) or cap_s >= min(upper_s, most_s):
+            return chains
+        slack *= 2.0
+
+
+def chains_up_to(ideals: Ideals, cap_s: float) -> Chains:
+    from placement.splits.stages.stages_compiled import best_chains as compiled
+
+    in_turn = ideals.blocks.problem.objective is Objective.LATENCY
+    # Sums of the same times in another order differ by rounding.
+    cap_s *= 1.0 + 1e-12
+    return Chains(ideals, cap_s, *compiled(ideals.table, cap_s, bool(in_turn)))
+
+
+def least_load_s(blocks: Blocks, kinds: Kinds) -> float:
+    """No split has a smaller largest load: the work shared evenly, and the largest block."""
+    least_s = blocks.least_s
+    return float(max(least_s.sum() / kinds.num_devices, least_s.max(initial=0.0)))

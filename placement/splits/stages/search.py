@@ -1,0 +1,184 @@
+"""Contiguous stages of a model: the best split over all ideals, and over linear orders.
+
+Tarnawski et al., "Efficient algorithms for device placement of DNN graph operators", NeurIPS 2020,
+with transfers over links instead of through host memory. Whoever asks brings the function that
+values a split, so that an answer is worth what the schedule of its placement is worth.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.core.graph import Ints, topological_order
+from placement.core.problem import Objective, Problem
+from placement.splits.exact.ideals import TooManyIdeals, all_ideals
+from placement.splits.exact.linear import linear_orders
+from placement.splits.stages.blocks import Blocks, blocks_of
+from placement.splits.stages.chains import Chains, best_chains, chains_up_to
+from placement.splits.stages.closing import SAME, closed
+from placement.splits.stages.coarsening import FIRST_SHARE, coarser
+from placement.splits.stages.kinds import kinds_of
+from placement.splits.stages.table import beginnings, ideals_of
+
+# Ideals times states of the recurrence.
+MOST_ENTRIES = 20_000_000
+# Pairs of borders in all linear orders together: some seconds.
+MOST_PAIRS = 60_000_000
+# Splits are compared up to this factor above the least load where the first one does not fit.
+BEYOND = 1.5
+# Blocks of a linear order; where stages run in turn there is no threshold that leaves pairs out.
+MOST_IN_ORDER = {Objective.THROUGHPUT: 6_000, Objective.LATENCY: 1_200}
+
+Evaluate = Callable[[Ints], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A division into stages: the device of each unit (U,), and its value.
+
+    No contiguous split into the `num_blocks` blocks is below `bound_s`; `is_finest` says whether
+    none of them were joined for it.
+    """
+
+    device_of_unit: Ints
+    value_s: float
+    bound_s: float
+    num_blocks: int
+    is_finest: bool
+
+    @property
+    def is_best(self) -> bool:
+        return self.value_s <= self.bound_s * (1.0 + SAME)
+
+
+def best_split(
+    problem: Problem, evaluate: Evaluate, *, most_ideals: int, memory_share: float = 1.0
+) -> Split | None:
+    """The best contiguous split over all ideals, None if none keeps all limits.
+
+    Of graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and
+    the borders that are best then are moved by single blocks again. Raises TooManyIdeals where
+    joining does not help.
+    """
+    kinds = kinds_of(problem)
+    levels = list[Blocks]()
+    most = min(most_ideals, max(2, MOST_ENTRIES // kinds.num_states))
+    for blocks in _levels(blocks_of(problem)):
+        levels.append(blocks)
+        rows = _few_ideals(blocks, most)
+        if rows is not None:
+            break
+    else:
+        raise TooManyIdeals(
+            f"The graph has more than {most} downward-closed sets, even with light ops joined to"
+            " others; use linear_dp."
+        )
+    chains = best_chains(ideals_of(blocks, kinds, rows, memory_share))
+    if not np.isfinite(chains.least_s):
+        return None
+    found = _closed(chains, evaluate, len(levels) == 1)
+    if len(levels) == 1:
+        return found
+    finer = _few_enough(levels, problem.objective)
+    order = _order_of_stages(finer, found.device_of_unit)
+    refined = best_chains(beginnings(finer, kinds, order, memory_share), found.value_s)
+    if not np.isfinite(refined.least_s):
+        return found
+    again = _valued(refined, evaluate)
+    if again.value_s >= found.value_s:
+        return found
+    return replace(found, device_of_unit=again.device_of_unit, value_s=again.value_s)
+
+
+def best_of_orders(
+    problem: Problem, evaluate: Evaluate, *, num_orders: int, seed: int, memory_share: float = 1.0
+) -> Split | None:
+    """The best contiguous split into intervals of a few linear orders, None if there is none."""
+    kinds = kinds_of(problem)
+    blocks = _few_enough(_levels(blocks_of(problem)), problem.objective)
+    num = max(1, min(num_orders, MOST_PAIRS // blocks.num_blocks**2))
+    found: Split | None = None
+    for order in linear_orders(*blocks.successors, num, seed):
+        given = np.array(order, dtype=np.int64)
+        upper_s = np.inf if found is None else found.value_s
+        chains = best_chains(beginnings(blocks, kinds, given, memory_share), upper_s)
+        if np.isfinite(chains.least_s):
+            split = _valued(chains, evaluate)
+            if found is None or split.value_s < found.value_s:
+                found = split
+    return found
+
+
+def _levels(finest: Blocks) -> Iterator[Blocks]:
+    """The finest blocks and coarser ones, each of blocks of those before."""
+    yield finest
+    blocks, share = finest, FIRST_SHARE
+    while share <= 2.0:
+        joined = coarser(blocks, share)
+        if joined.num_blocks < blocks.num_blocks:
+            blocks = joined
+            yield blocks
+        share *= 2.0
+
+
+def _few_enough(levels: Iterable[Blocks], objective: Objective) -> Blocks:
+    """The finest blocks that a linear order may have, or the coarsest."""
+    for blocks in levels:
+        found = blocks
+        if blocks.num_blocks <= MOST_IN_ORDER[objective]:
+            break
+    return found
+
+
+def _few_ideals(blocks: Blocks, most: int) -> Ints | None:
+    """All ideals as rows of words, unless there are more than `most`."""
+    if blocks.num_blocks >= most:
+        return None
+    try:
+        return all_ideals(*blocks.successors, most)
+    except TooManyIdeals:
+        return None
+
+
+def _valued(chains: Chains, evaluate: Evaluate) -> Split:
+    """The best chain; its loads are counted low, so that its value bounds those of all others."""
+    blocks = chains.ideals.blocks
+    devices = chains.device_of_block()[blocks.block_of_unit]
+    return Split(devices, evaluate(devices), 0.0, blocks.num_blocks, False)
+
+
+def _closed(chains: Chains, evaluate: Evaluate, is_finest: bool) -> Split:
+    """The best split of all, or the best that was found and a bound for all."""
+    ideals = chains.ideals
+    of_unit = ideals.blocks.block_of_unit
+    split = replace(_valued(chains, evaluate), bound_s=chains.least_s, is_finest=is_finest)
+    if split.is_best:
+        return split
+    # What does not fit is worth nothing; others near the best may.
+    cap_s = min(split.value_s, BEYOND * chains.least_s, ideals.most_s)
+    wider = chains_up_to(ideals, cap_s)
+    start = chains.device_of_block()
+    found = closed(wider, start, split.value_s, lambda devices: evaluate(devices[of_unit]))
+    proven = found.is_best and found.value_s <= cap_s
+    return replace(
+        split,
+        device_of_unit=found.device_of_block[of_unit],
+        value_s=found.value_s,
+        bound_s=found.value_s if proven else chains.least_s,
+    )
+
+
+def _order_of_stages(blocks: Blocks, device_of_unit: Ints) -> Ints:
+    """The blocks in an order in which each stage of a split is an interval."""
+    device = np.zeros(blocks.num_blocks, dtype=np.int64)
+    device[blocks.block_of_unit] = device_of_unit
+    after: list[list[int]] = [[] for _ in blocks.problem.machine.devices]
+    pairs = np.unique(device[blocks.edges], axis=0)
+    for a, b in pairs[pairs[:, 0] != pairs[:, 1]].tolist():
+        after[a].append(b)
+    order = topological_order(len(after), after)
+    assert order is not None, "stages have a cycle"
+    rank = np.empty(len(after), dtype=np.int64)
+    rank[order] = np.arange(len(after))
+    return np.argsort(rank[device], kind="stable")

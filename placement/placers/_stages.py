@@ -5,7 +5,7 @@ from collections.abc import Callable
 from placement.core.formatting import gap, percent
 from placement.core.graph import Ints
 from placement.core.placement import Placement
-from placement.core.problem import Objective, Problem
+from placement.core.problem import Problem
 from placement.search.feasible import final_s, remedy, within_memory
 from placement.search.progress import Progress, Report
 from placement.splits.stages.search import Evaluate, Split
@@ -34,14 +34,14 @@ def place_stages(problem: Problem, report: Report, search: Search) -> Placement:
     placement = within_memory(problem, attempt)
     split = found[-1]
     unchanged = problem.placement_of(split.device_of_unit) == placement
-    note = _in_words(problem, split) if unchanged else "contiguous stages, mended to fit memory"
+    note = _in_words(split) if unchanged else "contiguous stages, mended to fit memory"
     report(Progress(final_s(problem, placement), 0.0, 1, 1, note))
     return placement
 
 
-def _in_words(problem: Problem, split: Split) -> str:
+def _in_words(split: Split) -> str:
     """What the split is among all that are contiguous, as far as that was proven."""
-    if problem.objective is Objective.LATENCY or split.bound_s <= 0.0:
+    if split.bound_s <= 0.0:
         return "contiguous stages"
     which = "contiguous split" if split.is_finest else f"one of {split.num_blocks} joined blocks"
     if split.is_best:

@@ -101,7 +101,7 @@ def test_the_published_values_belong_to_cases_there_are():
 
 def test_rows_are_kept_and_not_made_twice(tmp_path):
     options = argparse.Namespace(
-        **{**NOTHING, "only": "onnx-squeezenet/null-2", "placers": "single,heft,linear_dp"}
+        **{**NOTHING, "only": "onnx-squeezenet/null-2", "placers": "single,heft,pipedream"}
     )
     rows = list(placers.run(options, []))
     assert [(r.case, r.placer) for r in rows] == [

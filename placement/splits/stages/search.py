@@ -19,7 +19,7 @@ from placement.splits.stages.chains import Chains, best_chains, chains_up_to
 from placement.splits.stages.closing import SAME, closed
 from placement.splits.stages.coarsening import FIRST_SHARE, coarser
 from placement.splits.stages.kinds import kinds_of
-from placement.splits.stages.table import beginnings, ideals_of
+from placement.splits.stages.table import Ideals, beginnings, ideals_of
 
 # Ideals times states of the recurrence.
 MOST_ENTRIES = 20_000_000
@@ -37,8 +37,8 @@ Evaluate = Callable[[Ints], float]
 class Split:
     """A division into stages: the device of each unit (U,), and its value.
 
-    No contiguous split into the `num_blocks` blocks is below `bound_s`; `is_finest` says whether
-    none of them were joined for it.
+    No contiguous split into the `num_blocks` blocks is below `bound_s`, zero where nothing is
+    proven; `is_finest` says whether none of the blocks were joined for it.
     """
 
     device_of_unit: Ints
@@ -74,21 +74,15 @@ def best_split(
             f"The graph has more than {most} downward-closed sets, even with light ops joined to"
             " others; use linear_dp."
         )
-    chains = best_chains(ideals_of(blocks, kinds, rows, memory_share))
-    if not np.isfinite(chains.least_s):
-        return None
-    found = _closed(chains, evaluate, len(levels) == 1)
-    if len(levels) == 1:
+    found = _best(ideals_of(blocks, kinds, rows), evaluate, memory_share, len(levels) == 1)
+    if found is None or len(levels) == 1:
         return found
     finer = _few_enough(levels, problem.objective)
     order = _order_of_stages(finer, found.device_of_unit)
-    refined = best_chains(beginnings(finer, kinds, order, memory_share), found.value_s)
-    if not np.isfinite(refined.least_s):
+    refined = _first(beginnings(finer, kinds, order), evaluate, memory_share, found.value_s)
+    if refined is None or refined.value_s >= found.value_s:
         return found
-    again = _valued(refined, evaluate)
-    if again.value_s >= found.value_s:
-        return found
-    return replace(found, device_of_unit=again.device_of_unit, value_s=again.value_s)
+    return replace(found, device_of_unit=refined.device_of_unit, value_s=refined.value_s)
 
 
 def best_of_orders(
@@ -102,11 +96,10 @@ def best_of_orders(
     for order in linear_orders(*blocks.successors, num, seed):
         given = np.array(order, dtype=np.int64)
         upper_s = np.inf if found is None else found.value_s
-        chains = best_chains(beginnings(blocks, kinds, given, memory_share), upper_s)
-        if np.isfinite(chains.least_s):
-            split = _valued(chains, evaluate)
-            if found is None or split.value_s < found.value_s:
-                found = split
+        split = _first(beginnings(blocks, kinds, given), evaluate, memory_share, upper_s)
+        if split is not None and (found is None or split.value_s < found.value_s):
+            # What bounds the splits of one order says nothing of the others.
+            found = replace(split, bound_s=0.0)
     return found
 
 
@@ -141,31 +134,55 @@ def _few_ideals(blocks: Blocks, most: int) -> Ints | None:
         return None
 
 
+def _first(
+    ideals: Ideals, evaluate: Evaluate, memory_share: float, upper_s: float = np.inf
+) -> Split | None:
+    """The best chain by its loads, if need be the best of those that keep values in memory.
+
+    Its bound is below all splits of these ideals.
+    """
+    chains = best_chains(ideals, upper_s)
+    if not np.isfinite(chains.least_s):
+        return None
+    found = _valued(chains, evaluate)
+    if np.isinf(found.value_s):
+        tight = best_chains(ideals.with_values(memory_share), upper_s)
+        if np.isfinite(tight.least_s):
+            found = replace(_valued(tight, evaluate), bound_s=chains.least_s)
+    return found
+
+
 def _valued(chains: Chains, evaluate: Evaluate) -> Split:
-    """The best chain; its loads are counted low, so that its value bounds those of all others."""
+    """The best chain. Its loads are counted low, so they bound those of all others."""
     blocks = chains.ideals.blocks
     devices = chains.device_of_block()[blocks.block_of_unit]
-    return Split(devices, evaluate(devices), 0.0, blocks.num_blocks, False)
+    return Split(devices, evaluate(devices), chains.least_s, blocks.num_blocks, False)
 
 
-def _closed(chains: Chains, evaluate: Evaluate, is_finest: bool) -> Split:
+def _best(
+    ideals: Ideals, evaluate: Evaluate, memory_share: float, is_finest: bool
+) -> Split | None:
     """The best split of all, or the best that was found and a bound for all."""
-    ideals = chains.ideals
-    of_unit = ideals.blocks.block_of_unit
-    split = replace(_valued(chains, evaluate), bound_s=chains.least_s, is_finest=is_finest)
+    first = _first(ideals, evaluate, memory_share)
+    if first is None:
+        return None
+    split, bound_s = replace(first, is_finest=is_finest), first.bound_s
     if split.is_best:
         return split
     # What does not fit is worth nothing; others near the best may.
-    cap_s = min(split.value_s, BEYOND * chains.least_s, ideals.most_s)
+    cap_s = min(split.value_s, BEYOND * bound_s, ideals.most_s)
+    blocks = ideals.blocks
+    of_unit = blocks.block_of_unit
+    start = np.zeros(blocks.num_blocks, dtype=np.int64)
+    start[of_unit] = split.device_of_unit
     wider = chains_up_to(ideals, cap_s)
-    start = chains.device_of_block()
     found = closed(wider, start, split.value_s, lambda devices: evaluate(devices[of_unit]))
     proven = found.is_best and found.value_s <= cap_s
     return replace(
         split,
         device_of_unit=found.device_of_block[of_unit],
         value_s=found.value_s,
-        bound_s=found.value_s if proven else chains.least_s,
+        bound_s=found.value_s if proven else bound_s,
     )
 
 

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -34,6 +34,19 @@ class Ideals(ABC):
     @abstractmethod
     def contains(self, j: int, i: int) -> bool:
         """Whether ideal i is part of ideal j."""
+
+    def with_values(self, memory_share: float) -> Self:
+        """The same where a stage keeps its values, too, within a share of memory.
+
+        In one call all that is made and received is kept until its end; in two calls, what the
+        second one reads. Schedules that make more calls may need less, so only weights count
+        otherwise.
+        """
+        table = self.table._replace(
+            is_live=self.blocks.problem.memory_model == "live",
+            limit_bytes=memory_share * self.table.limit_bytes,
+        )
+        return replace(self, table=table)
 
     @property
     def most_s(self) -> float:
@@ -70,8 +83,8 @@ class Beginnings(Ideals):
         return i <= j
 
 
-def ideals_of(blocks: Blocks, kinds: Kinds, rows: Ints, memory_share: float) -> AllIdeals:
-    """All ideals of the blocks, given as rows of words; `memory_share` of memory may be used."""
+def ideals_of(blocks: Blocks, kinds: Kinds, rows: Ints) -> AllIdeals:
+    """All ideals of the blocks, given as rows of words."""
     from placement.splits.exact.ideals_compiled import WORD, sums_of
 
     least_s = sums_of(rows, blocks.least_s)
@@ -95,12 +108,12 @@ def ideals_of(blocks: Blocks, kinds: Kinds, rows: Ints, memory_share: float) -> 
         found: Floats = sums_of(rows, np.ascontiguousarray(values))
         return found
 
-    table = _table(blocks, kinds, rows, least_s[order], sums, crossing, memory_share)
+    table = _table(blocks, kinds, rows, least_s[order], sums, crossing)
     return AllIdeals(blocks, kinds, table, inside)
 
 
-def beginnings(blocks: Blocks, kinds: Kinds, order: Ints, memory_share: float) -> Beginnings:
-    """The ideals of a linear order; `memory_share` of memory may be used."""
+def beginnings(blocks: Blocks, kinds: Kinds, order: Ints) -> Beginnings:
+    """The ideals of a linear order."""
     position = np.empty(blocks.num_blocks, dtype=np.int64)
     position[order] = np.arange(blocks.num_blocks)
 
@@ -109,7 +122,7 @@ def beginnings(blocks: Blocks, kinds: Kinds, order: Ints, memory_share: float) -
 
     rows = np.zeros((blocks.num_blocks + 1, 0), dtype=np.int64)
     crossing = _crossing_in_order(blocks, position)
-    table = _table(blocks, kinds, rows, sums(blocks.least_s), sums, crossing, memory_share)
+    table = _table(blocks, kinds, rows, sums(blocks.least_s), sums, crossing)
     return Beginnings(blocks, kinds, table, order)
 
 
@@ -142,7 +155,6 @@ def _table(
     least_s: Floats,
     sums: Callable[[Floats], Floats],
     crossing: tuple[Ints, ...],
-    memory_share: float,
 ) -> "Table":
     from placement.splits.stages.stages_compiled import Table
 
@@ -164,11 +176,9 @@ def _table(
     return Table(
         rows=rows,
         least_s=least_s,
-        work_s=np.stack([sums(own_s[:, d]) for d in devices], axis=1),
-        lacking=np.stack(
-            [sums((~runs[:, d]).astype(np.float64)) for d in devices], axis=1
-        ).astype(np.int64),
-        sizes=np.stack([sums(column) for column in blocks.sizes.T], axis=1),
+        work_s=_columns(sums, own_s[:, devices]),
+        lacking=_columns(sums, (~runs[:, devices]).astype(np.float64)).astype(np.int64),
+        sizes=_columns(sums, blocks.sizes),
         cross_ptr=starts(np.bincount(border, minlength=len(rows))),
         cross_nets=net[order],
         cross_made=made[order],
@@ -180,13 +190,18 @@ def _table(
         receive_s=receive_s,
         send_s=send_s,
         call_s=costs.call_s[devices],
-        limit_bytes=memory_share * np.array(own)[places.values[devices]],
+        limit_bytes=np.array(own, dtype=np.float64)[places.values[devices]],
         keeps=keeps,
-        is_live=problem.memory_model == "live",
+        is_live=False,
         kind=kinds.kind,
         stride=kinds.stride,
         most=kinds.most,
     )
+
+
+def _columns(sums: Callable[[Floats], Floats], values: Floats) -> Floats:
+    """Sums of each column of values of blocks, in the layout that compiled code was made for."""
+    return np.ascontiguousarray(np.stack([sums(column) for column in values.T], axis=1))
 
 
 def outputs_s(blocks: Blocks) -> Floats:

@@ -51,9 +51,7 @@ class IdealsDp(Placer):
             note="the best contiguous split",
         )[1]
 
-    def _stages(
-        self, problem: Problem, evaluate: Evaluate, memory_share: float
-    ) -> Split | None:
+    def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
         most = self.max_model_ideals
         return best_split(problem, evaluate, most_ideals=most, memory_share=memory_share)
 

@@ -46,9 +46,7 @@ def problem_of(graph, machine, seed, *, slow_host=9.0):
     latency_s, s_per_byte = link_arrays(machine)
     calls = np.array([0.25 for _ in machine.devices])
     costs = Costs(np.outer(times, factors), calls, latency_s, s_per_byte, "given")
-    return Problem(
-        graph, machine, costs, graph, own_kernels(graph), objective="throughput"
-    )
+    return Problem(graph, machine, costs, graph, own_kernels(graph), objective="throughput")
 
 
 def inference(seed, num_ops):
@@ -305,7 +303,7 @@ def test_a_graph_that_is_too_wide_is_refused_in_a_sentence():
     ops = tuple(Op(f"f{i}", "op") for i in range(20))
     tensors = tuple(Tensor(f"t{i}", f"f{i}", (), 4, is_output=True) for i in range(20))
     problem = problem_of(Graph("wide", ops, tensors), machine_of(2), 0)
-    with pytest.raises(ValueError, match="more than 6000 downward-closed sets.*use linear_dp"):
+    with pytest.raises(ValueError, match=r"more than 6000 downward-closed sets.*use linear_dp"):
         place(problem, "ideals_dp")
     assert place(problem, "linear_dp").violations == ()
 

@@ -7,6 +7,7 @@ order the blocks; a block without forward ops takes part through its backward ed
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -94,9 +95,7 @@ def blocks_of(problem: Problem) -> Blocks:
     a, b = of_kernel[makers], of_kernel[readers]
     forward = ~late[makers] & ~late[readers]
     mirrored = late[makers] & late[readers] & ~(has_forward[a] & has_forward[b])
-    edges = np.concatenate(
-        [np.stack([a, b], axis=1)[forward], np.stack([b, a], axis=1)[mirrored]]
-    )
+    edges = np.concatenate([np.stack([a, b], axis=1)[forward], np.stack([b, a], axis=1)[mirrored]])
     blocks = _numbered(problem, *_without_cycles(group, edges))
     _require_devices(blocks)
     return blocks
@@ -143,7 +142,9 @@ def _with_mates(problem: Problem) -> Ints:
     for i, op in enumerate(graph.ops):
         if op.phase == "forward":
             continue
-        mates = [graph.index[mate] for key, mate in op.attributes if key == MATE and mate in graph.index]
+        mates = [
+            graph.index[mate] for key, mate in op.attributes if key == MATE and mate in graph.index
+        ]
         if op.phase == "update" and len(graph.predecessors[i]) == 1:
             mates += graph.predecessors[i]
         for mate in mates:
@@ -241,6 +242,4 @@ def _rows(owner: Ints) -> tuple[Ints, Ints]:
 def rows_of(ptr: Ints, values: Ints) -> list[list[int]]:
     """CSR rows as lists."""
     listed, ends = values.tolist(), ptr.tolist()
-    return [listed[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-
-
+    return [listed[a:b] for a, b in pairwise(ends)]

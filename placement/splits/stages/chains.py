@@ -1,7 +1,6 @@
 """The best chains of stages through a table of ideals, by a rising threshold on their loads."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 

@@ -73,7 +73,7 @@ class _Search:
 
     def follow(self, j: int, state: int, device_of_block: Ints) -> None:
         """Try all stages that end at ideal j, where `state` counts the devices up to there."""
-        chains, ideals = self._chains, self._chains.ideals
+        ideals = self._chains.ideals
         kinds = ideals.kinds
         if j == 0:
             self._whole_left -= 1
@@ -112,7 +112,7 @@ class _Search:
         for i in np.flatnonzero(near & reached).tolist():
             if not ideals.contains(j, i):
                 continue
-            stage_loads_s(table, i, j, bool(False), loads_s)
+            stage_loads_s(table, i, j, False, loads_s)
             for way, s in enumerate(before):
                 if s >= 0:
                     promised_s = max(float(chains.best_s[i, s]), float(loads_s[way]))
@@ -174,5 +174,3 @@ class Loads:
         for d in np.flatnonzero(engine != np.arange(num)).tolist():
             loads_s[engine[d]] += loads_s[d]
         return float(max(loads_s.max(), links_s.max()))
-
-

@@ -9,6 +9,7 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.splits.model.instance import Bools
 from placement.splits.stages.blocks import Blocks, rows_of
 
 # A block joins another one up to this share of all work at first; then twice as much each time.
@@ -30,7 +31,7 @@ def coarser(blocks: Blocks, share: float) -> Blocks:
     return blocks
 
 
-def _joining(blocks: Blocks, may: Ints, most_s: float, forwards: bool) -> Ints:
+def _joining(blocks: Blocks, may: Bools, most_s: float, forwards: bool) -> Ints:
     """The block that each one (B,) joins, itself for those that stay.
 
     Each takes in no more than `most_s` together, so that long chains do not become one block.

@@ -6,6 +6,7 @@ values a split, so that an answer is worth what the schedule of its placement is
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -62,18 +63,9 @@ def best_split(
     joining does not help.
     """
     kinds = kinds_of(problem)
-    levels = list[Blocks]()
     most = min(most_ideals, max(2, MOST_ENTRIES // kinds.num_states))
-    for blocks in _levels(blocks_of(problem)):
-        levels.append(blocks)
-        rows = _few_ideals(blocks, most)
-        if rows is not None:
-            break
-    else:
-        raise TooManyIdeals(
-            f"The graph has more than {most} downward-closed sets, even with light ops joined to"
-            " others; use linear_dp."
-        )
+    levels, rows = _few_ideals(blocks_of(problem), most)
+    blocks = levels[-1]
     found = _best(ideals_of(blocks, kinds, rows), evaluate, memory_share, len(levels) == 1)
     if found is None or len(levels) == 1:
         return found
@@ -124,14 +116,18 @@ def _few_enough(levels: Iterable[Blocks], objective: Objective) -> Blocks:
     return found
 
 
-def _few_ideals(blocks: Blocks, most: int) -> Ints | None:
-    """All ideals as rows of words, unless there are more than `most`."""
-    if blocks.num_blocks >= most:
-        return None
-    try:
-        return all_ideals(*blocks.successors, most)
-    except TooManyIdeals:
-        return None
+def _few_ideals(finest: Blocks, most: int) -> tuple[list[Blocks], Ints]:
+    """Ever coarser blocks up to those of few enough ideals, and these ideals as rows of words."""
+    levels = list[Blocks]()
+    for blocks in _levels(finest):
+        levels.append(blocks)
+        if blocks.num_blocks < most:
+            with suppress(TooManyIdeals):
+                return levels, all_ideals(*blocks.successors, most)
+    raise TooManyIdeals(
+        f"The graph has more than {most} downward-closed sets, even with light ops joined to"
+        " others; use linear_dp."
+    )
 
 
 def _first(
@@ -159,9 +155,7 @@ def _valued(chains: Chains, evaluate: Evaluate) -> Split:
     return Split(devices, evaluate(devices), chains.least_s, blocks.num_blocks, False)
 
 
-def _best(
-    ideals: Ideals, evaluate: Evaluate, memory_share: float, is_finest: bool
-) -> Split | None:
+def _best(ideals: Ideals, evaluate: Evaluate, memory_share: float, is_finest: bool) -> Split | None:
     """The best split of all, or the best that was found and a bound for all."""
     first = _first(ideals, evaluate, memory_share)
     if first is None:

@@ -110,14 +110,16 @@ def best_chains(table: Table, cap_s: float, in_turn: bool) -> tuple[Floats, Ints
         num_states *= table.most[k] + 1
     best = np.full((num_ideals, num_states), np.inf)
     came = np.full((num_ideals, num_states), -1, dtype=np.int64)
-    reached = np.zeros(num_ideals, dtype=np.bool_)
+    # The states that an ideal was reached in are few: listed, they need no search.
+    states = np.zeros((num_ideals, num_states), dtype=np.int64)
+    counts = np.zeros(num_ideals, dtype=np.int64)
     loads_s = np.zeros(num_ways)
-    best[0, 0], reached[0] = 0.0, True
+    best[0, 0], counts[0] = 0.0, 1
     for j in range(1, num_ideals):
         for i in range(j - 1, -1, -1):
             if table.least_s[j] - table.least_s[i] > cap_s:
                 break
-            if not reached[i]:
+            if counts[i] == 0:
                 continue
             inside = True
             for word in range(table.rows.shape[1]):
@@ -131,13 +133,16 @@ def best_chains(table: Table, cap_s: float, in_turn: bool) -> tuple[Floats, Ints
                 if loads_s[w] > cap_s:
                     continue
                 stride, most = table.stride[table.kind[w]], table.most[table.kind[w]]
-                for s in range(num_states - stride):
-                    before = best[i, s]
-                    if before == np.inf or s // stride % (most + 1) == most:
+                for n in range(counts[i]):
+                    s = states[i, n]
+                    if s // stride % (most + 1) == most:
                         continue
-                    value = before + loads_s[w] if in_turn else max(before, loads_s[w])
+                    value = best[i, s] + loads_s[w] if in_turn else max(best[i, s], loads_s[w])
                     if value < best[j, s + stride]:
                         best[j, s + stride] = value
                         came[j, s + stride] = i * num_ways + w
-                        reached[j] = True
+        for s in range(num_states):
+            if best[j, s] < np.inf:
+                states[j, counts[j]] = s
+                counts[j] += 1
     return best, came

@@ -40,7 +40,7 @@ class IdealsDp(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        if problem.execution is not Execution.CALL:
+        if problem.execution is Execution.SEGMENT:
             return place_stages(problem, report, partial(self._stages, problem))
         return pipeline(
             problem,

@@ -44,7 +44,7 @@ class LinearDp(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         from placement.splits.exact.linear import best_intervals
 
-        if problem.execution is not Execution.CALL:
+        if problem.execution is Execution.SEGMENT:
             return place_stages(problem, report, partial(self._stages, problem))
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, report)

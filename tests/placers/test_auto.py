@@ -99,8 +99,10 @@ def test_quick_placers_fit_the_problem_and_its_size():
 
 
 def fits(name: str, problem) -> bool:
+    """Whether it is for such problems; moves lead on from what is short to what is a pipeline."""
     kind: type[Placer] = placer_class(name)
-    return problem.execution in kind.executions
+    known = {problem.objective, "latency"} & {*kind.objectives}
+    return problem.execution in kind.executions and bool(known)
 
 
 def test_memory_is_kept_where_the_fastest_placement_breaks_it():

@@ -140,7 +140,8 @@ def test_too_little_memory_is_said_with_figures(name):
 
 @pytest.mark.parametrize("name", PLACERS)
 def test_other_problems_are_refused(name):
-    given = replace(random_problem(1, num_ops=5, num_devices=2), objective="throughput")
+    given = random_problem(1, num_ops=5, num_devices=2, execution="op")
+    given = replace(given, objective="throughput")
     with pytest.raises(ValueError, match="workload files"):
         built(name).place(given)
 

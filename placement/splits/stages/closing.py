@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.simulator.lowering import host_of
 from placement.splits.stages.blocks import Blocks
@@ -147,7 +148,8 @@ class Loads:
         costs, num = problem.costs, problem.num_devices
         known = np.flatnonzero(device_of_block >= 0)
         device = device_of_block[known]
-        loads_s = np.bincount(device, self._blocks.compute_s[known, device], num)
+        loads_s: Floats = np.zeros(num)
+        loads_s += np.bincount(device, self._blocks.compute_s[known, device], num)
         back_s = self._outputs_s[known, device]
         loads_s += np.bincount(device, back_s, num)
         if self._host >= 0:

@@ -24,12 +24,10 @@ from placement.splits.stages.table import Ideals, beginnings, ideals_of
 
 # Ideals times states of the recurrence.
 MOST_ENTRIES = 20_000_000
-# Pairs of borders in all linear orders together: some seconds.
-MOST_PAIRS = 60_000_000
 # Splits are compared up to this factor above the least load where the first one does not fit.
 BEYOND = 1.5
-# Blocks of a linear order; where stages run in turn there is no threshold that leaves pairs out.
-MOST_IN_ORDER = {Objective.THROUGHPUT: 6_000, Objective.LATENCY: 1_200}
+# Blocks in linear orders of which several are tried, and in the one that moves borders in the end.
+MOST_IN_ORDERS, MOST_IN_LAST = 1_200, 3_000
 
 Evaluate = Callable[[Ints], float]
 
@@ -66,15 +64,19 @@ def best_split(
     most = min(most_ideals, max(2, MOST_ENTRIES // kinds.num_states))
     levels, rows = _few_ideals(blocks_of(problem), most)
     blocks = levels[-1]
-    found = _best(ideals_of(blocks, kinds, rows), evaluate, memory_share, len(levels) == 1)
-    if found is None or len(levels) == 1:
+    ideals = ideals_of(blocks, kinds, rows)
+    found = _first(ideals, evaluate, memory_share)
+    if found is None:
+        return None
+    found = replace(_improved(ideals, found, evaluate), is_finest=len(levels) == 1)
+    if found.is_finest:
         return found
-    finer = _few_enough(levels, problem.objective)
+    finer = _few_enough(levels, MOST_IN_LAST)
     order = _order_of_stages(finer, found.device_of_unit)
-    refined = _first(beginnings(finer, kinds, order), evaluate, memory_share, found.value_s)
-    if refined is None or refined.value_s >= found.value_s:
+    moved = _first(beginnings(finer, kinds, order), evaluate, memory_share, found.value_s)
+    if moved is None or moved.value_s >= found.value_s:
         return found
-    return replace(found, device_of_unit=refined.device_of_unit, value_s=refined.value_s)
+    return replace(found, device_of_unit=moved.device_of_unit, value_s=moved.value_s)
 
 
 def best_of_orders(
@@ -82,17 +84,21 @@ def best_of_orders(
 ) -> Split | None:
     """The best contiguous split into intervals of a few linear orders, None if there is none."""
     kinds = kinds_of(problem)
-    blocks = _few_enough(_levels(blocks_of(problem)), problem.objective)
-    num = max(1, min(num_orders, MOST_PAIRS // blocks.num_blocks**2))
-    found: Split | None = None
-    for order in linear_orders(*blocks.successors, num, seed):
-        given = np.array(order, dtype=np.int64)
-        upper_s = np.inf if found is None else found.value_s
-        split = _first(beginnings(blocks, kinds, given), evaluate, memory_share, upper_s)
-        if split is not None and (found is None or split.value_s < found.value_s):
-            # What bounds the splits of one order says nothing of the others.
-            found = replace(split, bound_s=0.0)
-    return found
+    blocks = _few_enough(_levels(blocks_of(problem)), MOST_IN_ORDERS)
+    found: tuple[Ideals, Split] | None = None
+    for order in linear_orders(*blocks.successors, num_orders, seed):
+        ideals = beginnings(blocks, kinds, np.array(order, dtype=np.int64))
+        upper_s = np.inf if found is None else found[1].value_s
+        split = _first(ideals, evaluate, memory_share, upper_s)
+        if split is not None and (found is None or split.value_s < found[1].value_s):
+            found = ideals, split
+    if found is None:
+        return None
+    ideals, split = found
+    if problem.objective is Objective.THROUGHPUT:
+        split = _improved(ideals, split, evaluate)
+    # What bounds the splits of one order says nothing of the others.
+    return replace(split, bound_s=0.0)
 
 
 def _levels(finest: Blocks) -> Iterator[Blocks]:
@@ -107,11 +113,11 @@ def _levels(finest: Blocks) -> Iterator[Blocks]:
         share *= 2.0
 
 
-def _few_enough(levels: Iterable[Blocks], objective: Objective) -> Blocks:
-    """The finest blocks that a linear order may have, or the coarsest."""
+def _few_enough(levels: Iterable[Blocks], most: int) -> Blocks:
+    """The finest blocks that are no more than that, or the coarsest."""
     for blocks in levels:
         found = blocks
-        if blocks.num_blocks <= MOST_IN_ORDER[objective]:
+        if blocks.num_blocks <= most:
             break
     return found
 
@@ -155,16 +161,12 @@ def _valued(chains: Chains, evaluate: Evaluate) -> Split:
     return Split(devices, evaluate(devices), chains.least_s, blocks.num_blocks, False)
 
 
-def _best(ideals: Ideals, evaluate: Evaluate, memory_share: float, is_finest: bool) -> Split | None:
+def _improved(ideals: Ideals, split: Split, evaluate: Evaluate) -> Split:
     """The best split of all, or the best that was found and a bound for all."""
-    first = _first(ideals, evaluate, memory_share)
-    if first is None:
-        return None
-    split, bound_s = replace(first, is_finest=is_finest), first.bound_s
     if split.is_best:
         return split
     # What does not fit is worth nothing; others near the best may.
-    cap_s = min(split.value_s, BEYOND * bound_s, ideals.most_s)
+    cap_s = min(split.value_s, BEYOND * split.bound_s, ideals.most_s)
     blocks = ideals.blocks
     of_unit = blocks.block_of_unit
     start = np.zeros(blocks.num_blocks, dtype=np.int64)
@@ -176,7 +178,7 @@ def _best(ideals: Ideals, evaluate: Evaluate, memory_share: float, is_finest: bo
         split,
         device_of_unit=found.device_of_block[of_unit],
         value_s=found.value_s,
-        bound_s=found.value_s if proven else bound_s,
+        bound_s=found.value_s if proven else split.bound_s,
     )
 
 

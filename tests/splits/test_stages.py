@@ -249,6 +249,33 @@ def test_backward_ops_lie_with_their_forward_ops():
         assert placement.device_of[f"f{i}"] == placement.device_of[f"b{i}"]
 
 
+def test_a_sum_of_gradients_lies_where_its_readers_are():
+    """A trace notes the forward op that came last for it, which may be at the other end."""
+    names = [f"f{i}" for i in range(6)]
+    ops = [Op(name, "op") for name in names]
+    tensors = [Tensor("in", None, ("f0",), 4)]
+    tensors += [Tensor(f"t{i}", f"f{i}", (f"f{i + 1}", f"b{i + 1}"), 4) for i in range(5)]
+    # The first value is read twice, so that its gradient is a sum.
+    tensors[1] = Tensor("t0", "f0", ("f1", "b1", "f2"), 4)
+    tensors.append(Tensor("loss", "f5", ("b5",), 4))
+    for i in reversed(range(6)):
+        if i == 0:
+            ops.append(Op("sum", "add", phase="backward", attributes=(("derived from", "f5"),)))
+        mate = (("derived from", f"f{i}"),)
+        ops.append(Op(f"b{i}", "op", phase="backward", attributes=mate))
+    readers = {5: "b4", 4: "b3", 3: "b2", 2: "b1", 1: "sum", 0: ""}
+    for i, reader in readers.items():
+        read = tuple(name for name in (reader, "sum" if i == 2 else "") if name)
+        tensors.append(Tensor(f"g{i}", f"b{i}", read, 4, is_output=not read))
+    tensors.append(Tensor("gs", "sum", ("b0",), 4))
+    graph = Graph("sum of gradients", tuple(ops), tuple(tensors))
+    blocks = blocks_of(problem_of(graph, machine_of(2), 0))
+    of_op = blocks.block_of_unit[blocks.problem.unit_of_op]
+    assert blocks.num_blocks == 7
+    at = {name: int(of_op[graph.index[name]]) for name in ("f0", "sum", "f1", "f2", "f5")}
+    assert at["f0"] < at["sum"] < at["f1"] < at["f2"] < at["f5"]
+
+
 def test_a_training_pipeline_goes_there_and_back():
     """With values that skip stages, too, each stage but the last has two calls."""
     problem = problem_of(training(3, 12), machine_of(4), 3)

@@ -140,17 +140,26 @@ def _with_mates(problem: Problem) -> Ints:
         return u
 
     for i, op in enumerate(graph.ops):
-        if op.phase == "forward":
+        if op.phase == "forward" or _accumulates(graph, i):
             continue
-        mates = [
-            graph.index[mate] for key, mate in op.attributes if key == MATE and mate in graph.index
-        ]
+        named = (value for key, value in op.attributes if key == MATE)
+        mates = [graph.index[name] for name in named if name in graph.index]
         if op.phase == "update" and len(graph.predecessors[i]) == 1:
             mates += graph.predecessors[i]
         for mate in mates:
             first, second = sorted((root(unit[i]), root(unit[mate])))
             above[second] = first
     return np.array([root(u) for u in range(problem.num_units)], dtype=np.int64)
+
+
+def _accumulates(graph: Graph, i: int) -> bool:
+    """Whether an op adds up gradients that come from several ops.
+
+    It belongs to the value that they read, but a trace notes whatever forward op came last.
+    """
+    op, before = graph.ops[i], graph.predecessors[i]
+    is_sum = op.phase == "backward" and op.kind.startswith("add") and len(before) > 1
+    return is_sum and all(graph.ops[p].phase == "backward" for p in before)
 
 
 def _without_cycles(group: Ints, edges: Ints) -> tuple[Ints, Ints]:

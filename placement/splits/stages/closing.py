@@ -20,7 +20,7 @@ from placement.splits.stages.table import on_host, outputs_s
 
 # Partial splits to look at, and whole ones to have evaluated by the kernels of the graph.
 MOST_PARTIAL = 4_000
-MOST_VISITED = 400_000
+MOST_VISITED = 100_000
 # Values that differ by less are the same.
 SAME = 1e-9
 

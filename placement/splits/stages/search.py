@@ -24,6 +24,8 @@ from placement.splits.stages.table import Ideals, beginnings, ideals_of
 
 # Ideals times states of the recurrence.
 MOST_ENTRIES = 20_000_000
+# Where blocks were joined, intervals of so many orders of finer ones stand beside the best split.
+NUM_ORDERS = 4
 # Splits are compared up to this factor above the least load where the first one does not fit.
 BEYOND = 1.5
 # Blocks in linear orders of which several are tried, and in the one that moves borders in the end.
@@ -74,9 +76,11 @@ def best_split(
     finer = _few_enough(levels, MOST_IN_LAST)
     order = _order_of_stages(finer, found.device_of_unit)
     moved = _first(beginnings(finer, kinds, order), evaluate, memory_share, found.value_s)
-    if moved is None or moved.value_s >= found.value_s:
-        return found
-    return replace(found, device_of_unit=moved.device_of_unit, value_s=moved.value_s)
+    orders = best_of_orders(
+        problem, evaluate, num_orders=NUM_ORDERS, seed=0, memory_share=memory_share
+    )
+    better = min((each for each in (found, moved, orders) if each), key=lambda each: each.value_s)
+    return replace(found, device_of_unit=better.device_of_unit, value_s=better.value_s)
 
 
 def best_of_orders(
@@ -85,18 +89,18 @@ def best_of_orders(
     """The best contiguous split into intervals of a few linear orders, None if there is none."""
     kinds = kinds_of(problem)
     blocks = _few_enough(_levels(blocks_of(problem)), MOST_IN_ORDERS)
-    found: tuple[Ideals, Split] | None = None
+    best: tuple[Ideals, Split] | None = None
     for order in linear_orders(*blocks.successors, num_orders, seed):
         ideals = beginnings(blocks, kinds, np.array(order, dtype=np.int64))
-        upper_s = np.inf if found is None else found[1].value_s
-        split = _first(ideals, evaluate, memory_share, upper_s)
-        if split is not None and (found is None or split.value_s < found[1].value_s):
-            found = ideals, split
-    if found is None:
+        upper_s = np.inf if best is None else best[1].value_s
+        found = _first(ideals, evaluate, memory_share, upper_s)
+        if found is not None and (best is None or found.value_s < best[1].value_s):
+            best = ideals, found
+    if best is None:
         return None
-    ideals, split = found
+    split = best[1]
     if problem.objective is Objective.THROUGHPUT:
-        split = _improved(ideals, split, evaluate)
+        split = _improved(*best, evaluate)
     # What bounds the splits of one order says nothing of the others.
     return replace(split, bound_s=0.0)
 

@@ -8,6 +8,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.search.feasible import final_s, remedy, within_memory
 from placement.search.progress import Progress, Report
+from placement.splits.stages.closing import SAME
 from placement.splits.stages.search import Evaluate, Split
 
 # Finds a split by a function that values splits, with a share of the devices' memory.
@@ -43,10 +44,11 @@ def _in_words(split: Split) -> str:
     """What the split is among all that are contiguous, as far as that was proven."""
     if split.bound_s <= 0.0:
         return "contiguous stages"
-    which = "contiguous split" if split.is_finest else f"one of {split.num_blocks} joined blocks"
+    joined = "" if split.is_finest else f" into {split.num_blocks} joined blocks"
+    which = f"contiguous split{joined}"
+    if joined and split.value_s < split.bound_s * (1.0 - SAME):
+        return f"better than the best {which}"
     if split.is_best:
         return f"the best {which}"
     above = gap(split.value_s, split.bound_s)
-    if not split.is_finest and split.value_s < split.bound_s:
-        return f"better than the best {which}"
-    return f"contiguous split, at most {percent(above or 0.0)} above the best {which}"
+    return f"at most {percent(above or 0.0)} above the best {which}"

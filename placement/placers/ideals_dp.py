@@ -37,7 +37,9 @@ class IdealsDp(Placer):
     max_model_ideals: int = setting(
         6_000, "Models with more downward-closed sets have light ops joined to others first", low=2
     )
-    orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
+    orders: int = setting(
+        9, "Linear orders to try where there are too many such sets; of models first"
+    )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if problem.execution is Execution.SEGMENT:
@@ -52,8 +54,14 @@ class IdealsDp(Placer):
         )[1]
 
     def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
-        most = self.max_model_ideals
-        return best_split(problem, evaluate, most_ideals=most, memory_share=memory_share)
+        return best_split(
+            problem,
+            evaluate,
+            most_ideals=self.max_model_ideals,
+            num_orders=self.orders,
+            seed=self.seed,
+            memory_share=memory_share,
+        )
 
 
 def pipeline(

@@ -221,9 +221,9 @@ def test_a_split_says_what_bounds_it():
         def evaluate(devices, problem=problem):
             return final_s(problem, problem.placement_of(devices))
 
-        split = best_split(problem, evaluate, most_ideals=5_000)
+        split = best_split(problem, evaluate, most_ideals=5_000, num_orders=1)
         assert split.bound_s <= best_s * (1 + 1e-9) and split.is_finest
-        found = best_of_orders(problem, evaluate, num_orders=3, seed=0)
+        found = best_of_orders(problem, evaluate, num_orders=3)
         assert found.value_s >= best_s * (1 - 1e-9)
 
 

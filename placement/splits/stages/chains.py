@@ -41,19 +41,21 @@ class Chains:
 
 
 def best_chains(ideals: Ideals, upper_s: float = np.inf) -> Chains:
-    """Chains below a threshold that lets one of all blocks through, or that is `upper_s`.
+    """Chains up to `upper_s` where that is known, else below a threshold that lets one through.
 
     For throughput a chain is worth its largest load; for latency the sum of all, as stages run in
     turn, and there is no threshold.
     """
     if ideals.blocks.problem.objective is Objective.LATENCY:
         return chains_up_to(ideals, np.inf)
+    if np.isfinite(upper_s):
+        return chains_up_to(ideals, upper_s)
     bound_s, most_s = least_load_s(ideals.blocks, ideals.kinds), ideals.most_s
     slack = FIRST_SLACK
     while True:
-        cap_s = min(bound_s + slack * max(bound_s, TINY * most_s), upper_s, most_s)
+        cap_s = min(bound_s + slack * max(bound_s, TINY * most_s), most_s)
         chains = chains_up_to(ideals, cap_s)
-        if np.isfinite(chains.least_s) or cap_s >= min(upper_s, most_s):
+        if np.isfinite(chains.least_s) or cap_s >= most_s:
             return chains
         slack *= 2.0
 

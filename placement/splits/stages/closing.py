@@ -27,21 +27,21 @@ SAME = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Closed:
-    """The best split that was found, its value, and whether no split of its kind is better."""
+    """The best value, whether no split of its kind is better, and the split by device of each
+    block (B,), None for the one that was known."""
 
-    device_of_block: Ints
+    device_of_block: Ints | None
     value_s: float
     is_best: bool
 
 
-def closed(
-    chains: Chains, device_of_block: Ints, value_s: float, evaluate: Callable[[Ints], float]
-) -> Closed:
-    """The best split, given one and the function that values splits by device of each block (B,).
+def closed(chains: Chains, value_s: float, evaluate: Callable[[Ints], float]) -> Closed:
+    """The best split, given the value of one and the function that values splits by device of each
+    block (B,).
 
     `chains` must be known up to `value_s`.
     """
-    search = _Search(chains, device_of_block, value_s, evaluate)
+    search = _Search(chains, value_s, evaluate)
     states = np.argsort(chains.best_s[-1], kind="stable").tolist()
     unknown = np.full(chains.ideals.blocks.num_blocks, -1, dtype=np.int64)
     for state in states:
@@ -53,15 +53,10 @@ def closed(
 class _Search:
     """Chains from their ends, those that promise most first."""
 
-    def __init__(
-        self,
-        chains: Chains,
-        device_of_block: Ints,
-        value_s: float,
-        evaluate: Callable[[Ints], float],
-    ) -> None:
+    def __init__(self, chains: Chains, value_s: float, evaluate: Callable[[Ints], float]) -> None:
         self._chains, self._evaluate = chains, evaluate
-        self.device_of_block, self.value_s = device_of_block, value_s
+        self.device_of_block: Ints | None = None
+        self.value_s = value_s
         num_kernels = len(chains.ideals.blocks.problem.kernels.ops)
         self.left = MOST_PARTIAL
         self._whole_left = max(10, MOST_VISITED // max(1, num_kernels))

@@ -5,7 +5,7 @@ with transfers over links instead of through host memory. Whoever asks brings th
 values a split, so that an answer is worth what the schedule of its placement is worth.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -19,13 +19,13 @@ from placement.splits.stages.blocks import Blocks, blocks_of
 from placement.splits.stages.chains import Chains, best_chains, chains_up_to
 from placement.splits.stages.closing import SAME, closed
 from placement.splits.stages.coarsening import FIRST_SHARE, coarser
-from placement.splits.stages.kinds import kinds_of
+from placement.splits.stages.kinds import Kinds, kinds_of
 from placement.splits.stages.table import Ideals, beginnings, ideals_of
 
 # Ideals times states of the recurrence.
 MOST_ENTRIES = 20_000_000
-# Where blocks were joined, intervals of so many orders of finer ones stand beside the best split.
-NUM_ORDERS = 4
+# Blocks that are few: their intervals take no time.
+FEW = 80
 # Splits are compared up to this factor above the least load where the first one does not fit.
 BEYOND = 1.5
 # Blocks in linear orders of which several are tried, and in the one that moves borders in the end.
@@ -54,136 +54,156 @@ class Split:
 
 
 def best_split(
-    problem: Problem, evaluate: Evaluate, *, most_ideals: int, memory_share: float = 1.0
+    problem: Problem,
+    evaluate: Evaluate,
+    *,
+    most_ideals: int,
+    num_orders: int,
+    seed: int = 0,
+    memory_share: float = 1.0,
 ) -> Split | None:
     """The best contiguous split over all ideals, None if none keeps all limits.
 
-    Of graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and
+    Intervals of some linear orders are tried first, because a value that is known saves time. Of graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and
     the borders that are best then are moved by single blocks again. Raises TooManyIdeals where
     joining does not help.
     """
-    kinds = kinds_of(problem)
-    most = min(most_ideals, max(2, MOST_ENTRIES // kinds.num_states))
-    levels, rows = _few_ideals(blocks_of(problem), most)
-    blocks = levels[-1]
-    ideals = ideals_of(blocks, kinds, rows)
-    found = _first(ideals, evaluate, memory_share)
+    task = _task(problem, evaluate, memory_share)
+    most = min(most_ideals, max(2, MOST_ENTRIES // task.kinds.num_states))
+    blocks, rows = _few_ideals(task.levels, most)
+    is_finest = blocks is task.levels[0]
+    start = _best_of_orders(task, num_orders, seed)
+    upper_s = np.inf if start is None else start.value_s
+    ideals = ideals_of(blocks, task.kinds, rows)
+    found = _first(task, ideals, upper_s)
     if found is None:
-        return None
-    found = replace(_improved(ideals, found, evaluate), is_finest=len(levels) == 1)
-    if found.is_finest:
+        # What was joined has no split that is as good as one of finer blocks.
+        return start and replace(start, bound_s=upper_s, num_blocks=blocks.num_blocks)
+    if start is not None and start.value_s < found.value_s:
+        found = replace(found, device_of_unit=start.device_of_unit, value_s=start.value_s)
+    if is_finest:
+        return replace(_improved(task, ideals, found), is_finest=True)
+    found = _improved(task, ideals, found)
+    order = _order_of_stages(_few_enough(task.levels, MOST_IN_LAST), found.device_of_unit)
+    finer = beginnings(_few_enough(task.levels, MOST_IN_LAST), task.kinds, order)
+    moved = _first(task, finer, found.value_s)
+    if moved is None or moved.value_s >= found.value_s:
         return found
-    finer = _few_enough(levels, MOST_IN_LAST)
-    order = _order_of_stages(finer, found.device_of_unit)
-    moved = _first(beginnings(finer, kinds, order), evaluate, memory_share, found.value_s)
-    orders = best_of_orders(
-        problem, evaluate, num_orders=NUM_ORDERS, seed=0, memory_share=memory_share
-    )
-    better = min((each for each in (found, moved, orders) if each), key=lambda each: each.value_s)
-    return replace(found, device_of_unit=better.device_of_unit, value_s=better.value_s)
+    return replace(found, device_of_unit=moved.device_of_unit, value_s=moved.value_s)
 
 
 def best_of_orders(
-    problem: Problem, evaluate: Evaluate, *, num_orders: int, seed: int, memory_share: float = 1.0
+    problem: Problem,
+    evaluate: Evaluate,
+    *,
+    num_orders: int,
+    seed: int = 0,
+    memory_share: float = 1.0,
 ) -> Split | None:
     """The best contiguous split into intervals of a few linear orders, None if there is none."""
-    kinds = kinds_of(problem)
-    blocks = _few_enough(_levels(blocks_of(problem)), MOST_IN_ORDERS)
-    best: tuple[Ideals, Split] | None = None
-    for order in linear_orders(*blocks.successors, num_orders, seed):
-        ideals = beginnings(blocks, kinds, np.array(order, dtype=np.int64))
-        upper_s = np.inf if best is None else best[1].value_s
-        found = _first(ideals, evaluate, memory_share, upper_s)
-        if found is not None and (best is None or found.value_s < best[1].value_s):
-            best = ideals, found
-    if best is None:
-        return None
-    split = best[1]
-    if problem.objective is Objective.THROUGHPUT:
-        split = _improved(*best, evaluate)
-    # What bounds the splits of one order says nothing of the others.
-    return replace(split, bound_s=0.0)
+    return _best_of_orders(_task(problem, evaluate, memory_share), num_orders, seed)
 
 
-def _levels(finest: Blocks) -> Iterator[Blocks]:
-    """The finest blocks and coarser ones, each of blocks of those before."""
-    yield finest
-    blocks, share = finest, FIRST_SHARE
-    while share <= 2.0:
-        joined = coarser(blocks, share)
-        if joined.num_blocks < blocks.num_blocks:
-            blocks = joined
-            yield blocks
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is asked for: a problem with how to value its splits, its kinds of devices, and its
+    blocks, the finest first and then ever coarser ones, each of blocks of those before."""
+
+    problem: Problem
+    evaluate: Evaluate
+    memory_share: float
+    kinds: Kinds
+    levels: tuple[Blocks, ...]
+
+
+def _task(problem: Problem, evaluate: Evaluate, memory_share: float) -> _Task:
+    levels, share = [blocks_of(problem)], FIRST_SHARE
+    while share <= 2.0 and levels[-1].num_blocks > 1:
+        joined = coarser(levels[-1], share)
+        if joined.num_blocks < levels[-1].num_blocks:
+            levels.append(joined)
         share *= 2.0
+    return _Task(problem, evaluate, memory_share, kinds_of(problem), tuple(levels))
 
 
-def _few_enough(levels: Iterable[Blocks], most: int) -> Blocks:
+def _few_enough(levels: Sequence[Blocks], most: int) -> Blocks:
     """The finest blocks that are no more than that, or the coarsest."""
+    return next((blocks for blocks in levels if blocks.num_blocks <= most), levels[-1])
+
+
+def _few_ideals(levels: Sequence[Blocks], most: int) -> tuple[Blocks, Ints]:
+    """The finest blocks of few enough ideals, and these ideals as rows of words."""
     for blocks in levels:
-        found = blocks
-        if blocks.num_blocks <= most:
-            break
-    return found
-
-
-def _few_ideals(finest: Blocks, most: int) -> tuple[list[Blocks], Ints]:
-    """Ever coarser blocks up to those of few enough ideals, and these ideals as rows of words."""
-    levels = list[Blocks]()
-    for blocks in _levels(finest):
-        levels.append(blocks)
         if blocks.num_blocks < most:
             with suppress(TooManyIdeals):
-                return levels, all_ideals(*blocks.successors, most)
+                return blocks, all_ideals(*blocks.successors, most)
     raise TooManyIdeals(
         f"The graph has more than {most} downward-closed sets, even with light ops joined to"
         " others; use linear_dp."
     )
 
 
-def _first(
-    ideals: Ideals, evaluate: Evaluate, memory_share: float, upper_s: float = np.inf
-) -> Split | None:
-    """The best chain by its loads, if need be the best of those that keep values in memory.
+def _best_of_orders(task: _Task, num_orders: int, seed: int) -> Split | None:
+    blocks = _few_enough(task.levels, MOST_IN_ORDERS)
+    orders = linear_orders(*blocks.successors, num_orders, seed)
+    tries = [(blocks, np.array(order, dtype=np.int64)) for order in orders]
+    coarse = _few_enough(task.levels, FEW)
+    if coarse is not blocks:
+        # Few blocks take no time, and a value that is known leaves few pairs to the others.
+        tries.insert(0, (coarse, np.arange(coarse.num_blocks)))
+    best: tuple[Ideals, Split] | None = None
+    for each, order in tries:
+        ideals = beginnings(each, task.kinds, order)
+        found = _first(task, ideals, np.inf if best is None else best[1].value_s)
+        if found is not None and (best is None or found.value_s < best[1].value_s):
+            best = ideals, found
+    if best is None:
+        return None
+    split = best[1]
+    if task.problem.objective is Objective.THROUGHPUT:
+        split = _improved(task, *best)
+    # What bounds the splits of one order says nothing of the others.
+    return replace(split, bound_s=0.0)
+
+
+def _first(task: _Task, ideals: Ideals, upper_s: float) -> Split | None:
+    """The best chain by its loads up to `upper_s`, if need be the best that keeps values in memory.
 
     Its bound is below all splits of these ideals.
     """
     chains = best_chains(ideals, upper_s)
     if not np.isfinite(chains.least_s):
         return None
-    found = _valued(chains, evaluate)
+    found = _valued(task, chains)
     if np.isinf(found.value_s):
-        tight = best_chains(ideals.with_values(memory_share), upper_s)
+        tight = best_chains(ideals.with_values(task.memory_share), upper_s)
         if np.isfinite(tight.least_s):
-            found = replace(_valued(tight, evaluate), bound_s=chains.least_s)
+            found = replace(_valued(task, tight), bound_s=chains.least_s)
     return found
 
 
-def _valued(chains: Chains, evaluate: Evaluate) -> Split:
+def _valued(task: _Task, chains: Chains) -> Split:
     """The best chain. Its loads are counted low, so they bound those of all others."""
     blocks = chains.ideals.blocks
     devices = chains.device_of_block()[blocks.block_of_unit]
-    return Split(devices, evaluate(devices), chains.least_s, blocks.num_blocks, False)
+    return Split(devices, task.evaluate(devices), chains.least_s, blocks.num_blocks, False)
 
 
-def _improved(ideals: Ideals, split: Split, evaluate: Evaluate) -> Split:
+def _improved(task: _Task, ideals: Ideals, split: Split) -> Split:
     """The best split of all, or the best that was found and a bound for all."""
     if split.is_best:
         return split
     # What does not fit is worth nothing; others near the best may.
     cap_s = min(split.value_s, BEYOND * split.bound_s, ideals.most_s)
-    blocks = ideals.blocks
-    of_unit = blocks.block_of_unit
-    start = np.zeros(blocks.num_blocks, dtype=np.int64)
-    start[of_unit] = split.device_of_unit
+    of_unit = ideals.blocks.block_of_unit
     wider = chains_up_to(ideals, cap_s)
-    found = closed(wider, start, split.value_s, lambda devices: evaluate(devices[of_unit]))
+    found = closed(wider, split.value_s, lambda devices: task.evaluate(devices[of_unit]))
     proven = found.is_best and found.value_s <= cap_s
-    return replace(
-        split,
-        device_of_unit=found.device_of_block[of_unit],
-        value_s=found.value_s,
-        bound_s=found.value_s if proven else split.bound_s,
-    )
+    split = replace(split, bound_s=found.value_s if proven else split.bound_s)
+    if found.device_of_block is None:
+        return split
+    devices = found.device_of_block[of_unit]
+    return replace(split, device_of_unit=devices, value_s=found.value_s)
 
 
 def _order_of_stages(blocks: Blocks, device_of_unit: Ints) -> Ints:

@@ -64,9 +64,10 @@ def best_split(
 ) -> Split | None:
     """The best contiguous split over all ideals, None if none keeps all limits.
 
-    Intervals of some linear orders are tried first, because a value that is known saves time. Of graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and
-    the borders that are best then are moved by single blocks again. Raises TooManyIdeals where
-    joining does not help.
+    Intervals of some linear orders are tried first, because a value that is known saves time. Of
+    graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and the
+    borders that are best then are moved by single blocks again. Raises TooManyIdeals where joining
+    does not help.
     """
     task = _task(problem, evaluate, memory_share)
     most = min(most_ideals, max(2, MOST_ENTRIES // task.kinds.num_states))

@@ -30,8 +30,9 @@ class Placer(ABC):
     The class variables describe it to people: `summary` in one line, `paper`, `objectives` it
     works for, whether it is `exact`, and what must be installed (`needs`). `executions` are the
     kinds of problem that it handles, `quick_up_to` the number of kernels up to which it is cheap
-    enough to be tried first by `auto`, `all_cores` says that it computes on every core, so that it
-    must not run beside a measurement, `learns_live` that it can learn from measurements, too.
+    enough to be tried first by `auto` (`quick_models_up_to` where that is more for models than for
+    workload files), `all_cores` says that it computes on every core, so that it must not run beside
+    a measurement, `learns_live` that it can learn from measurements, too.
     `time_limit_s` and `seed` are common to all; a method without search or chance ignores them.
     """
 
@@ -42,6 +43,7 @@ class Placer(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     executions: ClassVar[tuple[Execution, ...]] = (Execution.OP, Execution.SEGMENT)
     quick_up_to: ClassVar[int] = 0
+    quick_models_up_to: ClassVar[int] = 0
     all_cores: ClassVar[bool] = False
     learns_live: ClassVar[bool] = False
 
@@ -62,7 +64,10 @@ class Placer(ABC):
     @classmethod
     def is_quick(cls, problem: Problem) -> bool:
         """Whether it is cheap enough for a problem of this kind and size to be tried first."""
-        return len(problem.kernels.ops) <= cls.quick_up_to
+        most = cls.quick_up_to
+        if problem.execution is not Execution.CALL:
+            most = max(most, cls.quick_models_up_to)
+        return len(problem.kernels.ops) <= most
 
     @abstractmethod
     def place(self, problem: Problem, report: Report = quiet) -> Placement:

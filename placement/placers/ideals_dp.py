@@ -30,6 +30,7 @@ class IdealsDp(Placer):
     executions = (Execution.CALL, Execution.SEGMENT)
     exact = True
     quick_up_to = 1_000
+    quick_models_up_to = 6_000
 
     max_ideals: int = setting(
         100_000, "Workloads with more downward-closed sets are linearised and solved nearly as well"

@@ -8,7 +8,6 @@ intervals are stages for both (`splits/stages/`); for latency these run in turn.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
@@ -31,15 +30,9 @@ class LinearDp(Placer):
     objectives = tuple(Objective)
     executions = (Execution.CALL, Execution.SEGMENT)
     quick_up_to = 3_000
-    quick_models_up_to: ClassVar[int] = 12_000
+    quick_models_up_to = 12_000
 
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
-
-    @classmethod
-    def is_quick(cls, problem: Problem) -> bool:
-        if problem.execution is Execution.CALL:
-            return super().is_quick(problem)
-        return len(problem.kernels.ops) <= cls.quick_models_up_to
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         from placement.splits.exact.linear import best_intervals

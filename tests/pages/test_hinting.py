@@ -145,9 +145,13 @@ def test_predictions_of_one_placement_with_other_calls_are_kept_apart(tmp_path):
 def test_the_menu_begins_with_auto_and_leaves_out_what_does_not_fit():
     listed = methods.offered(random_problem(0))
     assert next(iter(listed)) == methods.DEFAULT and not {"manual", "expert"} & set(listed)
-    assert all("op" in about.executions for about in listed.values())
+    assert all("segment" in about.executions for about in listed.values())
     left = methods.left_out(random_problem(0))
-    assert "linear_dp" in left and not set(left) & set(listed)
+    assert (
+        {"ideals_dp", "pipedream"} <= set(left)
+        and "linear_dp" in listed
+        and not set(left) & set(listed)
+    )
 
 
 def test_auto_is_the_default_with_a_limit_and_a_remembered_choice_wins():

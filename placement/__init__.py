@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from placement.api.export import export as export
     from placement.api.export import export_notes as export_notes
     from placement.api.export import list_exporters as list_exporters
+    from placement.api.generate import generate as generate
     from placement.api.machines import can_measure as can_measure
     from placement.api.machines import machine as machine
     from placement.api.machines import machine_for as machine_for
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from placement.api.run import stream as stream
     from placement.api.train import train as train
     from placement.costs.what_if import what_if as what_if
+    from placement.formats.huggingface.module import from_transformers as from_transformers
     from placement.formats.torch.module import from_torch as from_torch
     from placement.schedule.simulated import simulate as simulate
 
@@ -39,6 +41,8 @@ _MODULES = {
     "export": "api.export",
     "export_notes": "api.export",
     "from_torch": "formats.torch.module",
+    "from_transformers": "formats.huggingface.module",
+    "generate": "api.generate",
     "hints": "advice.best_moves",
     "inspect": "api.models",
     "list_exporters": "api.export",

@@ -36,6 +36,7 @@ from placement.core.amounts import in_unit
 from placement.core.profile import runs_of
 from placement.core.violations import violations
 from placement.costs.offload import streamed_bytes
+from placement.costs.roofline import waits_s
 from placement.schedule.simulated import simulate
 from placement.simulator.critical_path import critical_path
 from placement.simulator.throughput import bottleneck, loads_s
@@ -174,6 +175,7 @@ def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
         range=_range_in(simulated.range_s, simulated.unit),
         costs=problem.costs.origin,
         streamed_bytes=streamed_bytes(problem, placement) or None,
+        waits_s=waits_s(problem, placement),
         num_segments=len(simulated.schedule.segments),
         violations=violations(problem, simulated.schedule, placement.calls),
     )
@@ -196,6 +198,10 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         emulated=measured.timeline.origin == "emulated",
         ops_per_device=placement.ops_per_device(),
         predicted_timeline=predicted.timeline,
+        tokens_per_s=predicted.tokens and predicted.tokens.per_s(measured.median_s),
+        predicted_tokens_per_s=predicted.tokens_per_s,
+        first_token_s=predicted.tokens and predicted.tokens.first_s(measured.timeline.step_s),
+        predicted_first_token_s=predicted.first_token_s,
     )
 
 

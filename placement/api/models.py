@@ -43,7 +43,10 @@ def load(source: str, dims: Dims | None = None) -> Model:
 
 def inspect(model: Model) -> dict[str, Any]:
     """A model's counts, sizes, inputs and outputs."""
+    from placement.costs.roofline import bytes_moved
+
     graph = model.graph
+    moved = float(bytes_moved(graph).sum())
 
     def ends(tensors: Sequence[Any]) -> list[dict[str, Any]]:
         return [
@@ -56,7 +59,10 @@ def inspect(model: Model) -> dict[str, Any]:
         "num_ops": len(graph.ops),
         "num_tensors": len(graph.tensors),
         "param_bytes": graph.param_bytes,
+        "cache_bytes": graph.state_bytes,
         "flops": graph.flops,
+        "moved_bytes": moved,
+        "flops_per_byte": graph.flops / moved if moved else None,
         "inputs": ends(graph.inputs),
         "outputs": ends(graph.outputs),
         "fingerprint": graph.fingerprint,

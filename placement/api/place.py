@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from placement.schedule.simulated import Simulated, simulate
 
 if TYPE_CHECKING:
     from placement.api.finals import Finals
+    from placement.core.graph import Tokens
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -33,7 +34,8 @@ class Placed:
     fingerprint of what was solved: results of different problems must not be mixed. `groups` has
     a number for each op, in the graph's order, where the placer formed groups. Where placements
     were measured against each other `finals` has them all, and the answer is the fastest.
-    `range_s` holds what is measured in nine of ten cases.
+    `range_s` holds what is measured in nine of ten cases, `tokens` says what a step of generating
+    text does, `waits_s` what estimated kernels wait for.
     """
 
     placer: str
@@ -53,6 +55,18 @@ class Placed:
     groups: tuple[int, ...] | None = None
     finals: Finals | None = None
     range_s: tuple[float, float] | None = None
+    tokens: Tokens | None = None
+    waits_s: Mapping[str, float] | None = None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens that are taken in or added per second, where the graph is a step of generating."""
+        return None if self.tokens is None else self.tokens.per_s(self.value)
+
+    @property
+    def first_token_s(self) -> float | None:
+        """Seconds from a prompt to the token that follows it, where the graph is a prefill."""
+        return None if self.tokens is None else self.tokens.first_s(self.timeline.step_s)
 
     @property
     def num_segments(self) -> int:
@@ -90,6 +104,7 @@ def place(
     from placement.api.live import measurable
     from placement.bounds.lower_bound import lower_bound
     from placement.core.violations import violations
+    from placement.costs.roofline import waits_s
     from placement.placers import current_name, placer_class
     from placement.placers.base import build, require_fitting
 
@@ -137,6 +152,8 @@ def place(
         groups=heard.groups,
         finals=measured,
         range_s=predicted.range_s,
+        tokens=problem.graph.tokens,
+        waits_s=waits_s(placed_for, placement),
     )
 
 

@@ -46,6 +46,10 @@ Names = Annotated[Mapping[str, Text | None], ByDevice]
 Path = Annotated[tuple[Span, ...], Meta(max_length=MOST_SPANS)]
 
 
+# What is told of steps of generating text, and of estimates, alone.
+RATES = frozenset({"tokens_per_s", "first_token_s", "waits_s"})
+
+
 class Value(Struct, frozen=True, kw_only=True):
     """A value that is told in JSON; `UNLESS_TOLD` names fields that stand there only if they say
     something."""
@@ -135,6 +139,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
             "measured_s",
             "finals",
             "range",
+            *RATES,
         }
     )
 
@@ -157,6 +162,9 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     placement: Placement | None = None
     measured_s: Amount | None = None
     finals: FinalsResult | None = None
+    tokens_per_s: Amount | None = None
+    first_token_s: Amount | None = None
+    waits_s: AmountOf | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,6 +184,7 @@ class CompareRow(Value, frozen=True, kw_only=True):
             "num_segments",
             "placement",
             "range",
+            *RATES,
         }
     )
 
@@ -198,6 +207,8 @@ class CompareRow(Value, frozen=True, kw_only=True):
     outputs_match: bool | None = None
     error: Text = ""
     placement: Placement | None = None
+    tokens_per_s: Amount | None = None
+    first_token_s: Amount | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,7 +225,7 @@ class CompareResult(Value, frozen=True, kw_only=True):
 class SimulateResult(Value, frozen=True, kw_only=True):
     """What a placement is predicted to do, and what it breaks."""
 
-    UNLESS_TOLD = frozenset({"range", "streamed_bytes"})
+    UNLESS_TOLD = frozenset({"range", "streamed_bytes", *RATES})
 
     value: Amount
     range: Range | None = None
@@ -227,6 +238,9 @@ class SimulateResult(Value, frozen=True, kw_only=True):
     streamed_bytes: AmountOf | None = None
     num_segments: Count = 0
     violations: Texts = ()
+    tokens_per_s: Amount | None = None
+    first_token_s: Amount | None = None
+    waits_s: AmountOf | None = None
 
 
 class WhatIfPlaceResult(PlaceResult, frozen=True, kw_only=True):
@@ -277,6 +291,9 @@ class RunResult(Value, frozen=True, kw_only=True):
             "observed",
             "refined",
             "refined_note",
+            "predicted_tokens_per_s",
+            "predicted_first_token_s",
+            *RATES,
         }
     )
 
@@ -310,6 +327,10 @@ class RunResult(Value, frozen=True, kw_only=True):
     observed: Observed | None = None
     refined: RefinedResult | None = None
     refined_note: Text | None = None
+    tokens_per_s: Amount | None = None
+    predicted_tokens_per_s: Amount | None = None
+    first_token_s: Amount | None = None
+    predicted_first_token_s: Amount | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

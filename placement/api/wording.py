@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from placement.api.results import (
@@ -12,7 +13,7 @@ from placement.api.results import (
     Spread,
     StreamResult,
 )
-from placement.core.formatting import counted, percent, seconds
+from placement.core.formatting import counted, percent, seconds, token_rate
 
 if TYPE_CHECKING:
     from placement.advice.differences import Difference, Explanation
@@ -164,6 +165,31 @@ def _more(seconds_more: float) -> str:
 
 def _signed(value: float) -> str:
     return f"{'+' if value > 0 else ''}{seconds(value)}"
+
+
+def tokens_in_words(tokens_per_s: float | None, first_token_s: float | None) -> str:
+    """What a step of generating text comes to for whoever waits for it; empty for other steps."""
+    said = [] if first_token_s is None else [f"time to first token {seconds(first_token_s)}"]
+    return ", ".join([*said, *([] if tokens_per_s is None else [token_rate(tokens_per_s)])])
+
+
+# From this share of the computing time on it is told what launching takes.
+TOLD_LAUNCH = 0.1
+
+
+def bound_in_words(waits_s: Mapping[str, float] | None) -> str:
+    """What estimated kernels wait for once they are launched, and what launching takes if it is
+    much; empty where times are measured."""
+    if not waits_s or sum(waits_s.values()) <= 0:
+        return ""
+    arithmetic_s, memory_s, launch_s = (waits_s[k] for k in ("arithmetic", "memory", "launch"))
+    waited_for = "memory bandwidth" if memory_s >= arithmetic_s else "arithmetic"
+    share = max(arithmetic_s, memory_s) / max(arithmetic_s + memory_s, 1e-300)
+    said = f"bound by {waited_for} for {percent(share)} of what kernels compute"
+    launched = launch_s / sum(waits_s.values())
+    if launched < TOLD_LAUNCH:
+        return said
+    return f"{said}, and launching them takes {percent(launched)} of the computing time"
 
 
 # Steps further apart than this make a median that says little.

@@ -1,8 +1,8 @@
 """What the accelerators cannot hold takes longer: a bound by Lagrangian relaxation of their memory.
 
 The kernels of a path run one after another. Each takes at least its least time on a device whose
-weights lie in an accelerator's memory, where its weights take room, or on any other device (the
-CPU, or one whose weights stream). With a price on room, z seconds for a byte, every placement
+weights lie in an accelerator's memory, where they and its state take room, or on any other device
+(the CPU, or one whose weights stream). With a price on room, z seconds for a byte, every placement
 within memory takes at least
 
     the longest path with each kernel at min(near_s + z * bytes, far_s), minus z * all room
@@ -23,7 +23,7 @@ MOST_KERNELS = 50_000
 
 def beyond_memory_s(problem: Problem) -> float:
     """Seconds of a step that no placement within memory can beat; 0 where all weights have room."""
-    machine, num_bytes = problem.machine, problem.kernels.arrays.param_bytes
+    machine, num_bytes = problem.machine, problem.kernels.arrays.resident_bytes
     owner, limits = machine.places.weights, machine.limit_bytes
     on_host = np.array([d.on_host for d in machine.devices])
     near = ~on_host[owner] & np.isfinite(limits)

@@ -183,8 +183,11 @@ def _add_input(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--dim", action="append", default=[], metavar="NAME=N", help="set a symbolic dimension"
     )
-    sub.add_argument("--task", help="what a step of a configuration is: inference or training")
+    said = "what a step of a configuration is: inference, prefill, decode or training"
+    sub.add_argument("--task", help=said)
     sub.add_argument("--dtype", help="type of a configuration's numbers: bfloat16, int8, ...")
+    said = "how the cache of prefill and decode lies in memory: contiguous or paged"
+    sub.add_argument("--cache", help=said)
 
 
 def _add_machine(sub: argparse.ArgumentParser) -> None:

@@ -204,6 +204,8 @@ COLUMNS = (
     ("Gap", lambda row: _gap(row)),
     ("Proven", lambda row: "yes" if row.proven_optimal else ""),
     ("Measured", _cell("measured_s")),
+    ("Tokens/s", _cell("tokens_per_s")),
+    ("First token", _cell("first_token_s")),
     ("Outputs", lambda row: MATCHES[row.outputs_match]),
     ("Search", _cell("seconds")),
 )

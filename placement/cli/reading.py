@@ -87,7 +87,7 @@ def read_model(options: Namespace) -> "Model":
         if not value.isdigit() or int(value) < 1:
             raise ValueError(f"--dim {name}={value} is not a whole number of 1 or more.")
         dims[name] = int(value)
-    words = {name: getattr(options, name) for name in ("task", "dtype")}
+    words = {name: getattr(options, name) for name in ("task", "dtype", "cache")}
     dims |= {name: value for name, value in words.items() if value is not None}
     return pl.load(options.input, dims)
 

@@ -67,6 +67,11 @@ def rate(samples_per_s: float | None) -> str:
     return f"{samples_per_s:{digits}} samples/s"
 
 
+def token_rate(tokens_per_s: float | None) -> str:
+    """How fast text is taken in or generated, with three digits."""
+    return rate(tokens_per_s).replace("samples/s", "tokens/s")
+
+
 def num_bytes(value: float | None) -> str:
     if value is None:
         return "no limit"

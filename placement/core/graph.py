@@ -20,6 +20,7 @@ from placement.core.decoding import shown
 from placement.core.fingerprint import fingerprint_of
 
 PHASES = ("forward", "backward", "update")
+TOKEN_TASKS = ("prefill", "decode")
 Ints = NDArray[np.int64]
 
 
@@ -29,8 +30,10 @@ class Op:
 
     `scope` is a slash path ("stage1/block2") without the op's own name, empty at the top.
     `param_bytes` counts the weights that this op reads; a weight read by several ops is counted
-    once, at the first of them. `attributes` are (key, text) pairs for people to read.
-    `flops` counts multiply and add as two.
+    once, at the first of them. `state_bytes` is what stays in memory from step to step for it: a
+    cache of keys and values, also counted once. `attributes` are (key, text) pairs for people to
+    read. `flops` counts multiply and add as two. `moved_bytes` is what the op reads and writes,
+    nothing for a view; None where that is its weights and all tensors that it reads and writes.
     """
 
     name: str
@@ -41,6 +44,8 @@ class Op:
     param_bytes: Bytes = 0
     colocation_group: str | None = None
     attributes: tuple[tuple[str, str], ...] = ()
+    state_bytes: Bytes = 0
+    moved_bytes: float | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -55,6 +60,11 @@ class Op:
             raise ValueError(
                 f"Op {shown(self.name)} has {self.flops:g} flops and {self.param_bytes!s:.20} bytes"
                 f" of weights; use no negative numbers, and at most {MOST:g} bytes."
+            )
+        if not is_amount(self.state_bytes) or not is_amount(self.moved_bytes or 0):
+            raise ValueError(
+                f"Op {shown(self.name)} keeps {self.state_bytes!s:.20} bytes and moves"
+                f" {self.moved_bytes!s:.20}; use 0 to {MOST:g}."
             )
 
 
@@ -92,6 +102,7 @@ class GraphArrays:
     CSR pairs: the tensors an op reads are `in_tensors[in_ptr[i]:in_ptr[i + 1]]`, the tensors it
     writes `out_tensors[out_ptr[i]:out_ptr[i + 1]]`, the ops that read a tensor
     `consumers[consumer_ptr[t]:consumer_ptr[t + 1]]`. `producer[t]` is -1 for a model input.
+    `resident_bytes` is what an op holds in memory for good: weights and state.
     """
 
     producer: Ints
@@ -104,15 +115,55 @@ class GraphArrays:
     out_ptr: Ints
     out_tensors: Ints
     param_bytes: NDArray[np.float64]
+    state_bytes: NDArray[np.float64]
+    resident_bytes: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What a step of a language model does: take in a prompt, or add one token to each sequence.
+
+    `task` is "prefill" or "decode"; `sequences` are worked on side by side, and a step takes in
+    `per_sequence` tokens of each.
+    """
+
+    task: str
+    sequences: int
+    per_sequence: int
+
+    def __post_init__(self) -> None:
+        if self.task not in TOKEN_TASKS or min(self.sequences, self.per_sequence) < 1:
+            raise ValueError(
+                f"A step of {self.sequences} sequences and {self.per_sequence} tokens each is no"
+                f" {shown(self.task)}; use {' or '.join(TOKEN_TASKS)} and whole numbers from 1."
+            )
+
+    @property
+    def number(self) -> int:
+        """Tokens that a step takes in, or adds, in all sequences together."""
+        return self.sequences * self.per_sequence
+
+    def per_s(self, value_s: float) -> float | None:
+        """Tokens per second where a step comes every so many seconds."""
+        return self.number / value_s if value_s > 0 else None
+
+    def first_s(self, step_s: float) -> float | None:
+        """Seconds to the first token that follows a prompt, of a step that takes so many; only a
+        prefill gives it."""
+        return step_s if self.task == "prefill" else None
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A directed acyclic graph of ops, listed in topological order, and their tensors."""
+    """A directed acyclic graph of ops, listed in topological order, and their tensors.
+
+    `tokens` says what a step is to whoever generates text with it, None for any other graph.
+    """
 
     name: str
     ops: tuple[Op, ...]
     tensors: tuple[Tensor, ...]
+    tokens: Tokens | None = None
 
     def __post_init__(self) -> None:
         position = {op.name: i for i, op in enumerate(self.ops)}
@@ -169,6 +220,10 @@ class Graph:
         return sum(op.param_bytes for op in self.ops)
 
     @property
+    def state_bytes(self) -> int:
+        return sum(op.state_bytes for op in self.ops)
+
+    @property
     def flops(self) -> float:
         return sum(op.flops for op in self.ops)
 
@@ -177,6 +232,7 @@ class Graph:
         """Content hash of structure, shapes and attributes; not of weights or the graph's name."""
         ops = [
             [o.name, o.kind, o.scope, o.phase, o.param_bytes, o.colocation_group, o.attributes]
+            + ([o.state_bytes] if o.state_bytes else [])
             for o in self.ops
         ]
         tensors = [
@@ -194,6 +250,8 @@ class Graph:
         consumer_ptr = starts([len(t.consumers) for t in tensors])
         read = np.repeat(np.arange(len(tensors)), np.diff(consumer_ptr))
         written = np.flatnonzero(producer >= 0)
+        weights = np.array([op.param_bytes for op in self.ops], dtype=np.float64)
+        state = np.array([op.state_bytes for op in self.ops], dtype=np.float64)
         return GraphArrays(
             producer=_frozen(producer),
             tensor_bytes=_frozen(np.array([t.num_bytes for t in tensors], dtype=np.float64)),
@@ -204,7 +262,9 @@ class Graph:
             in_tensors=_frozen(read[np.argsort(consumers, kind="stable")]),
             out_ptr=_frozen(starts(np.bincount(producer[written], minlength=num_ops))),
             out_tensors=_frozen(written[np.argsort(producer[written], kind="stable")]),
-            param_bytes=_frozen(np.array([op.param_bytes for op in self.ops], dtype=np.float64)),
+            param_bytes=_frozen(weights),
+            state_bytes=_frozen(state),
+            resident_bytes=_frozen(weights + state),
         )
 
     @cached_property

@@ -119,8 +119,8 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
     for k, op in enumerate(kernels.ops):
         times = [None if math.isinf(t) else t for t in problem.costs.compute_s[k].tolist()]
         row: dict[str, Any] = {"name": op.name, "times_s": times}
-        if op.param_bytes:
-            row["memory_bytes"] = op.param_bytes
+        if op.param_bytes or op.state_bytes:
+            row["memory_bytes"] = op.param_bytes + op.state_bytes
         unit = int(problem.unit_of_kernel[k])
         if op.colocation_group is not None:
             row["group"] = op.colocation_group

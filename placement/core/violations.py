@@ -22,11 +22,12 @@ def violations(
     """One sentence per broken rule, none for a valid schedule.
 
     Checked: every kernel once, on a device that supports it; order respects data; pins; units and
-    groups whole; memory. Memory on a device is weights plus the most that is live at one time when
-    the segments run one after another in the schedule's order: a value from its producer's segment
-    until its last reader's (received copies too), everything a segment writes, and workspace; under
-    the memory model "sum" the plain sum of sizes. What devices with one memory hold counts there
-    together; of weights that stream it holds those of the kernel that runs. Where a problem's
+    groups whole; memory. Memory on a device is weights and state plus the most that is live at one
+    time when the segments run one after another in the schedule's order: a value from its
+    producer's segment until its last reader's (received copies too), everything a segment writes,
+    and workspace; under the memory model "sum" the plain sum of sizes. What devices with one memory
+    hold counts there together; of weights that stream it holds those of the kernel that runs, and
+    the state of all, which does not stream. Where a problem's
     execution is "call" and its objective the latency, a device off the host makes no more calls
     than `calls` says by name (one, where it says nothing).
     """
@@ -162,6 +163,7 @@ def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     places = problem.machine.places
     weights: Floats = np.zeros(problem.num_devices)
     np.add.at(weights, places.weights[runs.device], arrays.param_bytes)
+    np.add.at(weights, places.values[runs.device], arrays.state_bytes)
     if problem.memory_model == "sum":
         return _counts(weights)
     copies = _held_bytes(problem, runs, len(schedule.segments))

@@ -5,10 +5,11 @@ architectures", Communications of the ACM, 2009. A kernel is bound by arithmetic
 
     seconds = max(flops / (efficiency * flops_per_s), bytes / memory_bytes_per_s) + launch_s
 
-where bytes are the weights and tensors it reads and the tensors it writes, and flops_per_s is the
-device's rate in the type that the kernel computes in. Kernels that only rename a tensor move
-nothing. `efficiency` is the share of the peak that well-tuned kernels commonly reach,
-and `launch_s` what starting one costs, both by kind of device; they are rules of thumb.
+where bytes are what it reads and writes (`Op.moved_bytes`, else its weights and the tensors that it
+reads and writes), and flops_per_s is the device's rate in the type that the kernel computes in.
+Kernels that only rename a tensor move nothing. `efficiency` is the share of the peak that
+well-tuned kernels commonly reach, and `launch_s` what starting one costs, both by kind of device;
+they are rules of thumb.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from placement.core.costs import Costs
 from placement.core.graph import Graph
 from placement.core.machine import Device, Machine, link_arrays
+from placement.core.placement import Placement
+from placement.core.problem import Problem
 
 EFFICIENCY = {"cpu": 0.6, "gpu": 0.5, "npu": 0.4}
 LAUNCH_S = {"cpu": 1e-6, "gpu": 5e-6, "npu": 10e-6}
@@ -33,7 +36,7 @@ VIEWS = frozenset({"Constant", "Flatten", "Identity", "Reshape", "Squeeze", "Uns
 def roofline(graph: Graph, machine: Machine) -> Costs:
     """Estimated costs of every op on every device of a machine; all devices run all ops."""
     flops = np.array([op.flops for op in graph.ops], dtype=np.float64)
-    num_bytes, dtypes = _bytes_moved(graph), computing_types(graph)
+    num_bytes, dtypes = bytes_moved(graph), computing_types(graph)
     columns = [_seconds(flops, num_bytes, dtypes, d, machine) for d in machine.devices]
     latency_s, s_per_byte = link_arrays(machine)
     return Costs(
@@ -74,20 +77,67 @@ def _seconds(
                 f"Device {device.name!r} of machine {machine.name!r} has {name} {value}; state it"
                 " for estimated costs, or measure a profile."
             )
-    efficiency = EFFICIENCY.get(device.kind, EFFICIENCY["cpu"])
-    launch_s = LAUNCH_S.get(device.kind, LAUNCH_S["cpu"])
+    arithmetic_s = flops / (_efficiency(device) * _flops_per_s(dtypes, device))
+    memory_s = num_bytes / device.memory_bytes_per_s
+    return np.asarray(np.maximum(arithmetic_s, memory_s) + _launch_s(device), dtype=np.float64)
+
+
+def _efficiency(device: Device) -> float:
+    return EFFICIENCY.get(device.kind, EFFICIENCY["cpu"])
+
+
+def _launch_s(device: Device) -> float:
+    return LAUNCH_S.get(device.kind, LAUNCH_S["cpu"])
+
+
+def _flops_per_s(dtypes: Sequence[str], device: Device) -> NDArray[np.float64]:
+    """The device's rate for each op, by the type that it computes in."""
     rate_of = {dtype: device.flops_per_s_in(dtype) for dtype in sorted(set(dtypes))}
-    flops_per_s = np.array([rate_of[dtype] for dtype in dtypes], dtype=np.float64)
-    bound_s = np.maximum(flops / (efficiency * flops_per_s), num_bytes / device.memory_bytes_per_s)
-    return np.asarray(bound_s + launch_s, dtype=np.float64)
+    return np.array([rate_of[dtype] for dtype in dtypes], dtype=np.float64)
 
 
-def _bytes_moved(graph: Graph) -> NDArray[np.float64]:
+def waits_s(problem: Problem, placement: Placement) -> dict[str, float] | None:
+    """Seconds that a placement's kernels wait for "arithmetic", "memory" and to "launch".
+
+    None where times are no estimates by this formula: what measured kernels wait for is not known.
+    """
+    rated = all(d.flops_per_s > 0 and d.memory_bytes_per_s > 0 for d in problem.machine.devices)
+    if problem.costs.origin != "analytic" or not rated:
+        return None
+    device = problem.kernel_devices(placement)
+    kernels = np.arange(device.size)
+    seconds = problem.costs.compute_s[kernels, device]
+    starts = np.array([_launch_s(d) for d in problem.machine.devices])[device]
+    launch_s = np.minimum(starts, seconds)
+    waits = bound_by_memory(problem.kernels, problem.machine)[kernels, device]
+    working_s = seconds - launch_s
+    return {
+        "arithmetic": float(working_s[~waits].sum()),
+        "memory": float(working_s[waits].sum()),
+        "launch": float(launch_s.sum()),
+    }
+
+
+def bound_by_memory(graph: Graph, machine: Machine) -> NDArray[np.bool_]:
+    """Whether each op on each device (ops, devices) waits for memory rather than for arithmetic."""
+    flops = np.array([op.flops for op in graph.ops], dtype=np.float64)
+    num_bytes, dtypes = bytes_moved(graph), computing_types(graph)
+    columns = [
+        num_bytes / d.memory_bytes_per_s >= flops / (_efficiency(d) * _flops_per_s(dtypes, d))
+        for d in machine.devices
+    ]
+    return np.stack(columns, axis=1)
+
+
+def bytes_moved(graph: Graph) -> NDArray[np.float64]:
     """Bytes that each op reads and writes: weights, inputs and outputs, nothing for a view."""
     arrays = graph.arrays
     sizes = arrays.tensor_bytes.astype(np.float64)
-    moved = arrays.param_bytes.astype(np.float64)
-    for i in range(len(graph.ops)):
+    moved = arrays.resident_bytes.astype(np.float64)
+    for i, op in enumerate(graph.ops):
+        if op.moved_bytes is not None:
+            moved[i] = op.moved_bytes
+            continue
         moved[i] += sizes[arrays.in_tensors[arrays.in_ptr[i] : arrays.in_ptr[i + 1]]].sum()
         moved[i] += sizes[arrays.out_tensors[arrays.out_ptr[i] : arrays.out_ptr[i + 1]]].sum()
     moved[np.array([op.kind in VIEWS for op in graph.ops], dtype=np.bool_)] = 0.0

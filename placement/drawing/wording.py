@@ -51,6 +51,8 @@ def op_title(op: Op, output: Tensor | None) -> str:
         work.append(flops_of(op.flops))
     if op.param_bytes:
         work.append(f"weights {byte_count(op.param_bytes)}")
+    if op.state_bytes:
+        work.append(f"cache {byte_count(op.state_bytes)}")
     if work:
         lines.append(", ".join(work))
     return untagged("\n".join(lines))

@@ -15,7 +15,7 @@ from placement.loaders.base import Loader, SampleSource
 
 FOLDER = Path(__file__).parents[2] / "assets" / "models"
 CONFIG = "config.json"
-WORDS = ("task", "dtype")
+WORDS = ("task", "dtype", "cache")
 
 
 class HuggingFace(Loader):

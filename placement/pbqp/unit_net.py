@@ -40,7 +40,8 @@ def unit_net(problem: Problem) -> UnitNet:
     counts the call that it starts. A device too small for a unit's weights is forbidden to it.
     """
     flat = flatten(problem)
-    weights = np.bincount(flat.unit_of_kernel, flat.param_bytes, problem.num_units)
+    resident = problem.kernels.arrays.resident_bytes
+    weights = np.bincount(flat.unit_of_kernel, resident, problem.num_units)
     node_s = np.where(problem.allowed, problem.unit_s, np.inf) + _host_s(flat, problem.num_units)
     node_s[weights[:, None] > flat.limit_bytes] = np.inf
     if flat.each_pays:

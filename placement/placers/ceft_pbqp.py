@@ -115,7 +115,7 @@ class CeftPbqp(Placer):
         After 20 rounds it may still be; the caller checks.
         """
         limits = share * limit_bytes(problem)
-        weights = problem.kernels.arrays.param_bytes
+        weights = problem.kernels.arrays.resident_bytes
         unit_bytes = np.bincount(problem.unit_of_kernel, weights, problem.num_units)
         finite = net.node_s[np.isfinite(net.node_s)]
         price = float(finite.sum()) / max(1.0, float(unit_bytes.sum())) / problem.num_devices

@@ -112,7 +112,9 @@ class _Generation:
         self.num_clusters = int(cluster.max(initial=-1)) + 1
         self._fallback = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
         self._bytes = np.bincount(
-            problem.unit_of_kernel, problem.kernels.arrays.param_bytes, minlength=problem.num_units
+            problem.unit_of_kernel,
+            problem.kernels.arrays.resident_bytes,
+            minlength=problem.num_units,
         )
 
     def allowed(self, devices: Ints) -> Ints:

@@ -71,7 +71,7 @@ def _filled(
     """
     allowed, unit_s = problem.allowed.tolist(), problem.unit_s.tolist()
     sizes = np.zeros(problem.num_units)
-    np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.param_bytes)
+    np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.resident_bytes)
     size = sizes.tolist()
     room = (scale * problem.machine.limit_bytes).tolist()
     memory = problem.machine.places.weights.tolist()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from placement.core.objective import Objective
 
 if TYPE_CHECKING:
+    from placement.core.graph import Tokens
     from placement.core.placement import Placement
     from placement.core.problem import Problem
     from placement.core.schedule import Schedule
@@ -21,7 +22,8 @@ class Simulated:
     """A placement's schedule and what the simulator says of it.
 
     `value` is the objective's, in seconds; `unit` is the one to print it in. `range_s` holds what
-    is measured in nine of ten cases, None where nobody can tell.
+    is measured in nine of ten cases, None where nobody can tell. `tokens` says what a step of
+    generating text does.
     """
 
     schedule: Schedule
@@ -33,6 +35,17 @@ class Simulated:
     transfer_bytes: int
     peak_bytes: Mapping[str, int]
     range_s: tuple[float, float] | None = None
+    tokens: Tokens | None = None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens that are taken in or added per second, where the graph is a step of generating."""
+        return None if self.tokens is None else self.tokens.per_s(self.value)
+
+    @property
+    def first_token_s(self) -> float | None:
+        """Seconds from a prompt to the token that follows it, where the graph is a prefill."""
+        return None if self.tokens is None else self.tokens.first_s(self.timeline.step_s)
 
 
 def simulate(problem: Problem, placement: Placement) -> Simulated:
@@ -62,6 +75,7 @@ def simulate_schedule(problem: Problem, schedule: Schedule, replicas: Replicas =
         transfer_bytes=timeline.transfer_bytes,
         peak_bytes=timeline.peak_bytes,
         range_s=range_of(problem, schedule, path, timeline.step_s),
+        tokens=problem.graph.tokens,
     )
 
 

@@ -51,19 +51,21 @@ def _own(problem: Problem) -> NDArray[np.bool_]:
 
 
 def unit_bytes(problem: Problem) -> Floats:
-    """Weights by unit (U,)."""
+    """Weights and state by unit (U,)."""
     weights = np.zeros(problem.num_units)
-    np.add.at(weights, problem.unit_of_kernel, problem.kernels.arrays.param_bytes)
+    np.add.at(weights, problem.unit_of_kernel, problem.kernels.arrays.resident_bytes)
     return weights
 
 
 def _bytes_at_most(problem: Problem, device: Ints) -> Floats:
-    """Bytes by device that no schedule exceeds: weights, all values made or received, workspace."""
+    """Bytes by device that no schedule exceeds: weights, state, workspace and all values, made or
+    received."""
     arrays, num_devices = problem.kernels.arrays, len(problem.machine.devices)
     places = problem.machine.places
     arriving = np.where(places.streams[device], arrays.param_bytes, 0.0)
     total = np.zeros(num_devices)
     np.add.at(total, places.weights[device], arrays.param_bytes)
+    np.add.at(total, places.values[device], arrays.state_bytes)
     if problem.memory_model == "sum":
         return total
     memory, device = places.values[device], places.engine[device]

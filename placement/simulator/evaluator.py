@@ -105,7 +105,7 @@ def can_overflow(problem: Problem) -> bool:
     """Whether any placement could exceed a device's memory: cheap, and mostly False."""
     limits = [d.memory_bytes for d in problem.machine.devices if d.memory_bytes is not None]
     arrays = problem.kernels.arrays
-    most = float(arrays.param_bytes.sum())
+    most = float(arrays.resident_bytes.sum())
     if problem.memory_model == "live":
         # Each device that computes in a memory may have a copy there.
         copies = int(np.bincount(problem.machine.places.values).max())

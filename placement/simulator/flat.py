@@ -46,6 +46,7 @@ class Flat(NamedTuple):
     kernels_of_unit: Ints
     allowed: NDArray[np.bool_]
     param_bytes: Floats
+    state_bytes: Floats
     limit_bytes: Floats
     live_memory: bool
     engine: Ints
@@ -96,6 +97,7 @@ def _flattened(problem: Problem) -> Flat:
         kernels_of_unit=np.argsort(unit_of_kernel, kind="stable").astype(np.int64),
         allowed=problem.allowed,
         param_bytes=arrays.param_bytes,
+        state_bytes=arrays.state_bytes,
         limit_bytes=machine.limit_bytes,
         live_memory=problem.memory_model == "live",
         engine=machine.places.engine,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from placement.core.costs import Floats
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.lowering import (
@@ -19,7 +20,7 @@ Hold = tuple[int, float, float, int]
 
 
 def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:
-    """Largest number of bytes on each device: weights, workspace and live tensors.
+    """Largest number of bytes on each device: weights, state, workspace and live tensors.
 
     A value that leaves its segment is held from the segment's start until its last reader on the
     device and its last transfer have ended; a received copy from the start of its transfer; a model
@@ -39,8 +40,13 @@ def held_over_time(
     """
     places = problem.machine.places
     weights = [0] * problem.num_devices
-    for d, num_bytes in zip(tasks.device, param_bytes(problem, schedule), strict=True):
-        weights[places.weights[d]] += num_bytes
+    arrays = problem.kernels.arrays
+    for lies_in, sizes in (
+        (places.weights, arrays.param_bytes),
+        (places.values, arrays.state_bytes),
+    ):
+        for d, num_bytes in zip(tasks.device, by_segment(problem, schedule, sizes), strict=True):
+            weights[lies_in[d]] += num_bytes
     changes: list[dict[float, int]] = [{0.0: 0} for _ in weights]
     if problem.memory_model != "sum":
         for d, start_s, end_s, num_bytes in _holds(problem, schedule, tasks, times):
@@ -103,11 +109,10 @@ def _holds(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> 
         yield d, times.start_s[s], until, tensor.num_bytes
 
 
-def param_bytes(problem: Problem, schedule: Schedule) -> list[int]:
-    """Weights of each segment's kernels."""
+def by_segment(problem: Problem, schedule: Schedule, sizes: Floats) -> list[int]:
+    """Bytes of each segment's kernels, of these sizes (K,)."""
     kernels, segment_of = kernels_in_order(problem, schedule)
-    weights = problem.kernels.arrays.param_bytes[kernels]
-    found = np.bincount(segment_of[kernels], weights, len(schedule.segments))
+    found = np.bincount(segment_of[kernels], sizes[kernels], len(schedule.segments))
     return [int(num_bytes) for num_bytes in found]
 
 

@@ -5,11 +5,29 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from pages.ui.panels import side_by_side
+from pages.ui.session.current import snapshot
+from pages.ui.what_if import comparison
+from placement.core import formatting
+from studio import standings
 from studio.project import store
 from tests.loaders.test_huggingface import TINY
 
 APP = Path(__file__).parents[2] / "app.py"
 SAID = "No weights: predicted only"
+
+
+def tiny(tmp_path, monkeypatch, dims):
+    """A project with a configuration of one layer, and the app that shows it."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
+    path = tmp_path / "tiny" / "config.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({**TINY, "num_hidden_layers": 1}))
+    project = store.create()
+    project.change(model_kind="path", model=str(path), machine="null-2", dims=dims)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    return project, app.run()
 
 
 def texts(app):
@@ -18,16 +36,7 @@ def texts(app):
 
 
 def test_every_page_says_that_there_are_no_weights(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
-    path = tmp_path / "tiny" / "config.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({**TINY, "num_hidden_layers": 1}))
-    project = store.create()
-    dims = {"length": 4, "dtype": "bfloat16"}
-    project.change(model_kind="path", model=str(path), machine="null-2", dims=dims)
-    app = AppTest.from_file(str(APP), default_timeout=120)
-    app.query_params["project"] = project.id
-    app.run()
+    _, app = tiny(tmp_path, monkeypatch, {"length": 4, "dtype": "bfloat16"})
     shown = [box for box in app.selectbox if box.label == "dtype"]
     assert [box.value for box in shown] == ["bfloat16"]
     for page in ("model", "run", "compare"):
@@ -40,3 +49,24 @@ def test_every_page_says_that_there_are_no_weights(tmp_path, monkeypatch):
         for button in app.button:
             if button.label.startswith(("Run (", "Train", "Measure")) or button.label == "Run":
                 assert button.disabled, (page, button.label)
+
+
+def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tmp_path, monkeypatch):
+    dims = {"task": "prefill", "batch": 3, "length": 4, "context": 16}
+    project, app = tiny(tmp_path, monkeypatch, dims)
+    assert not app.exception, app.exception[0].message
+    now = snapshot(project)
+    cache_bytes = formatting.num_bytes(2 * 2 * 8 * 4 * 16 * 3)
+    assert f"and a cache of {cache_bytes}" in texts(app)
+    step_s = now.simulated.value
+    rate, first = formatting.token_rate(3 * 4 / step_s), formatting.seconds(step_s)
+    for page in ("place", "compare"):
+        app.switch_page(f"pages/{page}.py").run()
+        assert not app.exception, (page, app.exception[0].message)
+        said = next(text for text in texts(app) if "first token" in text)
+        assert rate in said and first in said, page
+    sides = [side_by_side.side_of(now, row) for row in standings.standings(now)]
+    rows = dict(side_by_side.rows_of(now, sides))
+    assert (rows["Tokens"], rows["Time to first token"]) == ([rate], [first])
+    slower = comparison.figures(now, now.problem)
+    assert slower["As it is"] == slower["What if"] and rate in slower["As it is"][0]

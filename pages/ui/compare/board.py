@@ -13,8 +13,10 @@ from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
 from placement.api.results import CompareRow
+from placement.api.wording import tokens_in_words
 from placement.core import formatting
 from placement.core.amounts import in_unit
+from placement.core.objective import Objective
 from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
 from studio.jobs import command_line, jobs, kinds, methods, outcomes
@@ -73,6 +75,11 @@ def show(now: Studio) -> tuple[Standing, ...]:
     said = verdict(rows, now.problem.unit)
     if said:
         st.markdown(said)
+    tokens = now.problem.graph.tokens
+    if tokens is not None and rows:
+        first_s = None if goal is Objective.THROUGHPUT else tokens.first_s(rows[0].value_s)
+        best = tokens_in_words(tokens.per_s(rows[0].value_s), first_s)
+        st.caption(f"The best is predicted to give: {best}.", help=glossary.TOKENS)
     _board(now, rows)
     _failures(now)
     return rows

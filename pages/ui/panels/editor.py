@@ -27,8 +27,9 @@ from pages.ui.panels import history as changing
 from pages.ui.session import cache, choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
-from placement.api.wording import range_in_words
+from placement.api.wording import bound_in_words, range_in_words, tokens_in_words
 from placement.core import formatting
+from placement.costs import roofline
 from placement.drawing.op_reasons import critical_ops
 from studio import snapshot
 from studio.snapshot import Studio
@@ -164,6 +165,11 @@ def numbers_of(now: Studio) -> None:
         help="In the order of the machine's devices: "
         + glossary.plain(", ".join(d.name for d in now.machine.devices[:9])),
     )
+    if now.problem.graph.tokens is not None:
+        said = tokens_in_words(predicted.tokens_per_s, predicted.first_token_s)
+        bound_by = bound_in_words(roofline.waits_s(now.problem, now.placement))
+        said = ", ".join(filter(None, (said, bound_by)))
+        st.caption(f"{said[:1].upper()}{said[1:]}.", help=glossary.TOKENS)
     for broken in snapshot.violations_of(now):
         st.warning(glossary.plain(broken))
 

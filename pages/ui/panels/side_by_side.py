@@ -95,6 +95,15 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
                 lambda s: formatting.rate(_inverse(s.row.value_s)),
             )
         )
+    tokens = now.problem.graph.tokens
+    if tokens is not None:
+        rows.append(
+            row("Tokens", lambda s: formatting.token_rate(s.simulated.tokens_per_s)),
+        )
+    if tokens is not None and tokens.task == "prefill":
+        rows.append(
+            row("Time to first token", lambda s: formatting.seconds(s.simulated.first_token_s))
+        )
     rows.append(row("Fastest possible", lambda s: _bound(s.row, unit)))
     if not now.model.has_weights:
         rows.append(row("Measured", lambda s: "no weights: predicted only"))

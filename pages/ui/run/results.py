@@ -10,7 +10,7 @@ from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines, refinement
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
-from placement.api.wording import range_in_words
+from placement.api.wording import range_in_words, tokens_in_words
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
@@ -88,6 +88,10 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     )
     outputs(cells[2], result, difference(result))
     cells[3].metric("Segments", result.num_segments, help=glossary.SEGMENT)
+    said = tokens_in_words(result.tokens_per_s, result.first_token_s)
+    if said:
+        expected = tokens_in_words(result.predicted_tokens_per_s, result.predicted_first_token_s)
+        st.caption(f"{result.verb}: {said}. Predicted: {expected}.", help=glossary.TOKENS)
     if result.outputs_match is False:
         st.error(DIFFER)
     scattered = caveats.scatter(result)

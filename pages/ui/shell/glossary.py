@@ -94,6 +94,12 @@ EQUAL = (
     "Devices are equal where memory, links and the times of all ops are the same and no pin tells"
     " them apart. Which of them has which part makes no difference, so it is not counted as one."
 )
+TOKENS = (
+    "A prefill takes in the tokens of a prompt; its step is the time to the first token. A decode"
+    " adds one token to each sequence. What earlier tokens left behind, the cache, lies where its"
+    " layers are, counts in the memory there and is read whole by every decode. By the roofline a"
+    " kernel waits to be launched, and then for arithmetic or for what it reads and writes."
+)
 ESTIMATE = (
     "These times come from a formula (arithmetic and memory traffic against the device's nominal"
     " speed), not from this machine. Measure on the Devices page to replace them."

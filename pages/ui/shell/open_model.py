@@ -147,6 +147,9 @@ def summary(now: Studio) -> None:
     cells = st.columns([0.1, 0.15, 0.19, 0.32, 0.24], vertical_alignment="center")
     cells[0].metric("Ops", f"{len(graph.ops):,}", help="Operators, as the model file lists them.")
     cells[1].metric("Weights", formatting.num_bytes(graph.param_bytes))
+    if graph.state_bytes:
+        said = f"and a cache of {formatting.num_bytes(graph.state_bytes)}"
+        cells[1].caption(said, help=glossary.TOKENS)
     if graph.flops:
         cells[2].metric(
             "Arithmetic",

@@ -11,6 +11,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status, messages
 from pages.ui.shell.messages import plain_errors
 from pages.ui.what_if import conditions
+from placement.api.wording import tokens_in_words
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Problem
@@ -94,7 +95,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     for sentence in case.broken:
         st.warning(glossary.plain(sentence), icon=":material/memory:")
     st.table(
-        {glossary.plain(key): value for key, value in _figures(now, changed).items()},
+        {glossary.plain(key): value for key, value in figures(now, changed).items()},
         hide_header=False,
         alt="Figures of the placement on the machine as it is and on the what-if machine",
     )
@@ -141,15 +142,17 @@ def _change(ratio: float) -> str:
     return f"{formatting.percent(abs(ratio - 1.0))} {'longer' if ratio > 1 else 'shorter'}"
 
 
-def _figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
+def figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
     """Columns of the table: what it is about, as it is, and on the changed machine."""
     used = set(now.placement.device_of.values())
     names = [d.name for d in now.machine.devices if d.name in used][:MOST_DEVICES]
-    columns = {"": [f"{name}: {what}" for name in names for what in ("busy", "memory")]}
+    tokens = ["tokens"] if now.problem.graph.tokens is not None else []
+    columns = {"": tokens + [f"{name}: {what}" for name in names for what in ("busy", "memory")]}
     for title, posed in (("As it is", now.problem), ("What if", changed)):
         simulated = cache.simulated(posed, now.placement)
         busy_s = busy_of(posed, simulated, now.placement)
-        columns[title] = []
+        said = tokens_in_words(simulated.tokens_per_s, simulated.first_token_s)
+        columns[title] = [said] if tokens else []
         for name in names:
             share = busy_s.get(name, 0.0) / simulated.value if simulated.value else 0.0
             busy = formatting.seconds(busy_s.get(name, 0.0), posed.unit)

@@ -9,9 +9,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from placement.core.formatting import num_bytes
+from placement.core.graph import TOKEN_TASKS
 from placement.core.model import Model, SymbolicDim
 from placement.formats.huggingface import configuration, headers
 from placement.formats.huggingface.architecture import network
+from placement.formats.huggingface.caches import LAYOUTS, PAGE, Entry
+from placement.formats.huggingface.generation import Step, step_program
 from placement.formats.huggingface.inputs import has_words, inputs_of
 from placement.formats.torch.export import program_of
 from placement.formats.torch.exporting import exported
@@ -22,10 +26,10 @@ from placement.formats.torch.stacks import Unlike, traced
 from placement.formats.torch.stored import stored_as
 from placement.formats.torch.training import training_program
 
-TASKS = ("inference", "training")
+TASKS = ("inference", "prefill", "decode", "training")
 STORED = ("int8", "int4")
 DTYPES = (*configuration.DTYPES, *STORED)
-BATCH, LENGTH = 1, 512
+BATCH, LENGTH, CONTEXT = 1, 512, 4096
 MOST_LAYERS, MOST_SIZE = 10_000, 2**31 - 1
 
 
@@ -35,6 +39,7 @@ class Settings:
 
     task: str = "inference"
     dtype: str | None = None
+    cache: str = LAYOUTS[0]
     batch: int = BATCH
     length: int | None = None
     context: int | None = None
@@ -44,7 +49,7 @@ class Settings:
     def of(cls, dims: Mapping[str, int | str]) -> "Settings":
         """Settings by name; a ValueError says which are not known or out of range."""
         fields = {field.name: field for field in dataclasses.fields(cls)}
-        words = {"task": TASKS, "dtype": DTYPES}
+        words = {"task": TASKS, "dtype": DTYPES, "cache": LAYOUTS}
         for name, value in dims.items():
             if name not in fields:
                 raise ValueError(f"It has no size {name!r}; it has {', '.join(fields)}.")
@@ -65,23 +70,35 @@ def open_configuration(
 ) -> Model:
     """The model of a configuration's JSON; `stored` is what files of weights beside it hold."""
     settings = Settings.of(dims)
-    config = configuration.configuration(content, settings.depth, settings.context)
+    generates = settings.task in TOKEN_TASKS
+    config = configuration.configuration(
+        content, settings.depth, None if generates else settings.context
+    )
+    longest = configuration.context_of(config)
+    if generates and longest and (settings.context or 0) > longest:
+        config = configuration.configuration(content, settings.depth, settings.context)
     stated = configuration.stated_dtype(content) or headers.dtype_of(stored or {}) or "float32"
     dtype = settings.dtype or stated
     # Weights that are stored smaller are computed with in the type that the configuration states.
     computed = ("bfloat16" if stated == "float32" else stated) if dtype in STORED else dtype
     module = network(config, content.get("architectures"), getattr(torch, computed))
     sizes = _sizes(module, settings)
-    with torch.device("meta"):
-        inputs = inputs_of(module, sizes, getattr(torch, computed))
-    if settings.task == "training":
-        program = _training(module, inputs, name)
+    tokens, told = None, []
+    if generates:
+        step = Step(settings.task, **sizes, layout=settings.cache)
+        program, entries = step_program(
+            module, step, lambda part, named: _traced(part, named, name), rings=True
+        )
+        tokens, told = step.tokens, [_cache_in_words(entries, step)]
     else:
-        program = _traced(module, inputs, name)
+        with torch.device("meta"):
+            inputs = inputs_of(module, sizes, getattr(torch, computed))
+        trace = _training if settings.task == "training" else _traced
+        program = trace(module, inputs, name)
     if dtype in STORED:
         program = stored_as(program, dtype)
     program = dataclasses.replace(
-        program, symbolic_dims=_open_sizes(module, sizes, settings.task, dtype)
+        program, symbolic_dims=_open_sizes(module, sizes, settings, dtype)
     )
     expected = {key: tuple(value.shape) for key, value in module.state_dict().items()}
     found = headers.confirmed(stored or {}, expected)
@@ -89,14 +106,30 @@ def open_configuration(
     notes = (
         f"{count:,} parameters of {type(module).__name__}, none of them here: no weights,"
         " predicted only",
+        *told,
         *configuration.notes_of(content),
         *([f"The files beside it confirm the shapes of {found:,} tensors"] if stored else []),
     )
-    return Model(graph_of(program), program, notes=notes)
+    graph = dataclasses.replace(graph_of(program), tokens=tokens)
+    return Model(graph, program, notes=notes)
+
+
+def _cache_in_words(entries: Mapping[str, Entry], step: Step) -> str:
+    """The size of a cache, for a reader."""
+    total = sum(entry.stored_bytes(step.layout) for entry in entries.values())
+    pages = f", in pages of {PAGE} tokens" if step.layout == "paged" else ""
+    return (
+        f"A cache of {num_bytes(total)} for {step.context:,} tokens of each sequence{pages}; it"
+        " lies where its layers are"
+    )
 
 
 def _sizes(module: nn.Module, settings: Settings) -> dict[str, int]:
     longest = configuration.context_of(module.config)
+    if settings.task in TOKEN_TASKS:
+        context = settings.context or min(CONTEXT, longest or CONTEXT)
+        length = settings.length or min(LENGTH, context)
+        return {"batch": settings.batch, "length": length, "context": context}
     length = settings.length or min(LENGTH, longest or LENGTH)
     if longest and length > longest:
         raise ValueError(
@@ -107,19 +140,25 @@ def _sizes(module: nn.Module, settings: Settings) -> dict[str, int]:
 
 
 def _open_sizes(
-    module: nn.Module, sizes: Mapping[str, int], task: str, dtype: str
+    module: nn.Module, sizes: Mapping[str, int], settings: Settings, dtype: str
 ) -> tuple[SymbolicDim, ...]:
     config: Any = module.config
     found = [SymbolicDim("batch", sizes["batch"], "sequences or pictures at a time")]
-    if has_words(module):
+    generates = settings.task in TOKEN_TASKS
+    if has_words(module) and settings.task != "decode":
         found.append(SymbolicDim("length", sizes["length"], "words of a sequence"))
-    if configuration.context_of(config):
+    if generates:
+        where = "tokens of a sequence that the cache has room for"
+        found.append(SymbolicDim("context", sizes["context"], where))
+    elif configuration.context_of(config):
         size = configuration.context_of(config)
         found.append(SymbolicDim("context", size, "positions that the model is made for"))
     if configuration.depth_of(config):
         found.append(SymbolicDim("depth", configuration.depth_of(config), "layers"))
-    found.append(SymbolicDim("task", task, "what a step is", TASKS))
+    found.append(SymbolicDim("task", settings.task, "what a step is", TASKS))
     found.append(SymbolicDim("dtype", dtype, "type of numbers", DTYPES))
+    if generates:
+        found.append(SymbolicDim("cache", settings.cache, "how the cache lies", LAYOUTS))
     return tuple(found)
 
 

@@ -5,6 +5,7 @@ few of them say how a network hangs together; hundreds hide it, and are put into
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -17,6 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from placement.core.graph import Graph, Op, Tensor
 from placement.formats.torch.program import Node, TorchProgram, has_nodes, kind_of, num_bytes
 from placement.formats.torch.statements import in_statements
+from placement.formats.torch.traffic import Traffic
 
 MAX_ATTRIBUTE_CHARS = 200
 MOST_LOOSE = 24
@@ -29,12 +31,13 @@ _COUNTED = (
 
 def graph_of(program: TorchProgram) -> Graph:
     """Ops in the order of the program; a weight counts at the first op that reads it."""
-    readers = _readers(program)
-    weight_bytes, counted = _weight_bytes(program, readers), dict[Any, float]()
+    readers, traffic = _readers(program), Traffic(program)
+    held, counted = _held_bytes(program, readers), dict[Any, float]()
     ops = tuple(
-        _op(program, node, weight_bytes.get(node.name, 0), counted) for node in program.kernels
+        _op(node, held.get(node.name, (0, 0)), traffic.of(node), counted)
+        for node in program.kernels
     )
-    tensors = tuple(_tensors(program, readers))
+    tensors = tuple(_tensors(program, readers, traffic.cached))
     ops = housed(in_statements(ops, program.kernels), tensors)
     return Graph(program.name, ops, tensors)
 
@@ -48,17 +51,25 @@ def _readers(program: TorchProgram) -> dict[str, tuple[str, ...]]:
     return {name: tuple(kernels) for name, kernels in found.items()}
 
 
-def _weight_bytes(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+def _held_bytes(
+    program: TorchProgram, readers: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[int, int]]:
+    """Bytes of weights and of caches, each at the first kernel that reads it, or else writes it."""
+    found: dict[str, tuple[int, int]] = {}
+    caches, writers = set(program.caches), dict(program.updates)
     for name, value in program.state.items():
-        if readers.get(name):
-            first = readers[name][0]
+        writer = program.maker.get(writers.get(name, "")) if name in caches else None
+        first = next(iter(readers.get(name, ())), writer.name if writer is not None else "")
+        if first:
             stored = program.stored_bytes.get(name, num_bytes(value))
-            found[first] = found.get(first, 0) + stored
+            weights, cached = found.get(first, (0, 0))
+            is_cache = name in caches
+            found[first] = (weights + stored * (not is_cache), cached + stored * is_cache)
     return found
 
 
-def _op(program: TorchProgram, node: Node, param_bytes: int, counted: dict[Any, float]) -> Op:
+def _op(node: Node, held: tuple[int, int], moved: float, counted: dict[Any, float]) -> Op:
+    param_bytes, state_bytes = held
     return Op(
         name=node.name,
         kind=kind_of(node),
@@ -68,6 +79,8 @@ def _op(program: TorchProgram, node: Node, param_bytes: int, counted: dict[Any, 
         param_bytes=param_bytes,
         colocation_group=node.meta.get("group"),
         attributes=tuple(_attributes(node)),
+        state_bytes=state_bytes,
+        moved_bytes=moved,
     )
 
 
@@ -111,12 +124,18 @@ def _counted(target: Any, args: Any, kwargs: Any) -> float:
     """
     if "grouped_mm" in str(target):
         return float(2 * args[0].numel() * args[1].shape[-1])
+    if "scaled_dot_product_attention" in str(target) and args[0].dim() == 4:
+        (*rows, per_key), words, per_value = args[0].shape, args[1].shape[-2], args[2].shape[-1]
+        return float(2 * math.prod(rows) * words * (per_key + per_value))
     with suppress(Exception), FlopCounterMode(display=False) as counter:
         target(*args, **kwargs)
     return float(counter.get_total_flops())
 
 
-def _tensors(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> Iterator[Tensor]:
+def _tensors(
+    program: TorchProgram, readers: Mapping[str, tuple[str, ...]], cached: Mapping[str, str]
+) -> Iterator[Tensor]:
+    """The values that flow; one that lies in a cache takes no room of its own."""
     handed_back = {node for _, node in program.outputs}
     for name in program.inputs:
         read = readers.get(name, ())
@@ -125,7 +144,9 @@ def _tensors(program: TorchProgram, readers: Mapping[str, tuple[str, ...]]) -> I
         for value in program.values[kernel.name]:
             read, is_output = readers.get(value.name, ()), value.name in handed_back
             if read or is_output:
-                yield _tensor(program, value, kernel.name, read, is_output)
+                made = _tensor(program, value, kernel.name, read, is_output)
+                lies_there = value.name in cached
+                yield dataclasses.replace(made, num_bytes=0) if lies_there else made
 
 
 def _tensor(

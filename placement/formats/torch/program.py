@@ -25,7 +25,8 @@ class TorchProgram:
     node name) pairs say which state takes which value when a step is over. `symbolic_dims` are the
     sizes that whoever opens the model may set. A model may be without weights: its state is on the
     meta device then. `stored_bytes` has the bytes of weights that are stored otherwise than they
-    are computed with.
+    are computed with. `caches` are the placeholders of state that is no weight: what a language
+    model keeps of earlier words, which a step reads and writes its part of.
     """
 
     name: str
@@ -37,6 +38,7 @@ class TorchProgram:
     updates: tuple[tuple[str, str], ...] = ()
     symbolic_dims: tuple[SymbolicDim, ...] = ()
     stored_bytes: Mapping[str, int] = field(default_factory=dict)
+    caches: tuple[str, ...] = ()
 
     @property
     def has_weights(self) -> bool:

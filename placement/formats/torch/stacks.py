@@ -290,6 +290,7 @@ def _inlined(
     """The program with the ops of its layers in place of the ops that stand for them."""
     graph, now = fx.Graph(), dict[Node, Any]()
     places: dict[str, Node] = {}
+    updates: list[tuple[str, str]] = []
     state, labels = dict(program.state), dict(program.labels)
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -312,7 +313,8 @@ def _inlined(
             path, key = tracing.calls[node.args[1]]
             given = [now[value] for value in node.args[0]]
             again = node.meta["again"]
-            now[node] = _copied(graph, programs[key], given, path, again, weight)
+            now[node], written = _copied(graph, programs[key], given, path, again, weight)
+            updates += written
         elif is_part(node) and node.args[0].target is LAYER:
             now[node] = now[node.args[0]][node.args[1]]
         elif node.op != "placeholder":
@@ -322,7 +324,12 @@ def _inlined(
         if node.op == "call_function" and node.name in labels:
             labels[now[node].name] = labels.pop(node.name)
     outputs = tuple((label, now[program.nodes[name]].name) for label, name in program.outputs)
-    return TorchProgram(program.name, graph, program.inputs, state, labels, outputs)
+    own = (
+        (now[program.nodes[held]].name, now[program.nodes[n]].name) for held, n in program.updates
+    )
+    return TorchProgram(
+        program.name, graph, program.inputs, state, labels, outputs, (*own, *updates)
+    )
 
 
 def _copied(
@@ -332,13 +339,13 @@ def _copied(
     path: str,
     again: tuple[str, ...],
     weight: Callable[[str, torch.Tensor], Node],
-) -> list[Any]:
-    """A layer's ops at the end of a graph; its outputs there.
+) -> tuple[list[Any], list[tuple[str, str]]]:
+    """A layer's ops at the end of a graph; its outputs and updates of state there.
 
     `again` are the modules around the layer, and itself, that were called before.
     """
     inputs, now = dict(zip(layer.inputs, given, strict=True)), dict[Node, Any]()
-    handed_back = {name for _, name in layer.outputs}
+    handed_back = {name for _, name in layer.outputs} | {held for held, _ in layer.updates}
     scope = path.replace(".", "/")
     for node in layer.graph.nodes:
         if node.name in inputs:
@@ -351,7 +358,8 @@ def _copied(
             now[node].meta["scope"] = scope + node.meta["scope"].removeprefix("layer")
             inside = (scope + inner.removeprefix("layer") for inner in node.meta["again"])
             now[node].meta["again"] = (*again, *inside)
-    return [now[layer.nodes[name]] for _, name in layer.outputs]
+    updates = [(now[layer.nodes[held]].name, now[layer.nodes[n]].name) for held, n in layer.updates]
+    return [now[layer.nodes[name]] for _, name in layer.outputs], updates
 
 
 def _copy(graph: fx.Graph, node: Node, now: Mapping[Node, Any]) -> Node:

@@ -36,7 +36,7 @@ def _places(program: TorchProgram, value: object) -> list[str]:
     """The weight that a value is, or is another layout of."""
     while isinstance(value, torch.fx.Node):
         if value.name in program.state:
-            return [value.name]
+            return [] if value.name in program.caches else [value.name]
         if value.op != "call_function" or len(value.all_input_nodes) != 1:
             break
         value = value.all_input_nodes[0]

@@ -53,7 +53,7 @@ def new_lanes(flat: Flat, limit_bytes: Floats, *, insertion: bool) -> Lanes:
     num_kernels, num_devices = flat.compute_s.shape
     num_tensors, num_units = flat.producer.size, flat.allowed.shape[0]
     unit_bytes = np.zeros(num_units)
-    np.add.at(unit_bytes, flat.unit_of_kernel, flat.param_bytes)
+    np.add.at(unit_bytes, flat.unit_of_kernel, flat.param_bytes + flat.state_bytes)
     needed_bytes = unit_bytes.copy()
     if flat.live_memory:
         made = flat.producer >= 0

@@ -1,8 +1,8 @@
 """Most bytes that each device holds when segments run one after another (compiled).
 
-The definition is the one of `violations`: weights, workspace, and every tensor from the segment
-that makes it to the last one that reads it, on each device that has a copy; what streams takes room
-while its kernel runs, and devices with one memory fill it together.
+The definition is the one of `violations`: weights, state, workspace, and every tensor from the
+segment that makes it to the last one that reads it, on each device that has a copy; what streams
+takes room while its kernel runs, and devices with one memory fill it together.
 """
 
 import numpy as np
@@ -26,6 +26,7 @@ def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
     weights = np.zeros(num_devices)
     for k in range(order.size):
         weights[weights_in[device[k]]] += flat.param_bytes[k]
+        weights[values_in[device[k]]] += flat.state_bytes[k]
     if not flat.live_memory:
         return weights
     segment_of = cut(flat, device, order, state.position)

@@ -1,0 +1,254 @@
+"""Prefill and decode of language models: their caches as state, in bytes and by transformers."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import placement as pl
+from placement import loaders
+from placement.api.wording import bound_in_words
+from placement.core.violations import sequential_peak_bytes
+from placement.costs.roofline import bytes_moved, waits_s
+from placement.formats.huggingface.caches import PAGE
+from placement.loaders.huggingface import FOLDER
+from placement.schedule.segments import make_schedule
+from tests.loaders.test_huggingface import TINY
+
+# Shipped configurations whose layers all attend to every token before.
+PLAIN = [
+    name
+    for name in sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+    if not name.startswith(("gemma", "deepseek"))
+]
+
+
+def published_bytes(config, context, batch, num_bytes):
+    """2 x layers x kv_heads x head_dim x bytes x context x batch."""
+    heads = config.get("num_key_value_heads") or config["num_attention_heads"]
+    size = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    return 2 * config["num_hidden_layers"] * heads * size * num_bytes * context * batch
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def opens(task, dims=None, **settings):
+        path = tmp_path / "config.json"
+        path.write_text(json.dumps({**TINY, **settings}))
+        return loaders.load(str(path), {"task": task, **(dims or {})})
+
+    return opens
+
+
+def test_a_prompt_and_a_token_as_graphs_of_one_cache(opened):
+    prefill = opened("prefill", {"batch": 2, "length": 6, "context": 20}).graph
+    decode = opened("decode", {"batch": 2, "context": 20}).graph
+    assert [(t.name, t.shape) for t in prefill.inputs] == [("input_ids", (2, 6))]
+    assert [(t.name, t.shape) for t in decode.inputs] == [("input_ids", (2, 1)), ("position", (1,))]
+    for graph in (prefill, decode):
+        assert [(t.name, t.shape) for t in graph.outputs] == [("logits", (2, 1, 97))]
+        assert graph.state_bytes == published_bytes(TINY, 20, 2, 4)
+        groups = {op.colocation_group for op in graph.ops} - {None}
+        assert groups == {f"cache of model.layers.{i}.self_attn" for i in range(3)}
+        held = {op.colocation_group for op in graph.ops if op.state_bytes}
+        attention = [op for op in graph.ops if op.kind == "scaled_dot_product_attention"]
+        assert held == {op.colocation_group for op in attention} == groups
+    assert (prefill.tokens.number, decode.tokens.number) == (12, 2)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_caches_have_the_published_size(name):
+    config = json.loads((FOLDER / name / "config.json").read_text())
+    dims = {"task": "decode", "dtype": "bfloat16", "batch": 3, "context": 1000, "depth": 2}
+    config["num_hidden_layers"] = 2
+    graph = loaders.load(name, dims).graph
+    assert graph.state_bytes == published_bytes(config, 1000, 3, 2)
+    paged = loaders.load(name, {**dims, "cache": "paged"}).graph
+    assert paged.state_bytes == published_bytes(config, -(-1000 // PAGE) * PAGE, 3, 2)
+
+
+def test_depth_multiplies_the_cache(opened):
+    few, many = (opened("decode", {"context": 64, "depth": n}).graph for n in (2, 5))
+    assert many.state_bytes * 2 == few.state_bytes * 5
+
+
+SHAPE = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "vocab_size": 97,
+    "max_position_embeddings": 64,
+}
+# Layers that keep everything, a window, latents, and recurrent states.
+FAMILIES = {
+    "llama": {},
+    "gemma2": {"head_dim": 8, "sliding_window": 5},
+    "deepseek_v2": {
+        "kv_lora_rank": 8,
+        "q_lora_rank": None,
+        "qk_nope_head_dim": 8,
+        "qk_rope_head_dim": 4,
+        "v_head_dim": 8,
+        "num_key_value_heads": 4,
+        "first_k_dense_replace": 2,
+    },
+    "mamba2": {"num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8},
+}
+
+
+def kept_by_transformers(family, batch, words):
+    """Bytes that the library's own cache has of a network after so many words."""
+    config = transformers.AutoConfig.for_model(family, **{**SHAPE, **FAMILIES[family]})
+    network = transformers.AutoModelForCausalLM.from_config(config).eval()
+    cache = transformers.DynamicCache(config=network.config)
+    name = "cache_params" if family == "mamba2" else "past_key_values"
+    with torch.no_grad():
+        network(torch.zeros(batch, words, dtype=torch.long), use_cache=True, **{name: cache})
+    found = 0
+    for layer in cache.layers:
+        held = [getattr(layer, "keys", None), getattr(layer, "values", None)]
+        for states in ("conv_states", "recurrent_states"):
+            held += getattr(layer, states, {}).values()
+        found += sum(value.nbytes for value in held if isinstance(value, torch.Tensor))
+        # Between two steps the library leaves out the word of a window that the next one drops.
+        if getattr(layer, "is_sliding", False):
+            found += sum(v.nbytes // v.shape[-2] for v in held if isinstance(v, torch.Tensor))
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("task", ["prefill", "decode"])
+def test_caches_are_as_large_as_those_of_transformers(family, task, opened):
+    settings = {**SHAPE, **FAMILIES[family], "model_type": family, "architectures": []}
+    graph = opened(task, {"batch": 2, "length": 12, "context": 20}, **settings).graph
+    assert graph.state_bytes == kept_by_transformers(family, 2, 20)
+
+
+def test_decode_reads_all_of_the_cache_and_writes_one_token(opened):
+    short, long = (opened("decode", {"batch": 2, "context": n}).graph for n in (20, 40))
+    grown = sum(op.moved_bytes for op in long.ops) - sum(op.moved_bytes for op in short.ops)
+    masks = [
+        sum(op.moved_bytes for op in g.ops if not op.scope.startswith("model/layers"))
+        for g in (short, long)
+    ]
+    # Beside the cache itself each of three layers reads a mask of one byte per token.
+    assert grown - (masks[1] - masks[0]) == published_bytes(TINY, 20, 2, 4) + 3 * 20
+    token = published_bytes(TINY, 1, 2, 4)
+    written = [op for op in long.ops if op.kind == "index_copy"]
+    assert sum(op.moved_bytes for op in written) == 2 * token + 8 * len(written)
+    prefill = opened("prefill", {"batch": 2, "length": 6, "context": 20}).graph
+    written = [op for op in prefill.ops if op.kind == "index_copy"]
+    assert sum(op.moved_bytes for op in written) == 6 * (2 * token + 8 * len(written))
+
+
+def test_views_move_nothing_and_copies_do(opened):
+    class Views(torch.nn.Module):
+        def forward(self, x, rows):
+            parts = x.transpose(0, 1).reshape(3, 4, 2)[:, 1:].split(2, dim=1)
+            spread = x[0].expand(5, 8)
+            return parts[0] + 1, spread * 2, x.t().reshape(-1), x[rows], spread.contiguous()
+
+    model = pl.from_torch(Views(), (torch.rand(3, 8), torch.tensor([1, 1])))
+    moved = {op.name: (op.kind, op.moved_bytes) for op in model.graph.ops}
+    by_kind = {}
+    for kind, num_bytes in moved.values():
+        by_kind.setdefault(kind, []).append(num_bytes)
+    assert not any(by_kind["expand"] + by_kind["transpose"] + by_kind["select"])
+    assert sorted(by_kind["reshape"])[-1] == 2 * 3 * 8 * 4, "it cannot be a view"
+    assert by_kind["mul"] == [8 * 4 + 5 * 8 * 4], "a row is read once"
+    assert by_kind["index"] == [2 * 2 * 8 * 4 + 2 * 8], "rows are picked"
+    assert by_kind["contiguous"] == [8 * 4 + 5 * 8 * 4]
+    np.testing.assert_array_equal(bytes_moved(model.graph), [b for _, b in moved.values()])
+
+
+def test_a_table_is_read_by_rows_and_its_other_use_whole(opened):
+    graph = opened("decode", {"context": 20}, tie_word_embeddings=True).graph
+    moved = {op.kind: op for op in graph.ops if op.kind == "embedding"}["embedding"]
+    assert moved.param_bytes == 97 * 32 * 4 and moved.moved_bytes == 2 * 32 * 4 + 8
+    head = next(op for op in graph.ops if op.scope == "lm_head")
+    assert head.param_bytes == 0 and head.moved_bytes == (97 * 32 + 32 + 97) * 4
+
+
+def test_decode_waits_for_memory_and_a_long_prompt_for_arithmetic():
+    dims = {"dtype": "bfloat16", "depth": 2, "context": 4096}
+    machine = pl.machine("nvlink-8gpu")
+    shares = {}
+    for task in ("prefill", "decode"):
+        model = loaders.load("llama-3.1-8b", {**dims, "task": task, "length": 4096})
+        problem = pl.make_problem(model, machine)
+        placed = pl.place(problem, "single", settings={})
+        waits = waits_s(problem, placed.placement)
+        assert sum(waits.values()) == pytest.approx(problem.costs.compute_s[:, 1].sum())
+        shares[task] = waits["memory"] / (waits["memory"] + waits["arithmetic"])
+        assert placed.tokens_per_s == pytest.approx(model.graph.tokens.number / placed.value)
+        assert placed.first_token_s == (placed.value if task == "prefill" else None)
+    assert shares["decode"] > 0.95 and shares["prefill"] < 0.5
+
+
+def test_a_cache_lies_where_its_layer_lies_and_counts_there(opened):
+    model = opened("decode", {"context": 64, "batch": 4})
+    machine = pl.machine("nvlink-8gpu")
+    problem = pl.make_problem(model, machine)
+    names = [d.name for d in machine.devices if not d.on_host][:2]
+    graph = problem.graph
+    device_of = {
+        op.name: names[1] if op.scope.startswith("model/layers/2") else names[0] for op in graph.ops
+    }
+    units = problem.placement_of(
+        [problem.machine.index[device_of[graph.ops[ops[0]].name]] for ops in problem.ops_of_unit]
+    )
+    schedule = make_schedule(problem, units)
+    peaks = dict(zip(problem.machine.index, sequential_peak_bytes(problem, schedule), strict=True))
+    layer = published_bytes(TINY, 64, 4, 4) // 3
+    empty = dataclasses.replace(
+        problem,
+        kernels=dataclasses.replace(
+            graph, ops=tuple(dataclasses.replace(op, state_bytes=0) for op in graph.ops)
+        ),
+    )
+    without = dict(zip(problem.machine.index, sequential_peak_bytes(empty, schedule), strict=True))
+    for name, layers in zip(names, (2, 1), strict=True):
+        assert peaks[name] - without[name] == layers * layer
+    assert max(t.num_bytes for t in graph.tensors) < layer, "no cache is a value of the step"
+    sent = pl.simulate(problem, units).transfer_bytes
+    assert sent < layer, "no cache crosses"
+
+
+@pytest.mark.parametrize(
+    ("dims", "settings", "part"),
+    [
+        ({"task": "decode", "cache": "heap"}, {}, "use contiguous, paged"),
+        ({"task": "prefill", "length": 30, "context": 20}, {}, "make length smaller"),
+        ({"task": "decode"}, {"model_type": "bert", "architectures": ["BertForMaskedLM"]}, "task"),
+        ({"task": "sleep"}, {}, "use inference, prefill, decode, training"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(opened, dims, settings, part):
+    with pytest.raises(ValueError, match=part) as error:
+        opened(dims["task"], dims, **settings)
+    assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [
+        (None, ""),
+        ({"arithmetic": 0.0, "memory": 0.0, "launch": 0.0}, ""),
+        (
+            {"arithmetic": 1.0, "memory": 3.0, "launch": 0.1},
+            "bound by memory bandwidth for 75% of what kernels compute",
+        ),
+        (
+            {"arithmetic": 3.0, "memory": 1.0, "launch": 4.0},
+            "bound by arithmetic for 75% of what kernels compute, and launching them takes 50% of"
+            " the computing time",
+        ),
+    ],
+)
+def test_what_kernels_wait_for_in_words(waits, said):
+    assert bound_in_words(waits) == said

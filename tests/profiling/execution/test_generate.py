@@ -6,19 +6,11 @@ import torch
 import transformers
 
 import placement as pl
+from tests.loaders.test_prefill_decode import FAMILIES, SHAPE
 
 
-def network(**settings):
-    config = transformers.LlamaConfig(
-        hidden_size=32,
-        intermediate_size=48,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        num_hidden_layers=2,
-        vocab_size=97,
-        max_position_embeddings=64,
-        **settings,
-    )
+def network():
+    config = transformers.LlamaConfig(**SHAPE)
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(config).eval()
 
@@ -50,6 +42,33 @@ def test_two_lanes_generate_what_transformers_does(llama):
     assert made.tokens_per_s == pytest.approx(2 / np.median(made.step_s))
     assert made.decode.tokens_per_s > 0 and made.prefill.first_token_s > 0
     assert not llama.training and "cache" not in dict(llama.named_modules())
+
+
+# Layers of a window, of latents, of recurrent states, and of both kinds by turns.
+OTHERS = {
+    "gemma2": FAMILIES["gemma2"],
+    "deepseek_v2": FAMILIES["deepseek_v2"],
+    "mamba2": FAMILIES["mamba2"],
+    "jamba": {
+        "mamba_d_state": 8,
+        "num_experts": 2,
+        "num_experts_per_tok": 1,
+        "attn_layer_period": 2,
+        "attn_layer_offset": 1,
+    },
+}
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_layers_of_other_kinds_keep_what_they_need(family):
+    config = transformers.AutoConfig.for_model(family, **{**SHAPE, **OTHERS[family]})
+    torch.manual_seed(0)
+    other = transformers.AutoModelForCausalLM.from_config(config).eval()
+    prompts = np.random.default_rng(1).integers(0, 97, (2, 7))
+    made = pl.generate(
+        other, prompts, new_tokens=4, machine=pl.machine("two-lanes"), placer="round_robin"
+    )
+    np.testing.assert_array_equal(made.tokens, expected(other, prompts, 4))
 
 
 def test_caches_stay_where_they_are_between_the_two_steps(llama):

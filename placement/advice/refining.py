@@ -24,8 +24,9 @@ STRENGTHS = (0.0, 0.5, 1.0)
 class Refined:
     """A profile with what live runs say, and how predictions err of placements that are held out.
 
-    The errors are medians of |predicted / measured - 1|, without and with the other runs; None
-    while all runs are of one placement.
+    The errors are means over these placements, of how many times too long or too short each is
+    predicted, less one; without and with the other runs, None while all are of one placement. They
+    are those that the strength was chosen by.
     """
 
     profile: Profile
@@ -48,8 +49,8 @@ def refined_by(problem: Problem, profile: Profile, run: RefiningRun) -> Refined:
     best = min(STRENGTHS, key=lambda strength: (float(np.mean(errors[strength])), strength))
     return Refined(
         replace(profile, refined_by=Refinement(runs, best)),
-        held_out_before=_median_share(errors[0.0]),
-        held_out_after=_median_share(errors[best]),
+        held_out_before=_mean_share(errors[0.0]),
+        held_out_after=_mean_share(errors[best]),
     )
 
 
@@ -66,5 +67,5 @@ def held_out(problem: Problem, runs: Sequence[RefiningRun], strength: float) -> 
     return found
 
 
-def _median_share(logarithms: Sequence[float]) -> float:
-    return math.expm1(float(np.median(logarithms)))
+def _mean_share(logarithms: Sequence[float]) -> float:
+    return math.expm1(float(np.mean(logarithms)))

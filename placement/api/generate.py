@@ -56,7 +56,9 @@ def generate(
 
     `prompts` are token numbers, as many for each sequence. Decode is placed by `placer`, and so is
     prefill, whose layers' caches are kept where decode has them. The tokens are those that
-    `network.generate(..., do_sample=False)` of transformers gives.
+    transformers gives by `network.generate(..., do_sample=False, eos_token_id=None)`, the most
+    likely one each time: no token ends a sequence, and what a network's generation settings do to
+    likelihoods is left out.
     """
     import numpy as np
 

@@ -267,7 +267,7 @@ class RefinedResult(Value, frozen=True, kw_only=True):
     without and with it, and of every placement by the runs of all others.
 
     `runs` is how many there are, `strength` how far the profile follows them. `held_out` errors
-    are medians without and with the others' runs, None while there is one placement alone.
+    are means without and with the others' runs, None while there is one placement alone.
     """
 
     runs: Count

@@ -155,7 +155,7 @@ def refined_in_words(result: RefinedResult, measured_s: float) -> str:
         )
     return (
         f"{said} Held out, each placement is predicted by the runs of the others within"
-        f" {percent(after)} (median), against {percent(before)} without them."
+        f" {percent(after)} (mean), against {percent(before)} without them."
     )
 
 
@@ -173,23 +173,24 @@ def tokens_in_words(tokens_per_s: float | None, first_token_s: float | None) -> 
     return ", ".join([*said, *([] if tokens_per_s is None else [token_rate(tokens_per_s)])])
 
 
-# From this share of the computing time on it is told what launching takes.
-TOLD_LAUNCH = 0.1
+# From this share of the computing time on it is told what launching and streaming take.
+TOLD_SHARE = 0.1
 
 
 def bound_in_words(waits_s: Mapping[str, float] | None) -> str:
-    """What estimated kernels wait for once they are launched, and what launching takes if it is
-    much; empty where times are measured."""
+    """What estimated kernels wait for once they are launched, and what launching and streaming take
+    if it is much; empty where times are measured."""
     if not waits_s or sum(waits_s.values()) <= 0:
         return ""
-    arithmetic_s, memory_s, launch_s = (waits_s[k] for k in ("arithmetic", "memory", "launch"))
+    arithmetic_s, memory_s = waits_s["arithmetic"], waits_s["memory"]
     waited_for = "memory bandwidth" if memory_s >= arithmetic_s else "arithmetic"
     share = max(arithmetic_s, memory_s) / max(arithmetic_s + memory_s, 1e-300)
     said = f"bound by {waited_for} for {percent(share)} of what kernels compute"
-    launched = launch_s / sum(waits_s.values())
-    if launched < TOLD_LAUNCH:
-        return said
-    return f"{said}, and launching them takes {percent(launched)} of the computing time"
+    whole_s = sum(waits_s.values())
+    for key, what in (("launch", "launching them takes"), ("link", "weights that stream take")):
+        if waits_s[key] >= TOLD_SHARE * whole_s:
+            said += f", and {what} {percent(waits_s[key] / whole_s)} of the computing time"
+    return said
 
 
 # Steps further apart than this make a median that says little.

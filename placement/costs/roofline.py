@@ -97,16 +97,20 @@ def _flops_per_s(dtypes: Sequence[str], device: Device) -> NDArray[np.float64]:
 
 
 def waits_s(problem: Problem, placement: Placement) -> dict[str, float] | None:
-    """Seconds that a placement's kernels wait for "arithmetic", "memory" and to "launch".
+    """Seconds that a placement's kernels wait for "arithmetic", "memory", to "launch", and for
+    weights that stream over a "link".
 
     None where times are no estimates by this formula: what measured kernels wait for is not known.
     """
     rated = all(d.flops_per_s > 0 and d.memory_bytes_per_s > 0 for d in problem.machine.devices)
     if problem.costs.origin != "analytic" or not rated:
         return None
-    device = problem.kernel_devices(placement)
-    kernels = np.arange(device.size)
+    placed = problem.kernel_devices(placement)
+    kernels = np.arange(placed.size)
+    # What streams computes as its engine does, after the link.
+    device = problem.machine.places.engine[placed]
     seconds = problem.costs.compute_s[kernels, device]
+    link_s = problem.costs.compute_s[kernels, placed] - seconds
     starts = np.array([_launch_s(d) for d in problem.machine.devices])[device]
     launch_s = np.minimum(starts, seconds)
     waits = bound_by_memory(problem.kernels, problem.machine)[kernels, device]
@@ -115,6 +119,7 @@ def waits_s(problem: Problem, placement: Placement) -> dict[str, float] | None:
         "arithmetic": float(working_s[~waits].sum()),
         "memory": float(working_s[waits].sum()),
         "launch": float(launch_s.sum()),
+        "link": float(link_s.sum()),
     }
 
 

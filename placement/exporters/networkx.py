@@ -1,15 +1,16 @@
 """networkx: a graph as a DiGraph, and as node-link JSON that networkx reads.
 
 Nodes are ops, named like them, with the attributes `kind`, `scope`, `phase`, `flops`,
-`param_bytes`, `colocation_group`, `attributes` (list of [key, text]) and, where there is a
-placement, `device`. An edge joins producer and consumer; its `tensors` lists the names of what
-flows, its `bytes` their sum. The graph attribute `tensors` describes every tensor (`name`,
-`producer`, `consumers`, `num_bytes`, `shape`, `dtype`, `is_output`), because a tensor is sent once
-however many ops read it, and because model inputs and outputs have no edge.
+`param_bytes`, `colocation_group`, `attributes` (list of [key, text]), `state_bytes`, `moved_bytes`
+and, where there is a placement, `device`. A step of a language model has the graph attribute
+`tokens` (`task`, `sequences`, `per_sequence`). An edge joins producer and consumer; its `tensors`
+lists the names of what flows, its `bytes` their sum. The graph attribute `tensors` describes every
+tensor (`name`, `producer`, `consumers`, `num_bytes`, `shape`, `dtype`, `is_output`), because a
+tensor is sent once however many ops read it, and because model inputs and outputs have no edge.
 """
 
 import json
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,8 @@ def to_networkx(graph: Graph, placement: Placement | None = None) -> "nx.DiGraph
         }
         for t in graph.tensors
     ]
+    if graph.tokens is not None:
+        result.graph["tokens"] = asdict(graph.tokens)
     for op in graph.ops:
         device = {} if placement is None else {"device": placement.device_of.get(op.name)}
         about = {field.name: getattr(op, field.name) for field in fields(Op)[1:]}

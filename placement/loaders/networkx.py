@@ -1,7 +1,8 @@
 """networkx: a DiGraph, or node-link JSON that networkx wrote, as a Graph.
 
 Everything but the edges may be left out. Of a node `kind`, `scope`, `phase`, `flops`,
-`param_bytes`, `colocation_group` and `attributes` are read, each with the meaning it has in `Op`.
+`param_bytes`, `colocation_group`, `attributes`, `state_bytes` and `moved_bytes` are read, each with
+the meaning it has in `Op`, of the graph the attribute `tokens` with the fields of `Tokens`.
 Where the graph attribute `tensors` describes the tensors (as `placement.exporters.networkx` writes
 it), they are taken from there; otherwise each edge is one tensor of `bytes` bytes (default 0), and
 the edges of one node that give the same `tensor` name are one tensor with several readers.
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import MOST
 from placement.core.decoding import decode, shown
-from placement.core.graph import Graph, Op, Tensor
+from placement.core.graph import Graph, Op, Tensor, Tokens
 from placement.core.model import Model
 from placement.files.input import read_json, read_value, refuse_dims
 from placement.loaders.base import Loader
@@ -53,7 +54,8 @@ def from_networkx(source: "nx.DiGraph[Any]", name: str = "graph") -> Graph:
         )
     else:
         tensors = _edge_tensors(source, order, text)
-    return Graph(_text(source.graph.get("name") or name, "name of the graph"), ops, tensors)
+    told = _text(source.graph.get("name") or name, "name of the graph")
+    return Graph(told, ops, tensors, _tokens(source.graph.get("tokens")))
 
 
 class NetworkxLoader(Loader):
@@ -130,13 +132,20 @@ def _op(name: str, data: Mapping[str, Any]) -> Op:
         if key in given:
             given[key] = _text(given[key], f"{key} of op {shown(name)}")
     given["flops"] = _number(given.get("flops", 0.0), f"flops of op {shown(name)}")
-    given["param_bytes"] = _whole(given.get("param_bytes", 0), f"param_bytes of op {shown(name)}")
+    for key in ("param_bytes", "state_bytes"):
+        given[key] = _whole(given.get(key, 0), f"{key} of op {shown(name)}")
+    if "moved_bytes" in given:
+        given["moved_bytes"] = _number(given["moved_bytes"], f"moved_bytes of op {shown(name)}")
     where = f"attributes of op {shown(name)}"
     pairs = [_list(pair, where) for pair in _list(given.get("attributes", ()), where)]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"The {where} are no pairs; give lists of a key and a value.")
     given["attributes"] = tuple((_text(k, where), _text(v, where)) for k, v in pairs)
     return Op(name, **{"kind": "op", **given})
+
+
+def _tokens(entry: Any) -> Tokens | None:
+    return None if entry is None else decode(entry, Tokens, remedy="leave it out")
 
 
 def _tensor(entry: Any, number: int) -> Tensor:

@@ -26,7 +26,7 @@ def place_stages(problem: Problem, report: Report, search: Search) -> Placement:
         split = search(evaluate, memory_share)
         if split is None and not found:
             raise ValueError(
-                "No contiguous split of the graph keeps to the devices' memory and to pins;"
+                "No contiguous split was found that keeps to the devices' memory and to pins;"
                 f" {remedy(problem)}, or choose a placer that needs no contiguous stages."
             )
         found.append(split or found[-1])

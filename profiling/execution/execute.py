@@ -174,7 +174,7 @@ def baselines_of(
 
 def require_memory(problem: Problem, schedule: Schedule) -> None:
     """ValueError where the schedule, beside the unplaced model to compare with, needs too much."""
-    reference_bytes = sum(op.param_bytes for op in problem.kernels.ops)
+    reference_bytes = int(problem.kernels.arrays.resident_bytes.sum())
     check_memory(simulate(problem, schedule).peak_bytes, problem.machine, reference_bytes)
 
 

@@ -15,6 +15,7 @@ from placement.core.placement import Placement, placement_from_json
 from placement.core.problem import Execution, Problem, own_kernels
 from placement.core.violations import sequential_peak_bytes, violations
 from placement.costs.offload import streamed_bytes, with_offload, without_offload
+from placement.costs.roofline import waits_s
 from placement.costs.what_if import Conditions, what_if
 from placement.schedule.segments import make_schedule
 from placement.simulator.evaluator import Evaluator
@@ -81,6 +82,18 @@ def test_a_step_that_streams_takes_what_the_formula_says():
     assert streamed_bytes(problem, placement) == {"gpu:0": 100}
     answer = of_prediction(problem, placement).to_json()
     assert answer["streamed_bytes"] == {"gpu:0": 100} and answer["violations"] == []
+
+
+def test_what_streams_waits_for_the_link():
+    problem = two_layers(FITS)
+    rated = tuple(
+        replace(d, flops_per_s=1e3, memory_bytes_per_s=1e3) for d in problem.machine.devices
+    )
+    problem = with_offload(replace(problem, machine=replace(problem.machine, devices=rated)))
+    waits = waits_s(problem, placed(problem, "gpu:0", "gpu:0-streamed"))
+    assert waits["link"] == pytest.approx(LATENCY_S + 100 / BYTES_PER_S)
+    assert sum(waits.values()) == pytest.approx(2 * 0.01 + waits["link"])
+    assert waits_s(problem, placed(problem, "gpu:0", "cpu:0"))["link"] == 0.0
 
 
 def test_the_buffer_counts():

@@ -5,6 +5,8 @@ import json
 import networkx as nx
 import pytest
 
+from placement.core.graph import Graph, Op, Tokens
+from placement.core.model import Model
 from placement.core.placement import Placement
 from placement.exporters.networkx import to_networkx
 from placement.loaders import load, samples
@@ -18,6 +20,14 @@ SAMPLES = [s.name for s in samples() if s.name.startswith("onnx-")]
 def test_round_trips(sample):
     graph = load(sample).graph
     assert from_networkx(to_networkx(graph)) == graph
+
+
+def test_state_moved_bytes_and_tokens_come_back(tmp_path):
+    op = Op("attend", "Attention", param_bytes=4, state_bytes=64, moved_bytes=9.5)
+    graph = Graph("step", (op,), (), Tokens("decode", sequences=2, per_sequence=1))
+    model = Model(graph)
+    placement = Placement(graph.fingerprint, "m", {"attend": "cpu:0"})
+    assert load(str(written("networkx", export_of(model, placement), tmp_path))).graph == graph
 
 
 def test_what_networkx_sees():

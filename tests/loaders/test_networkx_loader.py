@@ -53,6 +53,12 @@ def test_older_files_call_the_edges_links(tmp_path):
     [
         ({"nodes": [{"id": "a", "flops": "many"}]}, "flops"),
         ({"nodes": [{"id": "a", "param_bytes": -4}]}, "negative"),
+        ({"nodes": [{"id": "a", "state_bytes": "x"}]}, "state_bytes"),
+        ({"nodes": [{"id": "a", "state_bytes": True}]}, "state_bytes"),
+        ({"nodes": [{"id": "a", "moved_bytes": []}]}, "moved_bytes"),
+        ({"nodes": [{"id": "a", "moved_bytes": -1}]}, "moves -1"),
+        ({"graph": {"tokens": {"task": "sleep", "sequences": 1, "per_sequence": 1}}}, "sleep"),
+        ({"graph": {"tokens": 3}}, "expected an object"),
         ({"nodes": [{"id": {"a": 1}}]}, "g.json"),
         ({"edges": [{"source": "a"}]}, "g.json"),
         ({"edges": [{"source": "a", "target": "a"}]}, "cycle"),

@@ -242,15 +242,20 @@ def test_what_cannot_be_is_said_in_a_sentence(opened, dims, settings, part):
     ("waits", "said"),
     [
         (None, ""),
-        ({"arithmetic": 0.0, "memory": 0.0, "launch": 0.0}, ""),
+        ({"arithmetic": 0.0, "memory": 0.0, "launch": 0.0, "link": 0.0}, ""),
         (
-            {"arithmetic": 1.0, "memory": 3.0, "launch": 0.1},
+            {"arithmetic": 1.0, "memory": 3.0, "launch": 0.1, "link": 0.0},
             "bound by memory bandwidth for 75% of what kernels compute",
         ),
         (
-            {"arithmetic": 3.0, "memory": 1.0, "launch": 4.0},
+            {"arithmetic": 3.0, "memory": 1.0, "launch": 4.0, "link": 0.0},
             "bound by arithmetic for 75% of what kernels compute, and launching them takes 50% of"
             " the computing time",
+        ),
+        (
+            {"arithmetic": 1.0, "memory": 3.0, "launch": 0.0, "link": 12.0},
+            "bound by memory bandwidth for 75% of what kernels compute, and weights that stream"
+            " take 75% of the computing time",
         ),
     ],
 )

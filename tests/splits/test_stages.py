@@ -174,9 +174,14 @@ def test_devices_and_links_that_all_differ(seed):
     assert value_s == pytest.approx(best_s)
 
 
+@pytest.mark.parametrize("state", [False, True], ids=["weights", "state"])
 @pytest.mark.parametrize("seed", range(4))
-def test_memory_decides_where_borders_lie(seed):
+def test_memory_decides_where_borders_lie(seed, state):
     graph = inference(seed, 6)
+    if state:
+        # Not what an op reads as weights, but what it keeps from step to step.
+        ops = tuple(replace(o, param_bytes=0, state_bytes=30 * o.param_bytes) for o in graph.ops)
+        graph = replace(graph, ops=ops)
     wide = problem_of(graph, machine_of(2), seed)
     # What the accelerator with most of the best split needs is not there.
     free_s, _ = placed(wide, "ideals_dp")
@@ -187,6 +192,15 @@ def test_memory_decides_where_borders_lie(seed):
     value_s, _ = placed(tight, "ideals_dp")
     assert value_s == pytest.approx(best_s)
     assert best_s >= free_s * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_devices_that_were_left_out_leave_nothing_proven(seed, monkeypatch):
+    problem = replace(random_problem(seed, num_ops=6, num_devices=4), objective="throughput")
+    assert kinds_of(problem).is_complete
+    monkeypatch.setattr("placement.splits.stages.kinds.MOST_STATES", 4)
+    assert not kinds_of(problem).is_complete
+    assert placed(problem, "ideals_dp")[1] == "contiguous stages"
 
 
 def test_a_chain_is_one_linear_order():
@@ -322,7 +336,7 @@ def test_pins_that_no_stages_keep_are_refused_in_a_sentence():
     names = {"f1": "gpu:0", "f3": "gpu:1", "f5": "gpu:0"}
     problem = problem_of(inference(2, 8), machine_of(2), 2)
     problem = replace(problem, pins=tuple(names.items()))
-    with pytest.raises(ValueError, match="No contiguous split of the graph keeps to"):
+    with pytest.raises(ValueError, match="No contiguous split was found that keeps to"):
         place(problem, "ideals_dp")
 
 

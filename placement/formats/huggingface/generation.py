@@ -67,8 +67,8 @@ def step_program(
     knows tokens by their place.
     """
     layers = caches.kept_by(module, step.batch, step.context, rings=rings)
-    entries = caches.placed_in(module, layers)
     try:
+        entries = caches.placed_in(module, layers)
         with _stepping(module, layers), _grouped_attention():
             program = trace(module, inputs_of_step(module, step))
     finally:

@@ -47,8 +47,9 @@ class Blocks:
     """Blocks (B) of a problem, numbered in topological order, and the nets between them.
 
     `edges` (E, 2) are pairs of blocks, each once and sorted. `compute_s` (B, D) is infinite where a
-    device may not hold a block. Of `sizes` (B, 4) the columns are bytes of weights, of values that
-    forward kernels make, of those among them that backward kernels read, and of all other values.
+    device may not hold a block. Of `sizes` (B, 5) the columns are bytes of weights, of values that
+    forward kernels make, of those among them that backward kernels read, of all other values, and
+    of state.
     """
 
     problem: Problem
@@ -202,8 +203,9 @@ def _numbered(problem: Problem, group: Ints, edges: Ints) -> Blocks:
 
 def _sizes(problem: Problem, block_of_kernel: Ints, num_blocks: int) -> Floats:
     arrays, late = problem.kernels.arrays, _late(problem.kernels)
-    sizes = np.zeros((num_blocks, 4))
+    sizes = np.zeros((num_blocks, 5))
     np.add.at(sizes[:, 0], block_of_kernel, arrays.param_bytes)
+    np.add.at(sizes[:, 4], block_of_kernel, arrays.resident_bytes - arrays.param_bytes)
     made = np.flatnonzero(arrays.producer >= 0)
     maker = arrays.producer[made]
     tensor = np.repeat(np.arange(len(arrays.producer)), np.diff(arrays.consumer_ptr))

@@ -24,12 +24,14 @@ class Kinds:
     """Kinds (K) of devices that compute, and the ways (W) to use one: `kind` and `device` (W,).
 
     `engines` lists the devices of each kind in declared order, `device` is the one of the first of
-    them; `of_engine[e][o]` is the device of way o on the engine e.
+    them; `of_engine[e][o]` is the device of way o on the engine e. `is_complete` says whether all
+    engines are among them, so that what is the best over these kinds is the best of all.
     """
 
     problem: Problem
     engines: tuple[tuple[int, ...], ...]
     of_engine: dict[int, tuple[int, ...]]
+    is_complete: bool
 
     @cached_property
     def kind(self) -> Ints:
@@ -110,7 +112,7 @@ def kinds_of(problem: Problem) -> Kinds:
         else:
             found.append(e)
     kept = _few(problem, [tuple(k) for k in kinds], options)
-    return Kinds(problem, kept, options)
+    return Kinds(problem, kept, options, sum(map(len, kept)) == len(options))
 
 
 class _Exchange:

@@ -67,9 +67,14 @@ def best_split(
     Intervals of some linear orders are tried first, because a value that is known saves time. Of
     graphs with more ideals than `most_ideals` blocks are joined until there are few enough, and the
     borders that are best then are moved by single blocks again. Raises TooManyIdeals where joining
-    does not help.
+    does not help. Nothing is proven where devices had to be left out (`Kinds.is_complete`).
     """
     task = _task(problem, evaluate, memory_share)
+    split = _best_of_ideals(task, most_ideals, num_orders, seed)
+    return split if split is None or task.kinds.is_complete else replace(split, bound_s=0.0)
+
+
+def _best_of_ideals(task: "_Task", most_ideals: int, num_orders: int, seed: int) -> Split | None:
     most = min(most_ideals, max(2, MOST_ENTRIES // task.kinds.num_states))
     blocks, rows = _few_ideals(task.levels, most)
     is_finest = blocks is task.levels[0]

@@ -15,7 +15,7 @@ class Table(NamedTuple):
 
     `rows` are their bits, without columns where each ideal contains all before it. Sums over the
     blocks inside: `least_s` (M,) with every block where it is fastest, rising, `work_s` (M, W) by
-    way to use a device, `lacking` (M, W) blocks that may not be there, `sizes` (M, 4) as in
+    way to use a device, `lacking` (M, W) blocks that may not be there, `sizes` (M, 5) as in
     `Blocks`. Nets (T) with ends inside and outside an ideal are rows of `cross_ptr`: their numbers
     `cross_nets`, whether their maker is inside and how many of their `num_readers`. `receive_s`
     and `send_s` (W, T) are the least seconds of a transfer. `keeps` (W,) is 1, or 0 where weights
@@ -85,14 +85,16 @@ def stage_loads_s(table: Table, i: int, j: int, in_turn: bool, loads_s: Floats) 
             for w in range(num_ways):
                 loads_s[w] += table.send_s[w, net]
     weight_bytes = table.sizes[j, 0] - table.sizes[i, 0]
-    value_bytes = 0.0
+    # State does not stream: it is there between steps, wherever weights come from.
+    state_bytes, value_bytes = table.sizes[j, 4] - table.sizes[i, 4], 0.0
     if table.is_live:
         early_bytes += table.sizes[j, 1] - table.sizes[i, 1]
         late_bytes += table.sizes[j, 3] - table.sizes[i, 3]
         late_bytes += table.sizes[j, 2] - table.sizes[i, 2]
         value_bytes = max(early_bytes, late_bytes)
     for w in range(num_ways):
-        too_large = weight_bytes * table.keeps[w] + value_bytes > table.limit_bytes[w]
+        resident_bytes = weight_bytes * table.keeps[w] + state_bytes
+        too_large = resident_bytes + value_bytes > table.limit_bytes[w]
         if too_large or table.lacking[j, w] > table.lacking[i, w]:
             loads_s[w] = np.inf
 

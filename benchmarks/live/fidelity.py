@@ -47,7 +47,7 @@ SUMMARY = {
     "median": "{median:.1%}",
     "90th percentile": "{p90:.1%}",
     "signed median": "{signed:+.1%}",
-    "in range": "{inside:.0%}",
+    "in range": "{inside}",
     "rank correlation": "{spearman}",
     "best by prediction": "{chosen}",
 }
@@ -135,11 +135,17 @@ def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> d
         "median": median,
         "p90": p90,
         "signed": float(np.median(errors)),
-        "inside": sum(r["range_ms"][0] <= r["measured_ms"] <= r["range_ms"][1] for r in found)
-        / len(found),
+        "inside": _inside(found),
         "spearman": f"{rank:.2f} of {num_apart}" if ranked else "",
         "chosen": f"{chosen / best - 1.0:+.1%}" if ranked else "",
     }
+
+
+def _inside(found: Sequence[Mapping[str, Any]]) -> str:
+    """Of rows with a range the share whose measured median lies in it."""
+    ranged = [(*r["range_ms"], r["measured_ms"]) for r in found if "range_ms" in r]
+    share = sum(low <= ms <= high for low, high, ms in ranged) / max(1, len(ranged))
+    return f"{share:.0%}" if ranged else ""
 
 
 def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from placement.costs.roofline import waits_s
 from placement.costs.what_if import Conditions, what_if
 from placement.schedule.segments import make_schedule
 from placement.simulator.evaluator import Evaluator
+from placement.simulator.flat import flatten
 from placement.simulator.simulate import simulate
 from placement.simulator.throughput import loads_s
 from tests.checker import timeline_faults
@@ -112,6 +113,20 @@ def test_methods_stream_what_does_not_fit_and_nothing_else():
     assert answer.lower_bound <= answer.value
     roomy = two_layers(1000)
     assert with_offload(roomy) is roomy
+
+
+def test_arrays_lie_as_those_of_any_problem():
+    """Else all that is compiled for the others would be compiled anew, for a minute."""
+
+    def layout(problem):
+        flat = flatten(problem)
+        arrays = [value for value in flat if isinstance(value, np.ndarray)]
+        return [(a.dtype, a.ndim, a.flags.c_contiguous, a.flags.writeable) for a in arrays]
+
+    plain = two_layers(FITS)
+    upright = np.asfortranarray(plain.costs.compute_s)
+    others = (with_offload(plain), replace(plain, costs=replace(plain.costs, compute_s=upright)))
+    assert [layout(other) for other in others] == [layout(plain)] * 2
 
 
 def test_placements_with_offload_open_again():

@@ -75,6 +75,8 @@ def choose(page: Page, label: str, option: str) -> None:
 
 
 def upload(page: Page, path: str) -> None:
+    # What is chosen while the page is still being drawn goes with the element that is replaced.
+    settled(page)
     page.locator('section[data-testid="stSidebar"] input[type="file"]').set_input_files(path)
 
 
@@ -93,8 +95,8 @@ def page_names() -> list[str]:
 def settled(page: Page) -> None:
     """Wait until Streamlit has drawn the page to its end."""
     app = page.get_by_test_id("stApp")
-    expect(app).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.get_by_test_id("stSpinner")).to_have_count(0)
+    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0, timeout=PATIENCE_MS)
 
 
 def project_of(page: Page) -> str:

@@ -13,7 +13,7 @@ from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
 from placement.core.objective import Execution, Objective
 from placement.core.verb_options import PlaceOptions, made
-from placement.schedule.simulated import Simulated, simulate
+from placement.schedule.simulated import Simulated, TokenRates, simulate
 
 if TYPE_CHECKING:
     from placement.api.finals import Finals
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Placed:
+class Placed(TokenRates):
     """A placer's answer. `seconds` is the time inside `place()` alone.
 
     `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
@@ -57,16 +57,6 @@ class Placed:
     range_s: tuple[float, float] | None = None
     tokens: Tokens | None = None
     waits_s: Mapping[str, float] | None = None
-
-    @property
-    def tokens_per_s(self) -> float | None:
-        """Tokens that are taken in or added per second, where the graph is a step of generating."""
-        return None if self.tokens is None else self.tokens.per_s(self.value)
-
-    @property
-    def first_token_s(self) -> float | None:
-        """Seconds from a prompt to the token that follows it, where the graph is a prefill."""
-        return None if self.tokens is None else self.tokens.first_s(self.timeline.step_s)
 
     @property
     def num_segments(self) -> int:

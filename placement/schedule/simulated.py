@@ -17,8 +17,26 @@ if TYPE_CHECKING:
     from placement.simulator.call_costs import Replicas
 
 
+class TokenRates:
+    """What a prediction of a step says to whoever generates text with it."""
+
+    tokens: Tokens | None
+    value: float
+    timeline: Timeline
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Tokens that are taken in or added per second, where the graph is a step of generating."""
+        return None if self.tokens is None else self.tokens.per_s(self.value)
+
+    @property
+    def first_token_s(self) -> float | None:
+        """Seconds from a prompt to the token that follows it, where the graph is a prefill."""
+        return None if self.tokens is None else self.tokens.first_s(self.timeline.step_s)
+
+
 @dataclass(frozen=True)
-class Simulated:
+class Simulated(TokenRates):
     """A placement's schedule and what the simulator says of it.
 
     `value` is the objective's, in seconds; `unit` is the one to print it in. `range_s` holds what
@@ -36,16 +54,6 @@ class Simulated:
     peak_bytes: Mapping[str, int]
     range_s: tuple[float, float] | None = None
     tokens: Tokens | None = None
-
-    @property
-    def tokens_per_s(self) -> float | None:
-        """Tokens that are taken in or added per second, where the graph is a step of generating."""
-        return None if self.tokens is None else self.tokens.per_s(self.value)
-
-    @property
-    def first_token_s(self) -> float | None:
-        """Seconds from a prompt to the token that follows it, where the graph is a prefill."""
-        return None if self.tokens is None else self.tokens.first_s(self.timeline.step_s)
 
 
 def simulate(problem: Problem, placement: Placement) -> Simulated:

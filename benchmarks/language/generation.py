@@ -46,9 +46,10 @@ def reduced_llama() -> Any:
 
 def reference(network: Any, prompts: Any, number: int) -> tuple[Any, float]:
     """The tokens that transformers adds, and how many a second, prefill included."""
+    import numpy as np
     import torch
 
-    given = torch.as_tensor(prompts)
+    given = torch.as_tensor(np.asarray(prompts))
     begun_s = time.perf_counter()
     with torch.no_grad():
         found = network.generate(

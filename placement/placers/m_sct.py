@@ -21,7 +21,7 @@ from placement.core.problem import Problem
 from placement.placers._lists.lists import Children, earliest_start, mean_costs
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.simulator.flat import Flat, flatten
-from placement.splits.exact.solver import silent_solver
+from placement.splits.exact.program import silent_solver
 
 # Of each kernel's edges all but one are 1 in the program: below this one the child is favourite.
 FAVOURITE_BELOW = 0.5 - 1e-6

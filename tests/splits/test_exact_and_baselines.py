@@ -9,7 +9,7 @@ from placement import place
 from placement.bounds.lower_bound import split_bound_s
 from placement.loaders.workload import problem_from_workload
 from placement.placers import names, placer_class
-from placement.splits.exact.solver import silent_solver
+from placement.splits.exact.program import silent_solver
 from placement.splits.model.instance import from_problem
 from tests.contiguity import contiguity
 from tests.splits import force

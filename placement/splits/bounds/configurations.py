@@ -15,8 +15,7 @@ from functools import partial
 import numpy as np
 
 from placement.core.costs import Floats
-from placement.splits.exact.program import INF, Effort, Program, Term
-from placement.splits.exact.solver import silent_solver
+from placement.splits.exact.program import INF, Effort, Program, Term, silent_solver
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.core.costs import Floats
-from placement.splits.exact.solver import silent_solver
 
 INF = float("inf")
 Term = tuple[int, float]
@@ -106,3 +105,23 @@ class Program:
         self._solver = silent_solver()
         self._solver.setOptionValue("mip_abs_gap", 0.0)
         self._solver.passModel(lp)
+
+
+def silent_solver() -> Any:
+    """A solver (highspy.Highs) of one thread without a model, which prints nothing from its birth.
+
+    What a verb prints may be read by another program, so that no line of a solver belongs there.
+    Since 1.16 its constructor sets callbacks, which prints who it is before an option can be set.
+    """
+    import highspy
+
+    class Silent(highspy.Highs):
+        def enableCallbacks(self) -> None:
+            self.setOptionValue("output_flag", False)
+            super().enableCallbacks()  # type: ignore[no-untyped-call]
+
+    solver = Silent()  # type: ignore[no-untyped-call]
+    # Once more: an older one has not called the method above.
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    return solver

@@ -6,6 +6,7 @@ import torch
 import transformers
 
 import placement as pl
+from benchmarks.language.generation import reference
 from tests.loaders.test_prefill_decode import FAMILIES, SHAPE
 
 
@@ -21,17 +22,7 @@ def llama():
 
 
 def expected(network, prompts, number):
-    given = torch.as_tensor(np.asarray(prompts))
-    with torch.no_grad():
-        found = network.generate(
-            given,
-            attention_mask=torch.ones_like(given),
-            max_new_tokens=number,
-            do_sample=False,
-            eos_token_id=None,
-            pad_token_id=0,
-        )
-    return found[:, given.shape[1] :].numpy()
+    return reference(network, prompts, number)[0]
 
 
 def test_two_lanes_generate_what_transformers_does(llama):

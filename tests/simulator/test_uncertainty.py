@@ -9,8 +9,8 @@ import pytest
 import placement as pl
 from placement.core.objective import Objective
 from placement.simulator.uncertainty import (
+    DRIFT,
     HAND_OVER_S,
-    MODEL_SHARE,
     NINE_OF_TEN,
     QUARTILES,
     is_tie,
@@ -33,7 +33,7 @@ def alone(problem):
 def test_one_device_alone_is_off_by_the_models_share_only():
     problem = measured()
     found = pl.simulate(problem, alone(problem))
-    expected = (found.value / (1 + MODEL_SHARE), found.value * (1 + MODEL_SHARE))
+    expected = (found.value / (1 + DRIFT), found.value * (1 + DRIFT))
     assert found.range_s == pytest.approx(expected)
 
 
@@ -41,7 +41,7 @@ def test_kernels_scatter_independently_of_each_other():
     problem = measured(spread=0.4)
     found = pl.simulate(problem, alone(problem))
     squares = ((0.4 * problem.costs.compute_s[:, 0] / QUARTILES) ** 2).sum()
-    wider_s = found.value * (1 + MODEL_SHARE) + NINE_OF_TEN * math.sqrt(squares)
+    wider_s = found.value * (1 + DRIFT) + NINE_OF_TEN * math.sqrt(squares)
     assert found.range_s == pytest.approx((found.value**2 / wider_s, wider_s))
 
 
@@ -53,8 +53,8 @@ def test_hand_overs_on_the_critical_path_may_take_longer_and_not_less(seed):
     low_s, high_s = found.range_s
     handed_over = sum(s.kind == "transfer" and s.segment >= 0 for s in found.critical_path)
     assert handed_over
-    assert low_s == pytest.approx(found.value / (1 + MODEL_SHARE))
-    assert high_s == pytest.approx(found.value * (1 + MODEL_SHARE) + handed_over * HAND_OVER_S)
+    assert low_s == pytest.approx(found.value / (1 + DRIFT))
+    assert high_s == pytest.approx(found.value * (1 + DRIFT) + handed_over * HAND_OVER_S)
 
 
 def test_nobody_can_tell_of_estimates_and_of_throughput():

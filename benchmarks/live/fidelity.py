@@ -6,10 +6,12 @@
 For each model: each lane alone, the whole CPU as one device, HEFT, `auto`, moves as by hand, and
 random placements that change the device rarely to often. Steps run turn by turn in one process,
 the profile comes right before them. Without models: all bundled ONNX networks and six that are
-built here. The error is predicted / measured median - 1. Rank correlation is taken over placements
-whose measured intervals (95 % of the median) do not overlap; "in range" are the measured medians
-inside the range that is shown beside a prediction. `--again` reads rows that were written. Files
-are opened in this process, not in a confined one: give it those of people you trust.
+built here. The error is predicted / measured median - 1. "Drift removed" is the absolute error of
+all but the lanes alone, once predictions are scaled by what these take beside their prediction:
+that is by how much the computer has changed since the profile. Rank correlation is taken over
+placements whose measured intervals (95 % of the median) do not overlap; "in range" are the measured
+medians inside the range that is shown beside a prediction. `--again` reads rows that were written.
+Files are opened in this process, not in a confined one: give it those of people you trust.
 """
 
 import json
@@ -47,6 +49,7 @@ SUMMARY = {
     "median": "{median:.1%}",
     "90th percentile": "{p90:.1%}",
     "signed median": "{signed:+.1%}",
+    "drift removed (90th)": "{undrifted}",
     "in range": "{inside}",
     "rank correlation": "{spearman}",
     "best by prediction": "{chosen}",
@@ -135,10 +138,30 @@ def line_of(what: str, found: Sequence[Mapping[str, Any]], *, ranked: bool) -> d
         "median": median,
         "p90": p90,
         "signed": float(np.median(errors)),
+        "undrifted": _undrifted(found),
         "inside": _inside(found),
         "spearman": f"{rank:.2f} of {num_apart}" if ranked else "",
         "chosen": f"{chosen / best - 1.0:+.1%}" if ranked else "",
     }
+
+
+def with_drift(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with what the lanes alone of their network take beside what they are predicted to."""
+    alone = dict[str, list[float]]()
+    for row in found:
+        if row["kind"] == "alone":
+            alone.setdefault(row["model"], []).append(row["measured_ms"] / row["predicted_ms"])
+    return [{**row, "drift": statistics.median(alone[row["model"]])} for row in found]
+
+
+def _undrifted(found: Sequence[Mapping[str, Any]]) -> str:
+    """Median and 90th percentile of errors without what the computer has drifted."""
+    errors = [
+        abs(row["predicted_ms"] * row["drift"] / row["measured_ms"] - 1.0)
+        for row in found
+        if row["kind"] != "alone"
+    ]
+    return "{:.1%} ({:.1%})".format(*np.percentile(errors, (50, 90))) if errors else ""
 
 
 def _inside(found: Sequence[Mapping[str, Any]]) -> str:
@@ -150,6 +173,7 @@ def _inside(found: Sequence[Mapping[str, Any]]) -> str:
 
 def summary(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """All cases, then those of each kind of placement and of each network."""
+    found = with_drift(found)
     lines = [line_of("all", found, ranked=False)]
     for key, names in (("kind", KINDS), ("model", dict.fromkeys(r["model"] for r in found))):
         for name in names:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from msgspec.structs import asdict
 
+from placement.advice.drift import drift
 from placement.api.results import (
     BetweenSteps,
     CompareRow,
@@ -181,7 +182,9 @@ def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
     )
 
 
-def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str) -> RunResult:
+def of_run(
+    problem: Problem, predicted: Simulated, measured: Run, placement: Placement
+) -> RunResult:
     return _result(
         RunResult,
         measured,
@@ -190,7 +193,10 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
         predicted_s=predicted.timeline.step_s,
         predicted_range_s=predicted.range_s,
         error=_error(predicted.timeline.step_s, measured.median_s),
-        costs=costs,
+        drift=None
+        if measured.timeline.origin == "emulated"
+        else drift(problem, measured.baseline_s),
+        costs=problem.costs.origin,
         lanes_note=measured.lanes_note or None,
         critical_path=critical_path(measured.timeline),
         busy_s=measured.timeline.busy_s(),
@@ -208,7 +214,7 @@ def of_run(predicted: Simulated, measured: Run, placement: Placement, costs: str
 def of_stream(
     problem: Problem, predicted: Simulated, measured: Stream, placement: Placement
 ) -> StreamResult:
-    whole = asdict(of_run(predicted, measured.run, placement, problem.costs.origin))
+    whole = asdict(of_run(problem, predicted, measured.run, placement))
     differing = {
         "predicted_s": predicted.value,
         "error": _error(predicted.value, measured.run.median_s),

@@ -279,13 +279,18 @@ class RefinedResult(Value, frozen=True, kw_only=True):
 
 
 class RunResult(Value, frozen=True, kw_only=True):
-    """A live run beside its prediction; `error` is predicted / measured median - 1."""
+    """A live run beside its prediction; `error` is predicted / measured median - 1.
+
+    `drift` is what the model alone takes now beside what the costs say that it takes: above 1 where
+    the computer has become slower since it was measured, below where it has become faster.
+    """
 
     UNLESS_TOLD = frozenset(
         {
             "placement",
             "schedule",
             "predicted_range_s",
+            "drift",
             "load",
             "lanes_note",
             "observed",
@@ -302,6 +307,7 @@ class RunResult(Value, frozen=True, kw_only=True):
     predicted_s: Amount
     predicted_range_s: Range | None = None
     error: Number | None
+    drift: Positive | None = None
     costs: Text = ""
     baseline_s: Annotated[Mapping[str, Positive | None], ByDevice]
     all_cores_s: Positive | None = None

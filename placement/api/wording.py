@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from placement.advice.differences import Difference, Explanation
     from placement.core.profile import RefiningRun
 
+# Computers that have changed by less are as they were.
+SAME_SPEED = 0.02
 FINALS = ("Placement", "Predicted", "Measured", "95 % interval", "Turns", "Out")
 
 
@@ -66,6 +68,20 @@ def finals_verdict(finals: FinalsResult) -> str:
 def range_in_words(limits: tuple[float, float], unit: str = "s") -> str:
     """Between what a value is measured in nine of ten cases."""
     return f"{seconds(limits[0], unit)} to {seconds(limits[1], unit)} in 9 of 10 cases"
+
+
+def drift_in_words(result: RunResult) -> str:
+    """Whether the computer itself has changed since it was measured, and what that explains."""
+    if result.drift is None:
+        return ""
+    off, sample = result.drift - 1.0, " a sample" * isinstance(result, StreamResult)
+    if abs(off) < SAME_SPEED:
+        return "The model alone takes what it took when it was measured."
+    return (
+        f"This computer is {percent(abs(off))} {'slower' if off > 0 else 'faster'} now than when"
+        " the model was measured, by the model alone on its devices: at this speed"
+        f" {seconds(result.predicted_s * result.drift)}{sample} were to be expected."
+    )
 
 
 DIFFERENCES = (

@@ -17,6 +17,7 @@ from placement.api.wording import (
     MOST_DIFFERENCES,
     differences_cells,
     differences_verdict,
+    drift_in_words,
     explanation_of,
     finals_cells,
     finals_verdict,
@@ -140,7 +141,9 @@ def lines_of_finals(finals: FinalsResult) -> Iterator[str]:
 
 
 def lines_of_differences(result: RunResult) -> Iterator[str]:
-    """Which segments explain that a run differs from its prediction, and what it has refined."""
+    """What explains that a run differs from its prediction, and what it has refined."""
+    if said := drift_in_words(result):
+        yield said
     found = explanation_of(result)
     if found is not None:
         shown = [differences_cells(row) for row in found.rows[:MOST_DIFFERENCES]]

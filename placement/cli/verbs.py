@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 SEARCH_PATIENCE_S = 15.0
 # What a person is not shown of an answer, or is told in words.
 _LONG = ("timeline", "predicted_timeline", "steps_s", "critical_path", "placement", "load")
-_LONG_OF_RUNS = (*_LONG, "observed", "refined", "refined_note")
+_LONG_OF_RUNS = (*_LONG, "observed", "drift", "refined", "refined_note")
 _LONG_OF_TRAINING = ("steps_s", "all_losses", "predicted_steps_s", "moves")
 
 
@@ -238,7 +238,7 @@ def run(options: Namespace) -> int:
         predicted, measured = pl.run(
             model, problem, placement, asked, inputs=inputs, emit=listener(options)
         )
-        answer = answers.of_run(predicted, measured, placement, problem.costs.origin)
+        answer = answers.of_run(problem, predicted, measured, placement)
         if wants_refined:
             answer = _refined(options, model, problem, answer, placement, predicted.schedule)
     short = {k: v for k, v in answer.to_json().items() if k not in _LONG_OF_RUNS}

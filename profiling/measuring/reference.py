@@ -10,7 +10,8 @@ from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lane, Lanes, Step
 
 WARMUP = 3
-STEPS = 10
+# Steps of the unplaced model that count: at least so many, more where they are short.
+FEWEST_STEPS, MOST_STEPS, STEPS_S = 10, 100, 0.2
 # How long the caches and the branch predictors of a core take to know a program again.
 SETTLING_S = 0.012
 MOST_TO_SETTLE = 6
@@ -56,8 +57,12 @@ def _median_s(
     program = compiled.unplaced(device, feeds)
     lanes = _alone(program, device)
     try:
-        steps = [safe_step(lanes, program, timeout_s) for _ in range(WARMUP + STEPS)]
-        return statistics.median(step.seconds for step in steps[WARMUP:])
+        for _ in range(WARMUP):
+            settled_step(lanes, program, timeout_s)
+        steps_s: list[float] = []
+        while len(steps_s) < FEWEST_STEPS or (sum(steps_s) < STEPS_S and len(steps_s) < MOST_STEPS):
+            steps_s.append(safe_step(lanes, program, timeout_s).seconds)
+        return statistics.median(steps_s)
     finally:
         release([program], [lanes])
 

@@ -173,7 +173,7 @@ def _placement_seeds() -> list[bytes]:
     return _json(_split().to_json(), dataclasses.replace(_split(), order=order).to_json())
 
 
-def _run_result(**changes: Any) -> dict[str, Any]:
+def run_result(**changes: Any) -> dict[str, Any]:
     predicted = pl.simulate(diamond(), _split())
     timeline = predicted.timeline.to_json()
     return {
@@ -253,7 +253,7 @@ def _project_seeds() -> list[bytes]:
     run = {
         "started_at": 7.0,
         "about": {"shelf": shelf, "placement": "heft", "objective": "latency", "steps": 3},
-        "result": _run_result(),
+        "result": run_result(),
     }
     contents = {
         NOTE: {"format": FORMAT, "version": VERSION, "exported_at": 0.0},
@@ -342,7 +342,7 @@ KINDS = {
     ),
     "run": Kind(
         ".json",
-        lambda: [*_json(_run_result()), *_hostile("*-run.json")],
+        lambda: [*_json(run_result()), *_hostile("*-run.json")],
         mutation.by_json,
         lambda path: reading.read_timeline(str(path)),
         _use_run,

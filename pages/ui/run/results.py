@@ -10,7 +10,7 @@ from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines, refinement
 from pages.ui.shell import glossary
 from placement.api.results import RunResult, TrainResult
-from placement.api.wording import range_in_words, tokens_in_words
+from placement.api.wording import drift_in_words, range_in_words, tokens_in_words
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
@@ -92,11 +92,18 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     if said:
         expected = tokens_in_words(result.predicted_tokens_per_s, result.predicted_first_token_s)
         st.caption(f"{result.verb}: {said}. Predicted: {expected}.", help=glossary.TOKENS)
+    drifted(result)
     if result.outputs_match is False:
         st.error(DIFFER)
     scattered = caveats.scatter(result)
     if scattered:
         st.warning(scattered)
+
+
+def drifted(result: RunResult) -> None:
+    """Whether the computer is another than the one that was measured, where that is known."""
+    if said := drift_in_words(result):
+        st.caption(said, help=glossary.DRIFT)
 
 
 def _within(result: RunResult) -> str:

@@ -77,6 +77,7 @@ def _numbers(result: StreamResult) -> None:
         ),
     )
     results.outputs(cells[3], result, _compared(result))
+    results.drifted(result)
     if result.outputs_match is False:
         st.error(results.DIFFER)
 

@@ -19,6 +19,11 @@ RANGE = (
     "Of ten placements nine are measured within their range: kernels scatter, and a hand-over may"
     " take longer than predicted. Placements that differ by less than that are a tie."
 )
+DRIFT = (
+    "Computers drift: others take a share of the last cache, or the clock sinks with the heat. The"
+    " model alone on each device, timed right after the run, says by how much; the rest of the"
+    " difference is an error of the prediction. Measure the model again to predict for now."
+)
 DIFFERENCE = (
     "For each segment what was predicted and measured, with what it waited once all that it reads"
     " was made. What it explains is by how much the predicted step changes when this segment alone"

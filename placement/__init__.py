@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from placement.formats.torch.module import from_torch as from_torch
     from placement.schedule.simulated import simulate as simulate
 
+__version__ = "0.1.0"
+
 _MODULES = {
     "can_measure": "api.machines",
     "compare": "api.compare",

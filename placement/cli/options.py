@@ -6,10 +6,12 @@ options that a verb has in Python and on the pages too stand in `placement/core/
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, get_args
 
+import placement
 from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
@@ -27,11 +29,17 @@ from placement.core.verb_options import (
 from placement.costs.what_if import Conditions
 
 
-class _Parser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
     """A parser whose complaints are one line."""
 
     def error(self, message: str) -> NoReturn:
         fail(f"{message[:1].upper()}{message[1:]}; see `{self.prog} --help`.")
+
+
+def _program() -> str:
+    """How this program was called: an installed command, or a module of Python."""
+    called = os.path.basename(sys.argv[0])
+    return called if called == "placement" else "python -m placement"
 
 
 def fail(message: str) -> NoReturn:
@@ -42,8 +50,13 @@ def fail(message: str) -> NoReturn:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all verbs; what it returns holds the name of the verb as `verb`."""
-    parser = _Parser(prog="python -m placement", description="Place a network's ops on devices.")
-    verbs = parser.add_subparsers(required=True, metavar="VERB", dest="verb", parser_class=_Parser)
+    parser = OneLineParser(prog=_program(), description="Place a network's ops on devices.")
+    parser.add_argument(
+        "--version", action="version", version=f"placement-studio {placement.__version__}"
+    )
+    verbs = parser.add_subparsers(
+        required=True, metavar="VERB", dest="verb", parser_class=OneLineParser
+    )
     for name, summary, add_options in _VERBS:
         sub = verbs.add_parser(name, help=summary, description=summary)
         sub.add_argument(

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from placement.files import program
 from placement.files.output import beside, drafted, put_in_place
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "export"
+ASSETS = program.ASSETS / "export"
 # The same content gives the same archive, whenever it is made.
 _MADE = (1980, 1, 1, 0, 0, 0)
 

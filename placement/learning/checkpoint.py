@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from placement.core.decoding import decode, listed, shown
 from placement.files.input import json_value, regular_file
 from placement.files.output import plain_refusals, write_bytes
+from placement.files.program import ASSETS
 
 Arrays = Mapping[str, NDArray[np.float32]]
 
 BUNDLED, SUFFIX = "bundled", ".safetensors"
-FOLDER = Path(__file__).parents[2] / "assets" / "policies"
+FOLDER = ASSETS / "policies"
 VERSION = 1
 # No weight that was learned comes near; far larger ones make chances that are no numbers.
 MOST = 1e3

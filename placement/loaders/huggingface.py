@@ -11,9 +11,10 @@ from typing import Any
 
 from placement.core.decoding import shortened
 from placement.core.model import Model, Sample
+from placement.files.program import ASSETS
 from placement.loaders.base import Loader, SampleSource
 
-FOLDER = Path(__file__).parents[2] / "assets" / "models"
+FOLDER = ASSETS / "models"
 CONFIG = "config.json"
 WORDS = ("task", "dtype", "cache")
 

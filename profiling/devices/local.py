@@ -12,6 +12,7 @@ from pathlib import Path
 
 from placement.core.machine import Device, Link, Machine, machine_from_json
 from placement.files.input import read_value
+from placement.files.program import ASSETS
 from profiling import backends
 from profiling.backends.base import NOMINAL, Backend
 from profiling.devices.cores import can_pin, cpu_model, host_memory_bytes, split, usable_cores
@@ -19,7 +20,7 @@ from profiling.devices.cores import can_pin, cpu_model, host_memory_bytes, split
 # What a machine is for where no model says so.
 FORMAT = "onnx"
 NOMINAL_NOTE = "Link figures are nominal until this machine is profiled."
-_PRESETS = Path(__file__).parents[2] / "assets" / "machines"
+_PRESETS = ASSETS / "machines"
 # A hand-over between threads that share memory, and a copy to a device with its own.
 _SHARED = (30e-6, 20e9)
 _COPIED = (20e-6, 10e9)

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from placement.files import output
+from placement.files import named, output
 from studio.project import claim, trash
 from studio.project import store as projects
 from studio.project.files import NotWritten
@@ -83,6 +83,15 @@ def show_project(opened: Project) -> None:
         st.session_state["project"] = opened.id
     if st.query_params.get("project") != opened.id:
         st.query_params["project"] = opened.id
+
+
+def take_named_model() -> str | None:
+    """The model that this session's address asks for, from among those of the start, once."""
+    word = st.query_params.get(named.QUERY)
+    if word is None:
+        return None
+    del st.query_params[named.QUERY]
+    return named.model_of(str(word))
 
 
 def nonce() -> str:

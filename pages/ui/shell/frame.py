@@ -9,7 +9,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from pages.ui.panels import yardstick
 from pages.ui.session import callbacks, choices, saving
 from pages.ui.session.current import studio
-from pages.ui.shell import glossary, messages, next_step, opening_wait
+from pages.ui.shell import glossary, messages, model_request, next_step, opening_wait
 from placement.core import formatting
 from studio.jobs import jobs, kinds
 from studio.project import store
@@ -36,7 +36,9 @@ def show(page: str) -> None:
     `page` is the name of the page's file, without its ending. A ValueError says why the page has
     nothing to show; those on which another model or machine is chosen see to it themselves.
     """
-    opening_wait.wait(choices.project())
+    opened = choices.project()
+    model_request.ask_named()
+    opening_wait.wait(opened)
     now = studio()
     mine = choices.renew_claim(now.project)
     for text in kinds.collect(now) if mine else ():

@@ -14,8 +14,9 @@ from typing import Any
 
 from pages.ui.session import cache, choices
 from pages.ui.shell import model_project
+from placement import loaders
 from placement.core.model import Dims, Model
-from placement.files import output
+from placement.files import named, output
 from studio import model_reader
 from studio.project.placements import is_about
 from studio.project.store import Project
@@ -55,6 +56,18 @@ def sample(name: str) -> Wanted:
 def file(path: Path) -> Wanted:
     """A file that is read where it is, now and later."""
     return _where_it_is("path", str(path.absolute()))
+
+
+def called(text: str) -> Wanted:
+    """A model by what a person calls it: a sample's name or a path."""
+    return sample(text) if loaders.is_sample(text) else file(named.path_of(text))
+
+
+def ask_named() -> None:
+    """Want the model that this session's address asks for."""
+    model = choices.take_named_model()
+    if model is not None:
+        ask(called(model))
 
 
 def _where_it_is(kind: str, model: str) -> Wanted:

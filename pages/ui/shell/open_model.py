@@ -1,7 +1,6 @@
 """Open a model: a bundled sample, an uploaded file or one by its path; and what it consists of."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -123,10 +122,7 @@ def _open_path() -> None:
     path = str(choices.typed("path", "")).strip().strip("'\"")
     if not path:
         return
-    if loaders.is_sample(path):
-        wish = model_request.sample(path)
-    else:
-        wish = model_request.file(Path(path).expanduser())
+    wish = model_request.called(path)
     if wish.is_open_in(choices.project()):
         choices.put("path", "")
     else:

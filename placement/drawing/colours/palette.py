@@ -4,10 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-ASSETS = Path(__file__).resolve().parents[3] / "assets" / "canvas"
+from placement.files import program
+
+ASSETS = program.ASSETS / "canvas"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,33 @@
+"""Models that a person names when starting the studio: how a browser asks for one of them.
+
+An address is nothing to trust: any page may link to the studio. So it holds a word drawn at the
+start, which stands for the model as it was named, and no path.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+
+# In an address: which of the models to open.
+QUERY = "open"
+# Of the server's process: models by their words, and the folder that relative paths begin at.
+_MODELS, _FOLDER = "PLACEMENT_STUDIO_MODELS", "PLACEMENT_STUDIO_FOLDER"
+
+
+def variables(models: Iterable[str], folder: Path) -> tuple[tuple[str, ...], dict[str, str]]:
+    """A word per model, and the environment that tells the server of them."""
+    named = {secrets.token_urlsafe(16): model for model in models}
+    return tuple(named), {_MODELS: json.dumps(named), _FOLDER: str(folder)}
+
+
+def model_of(word: str) -> str | None:
+    """The model that a word stands for; None where it stands for none."""
+    found: dict[str, str] = json.loads(os.environ.get(_MODELS, "{}"))
+    return found.get(word)
+
+
+def path_of(text: str) -> Path:
+    """A path as a person types it, from the folder where the studio was started."""
+    return Path(os.environ.get(_FOLDER, "")) / Path(text).expanduser()

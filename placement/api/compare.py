@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from placement.api.place import place
 from placement.api.results import CompareRow
 from placement.api.run import run, stream
 from placement.core.events import Emit, never, silent
+from placement.core.formatting import Drawn
 from placement.core.objective import Objective
 from placement.core.verb_options import CompareOptions, made
 
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
     from placement.core.model import Model
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+
+
+class Board(Drawn, tuple[CompareRow, ...]):
+    """The rows of a comparison; in a notebook a table, the best first."""
+
+    devices: tuple[str, ...]
+
+    def __new__(cls, rows: Iterable[CompareRow], devices: Iterable[str]) -> Board:
+        made = super().__new__(cls, rows)
+        made.devices = tuple(devices)
+        return made
 
 
 def compare(
@@ -28,7 +40,7 @@ def compare(
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
     **named: Any,
-) -> tuple[CompareRow, ...]:
+) -> Board:
     """One row per placer: predicted value, bound and gap in the problem's unit, seconds, and the
     measured median if `live`.
 
@@ -60,7 +72,7 @@ def compare(
             break
     if all(row.value is None for row in rows):
         raise ValueError(rows[0].error)
-    return tuple(rows)
+    return Board(rows, (device.name for device in problem.machine.devices))
 
 
 def _row(

@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from placement.core.amounts import in_unit
 from placement.core.events import Emit, never, silent, waiting
+from placement.core.formatting import Drawn
 from placement.core.objective import Execution, Objective
 from placement.core.verb_options import PlaceOptions, made
 from placement.schedule.simulated import Simulated, TokenRates, simulate
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Placed(TokenRates):
+class Placed(TokenRates, Drawn):
     """A placer's answer. `seconds` is the time inside `place()` alone.
 
     `value` and `lower_bound` are in seconds; `unit` is the one to print them in. `problem` is the
@@ -35,7 +36,7 @@ class Placed(TokenRates):
     a number for each op, in the graph's order, where the placer formed groups. Where placements
     were measured against each other `finals` has them all, and the answer is the fastest.
     `range_s` holds what is measured in nine of ten cases, `tokens` says what a step of generating
-    text does, `waits_s` what estimated kernels wait for.
+    text does, `waits_s` what estimated kernels wait for, `solved` is the problem.
     """
 
     placer: str
@@ -57,6 +58,7 @@ class Placed(TokenRates):
     range_s: tuple[float, float] | None = None
     tokens: Tokens | None = None
     waits_s: Mapping[str, float] | None = None
+    solved: Problem | None = field(default=None, repr=False, compare=False)
 
     @property
     def num_segments(self) -> int:
@@ -144,6 +146,7 @@ def place(
         range_s=predicted.range_s,
         tokens=problem.graph.tokens,
         waits_s=waits_s(placed_for, placement),
+        solved=placed_for,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.api.quiet import quiet
 from placement.core.events import Emit, never, silent
+from placement.core.formatting import Drawn
 from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions, made
 from placement.remote.calls import in_confinement
@@ -21,6 +22,24 @@ if TYPE_CHECKING:
     from placement.core.schedule import Schedule
     from profiling.execution.execute import Run
     from profiling.execution.stream import Stream
+
+
+class _Run(NamedTuple):
+    predicted: Simulated
+    measured: Run
+
+
+class _Stream(NamedTuple):
+    predicted: Simulated
+    measured: Stream
+
+
+class LiveRun(Drawn, _Run):
+    """A prediction and what was measured; in a notebook both on one axis of time."""
+
+
+class LiveStream(Drawn, _Stream):
+    """The same of a pipeline of samples."""
 
 
 def require_present(model: Model, machine: Machine) -> None:
@@ -49,7 +68,7 @@ def run(
     inputs: Mapping[str, Any] | None = None,
     emit: Emit = silent,
     **named: Any,
-) -> tuple[Simulated, Run]:
+) -> LiveRun:
     """Run a placement live; the prediction and the measurement side by side.
 
     The options may be named instead: `run(model, problem, placement, steps=30)`. A step that takes
@@ -66,7 +85,7 @@ def run(
     require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
     measured = _executed(model, problem, predicted.schedule, options, inputs=inputs, emit=emit)
-    return predicted, measured
+    return LiveRun(predicted, measured)
 
 
 @in_confinement("profiling.execution.execute:Run")
@@ -97,7 +116,7 @@ def stream(
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
     **named: Any,
-) -> tuple[Simulated, Stream]:
+) -> LiveStream:
     """Run a throughput placement live as a pipeline of samples; prediction and measurement.
 
     The options may be named instead: `stream(model, problem, placement, samples=30)`. At most
@@ -112,7 +131,7 @@ def stream(
     measured = _streamed(
         model, problem, predicted.schedule, options, inputs=inputs, emit=emit, stop=stop
     )
-    return predicted, measured
+    return LiveStream(predicted, measured)
 
 
 @in_confinement("profiling.execution.stream:Stream")

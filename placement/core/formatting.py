@@ -1,8 +1,19 @@
 """Numbers as people read them: three digits and a fitting unit."""
 
+import importlib
 import math
 
 from placement.core.amounts import in_unit
+
+
+class Drawn:
+    """A value that a notebook shows as a picture (`placement/api/notebook.py`).
+
+    What draws stands above what is drawn, so it is found by its name and when it is asked for.
+    """
+
+    def _repr_html_(self) -> str:
+        return str(importlib.import_module("placement.api.notebook").html_of(self))
 
 
 def counted(number: int, noun: str, more: str = "") -> str:

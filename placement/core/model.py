@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from placement.core.formatting import Drawn
 from placement.core.graph import Graph
 from placement.core.problem import Problem
 
@@ -68,7 +69,7 @@ class ContentElsewhereError(Exception):
 
 
 @dataclass(frozen=True, repr=False)
-class Model:
+class Model(Drawn):
     """What a loader returns. `problem` is set by formats that carry their own machine and costs."""
 
     graph: Graph

@@ -9,6 +9,7 @@ from typing import Any
 
 from placement.core.amounts import MOST, is_amount
 from placement.core.decoding import decode, shown
+from placement.core.formatting import Drawn
 from placement.core.graph import topological_order
 
 KINDS = ("compute", "transfer", "wait")
@@ -55,7 +56,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(Drawn):
     """Spans of one step, from the moment its inputs are there (time 0) to its last output."""
 
     spans: tuple[Span, ...]

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from placement.constraints.fusion import mended
 from placement.core import formatting
+from placement.core.graph import Graph
 from placement.drawing.colours.painting import Mix, colours, mixes
 from placement.drawing.crossing import QueueLine, path_lines
 from placement.drawing.edge_paths import Point, arrow_of, edge_width, path_of, points_of
@@ -88,6 +89,26 @@ def picture(export: Export) -> Picture:
         size,
         headline(export),
         account(export),
+    )
+
+
+def unplaced(graph: Graph, view: View) -> Picture:
+    """The graph alone, without devices and times."""
+    shares: list[Mix] = [() for _ in view.nodes]
+    corner, size = _bounds(view)
+    weights = formatting.num_bytes(graph.param_bytes)
+    return Picture(
+        view,
+        (),
+        tuple(shares),
+        frozenset(),
+        _lines(view, shares, PathSteps(frozenset(), ())),
+        (),
+        (),
+        corner,
+        size,
+        _shortened(graph.name),
+        f"{formatting.counted(len(graph.ops), 'op')}, weights {weights}.",
     )
 
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from placement.core import formatting
+from placement.core.graph import Graph
 from placement.drawing import svg
 from placement.drawing.colours.painting import Mix, no_view
 from placement.drawing.crossing import QueueLine
 from placement.drawing.edge_paths import QUEUE_WIDTH
-from placement.drawing.views import ViewBox, ViewNode
-from placement.exporters._picture import Key, Line, Picture, picture
+from placement.drawing.views import View, ViewBox, ViewNode
+from placement.exporters._picture import Key, Line, Picture, picture, unplaced
 from placement.exporters.base import Export, Exporter
 from placement.files.output import write_text
 
@@ -32,10 +33,20 @@ class GraphSvg(Exporter):
         return no_view(export.view)
 
     def export(self, export: Export, path: Path) -> None:
-        write_text(path, _drawing(picture(export)))
+        write_text(path, drawing(picture(export)))
 
 
-def _drawing(shown: Picture) -> str:
+def placed_drawing(export: Export) -> str:
+    """The graph of an export as text."""
+    return drawing(picture(export))
+
+
+def plain_drawing(graph: Graph, view: View) -> str:
+    """A graph that nothing is placed of yet, as text."""
+    return drawing(unplaced(graph, view))
+
+
+def drawing(shown: Picture) -> str:
     needed = 40 + max(svg.wide(shown.headline, 16), svg.wide(shown.account, 12))
     total = max(LEAST_WIDTH, needed, shown.size[0])
     keys, key_rows = _legend(shown, total)

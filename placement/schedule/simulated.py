@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from placement.core.formatting import Drawn
 from placement.core.objective import Objective
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ class TokenRates:
 
 
 @dataclass(frozen=True)
-class Simulated(TokenRates):
+class Simulated(TokenRates, Drawn):
     """A placement's schedule and what the simulator says of it.
 
     `value` is the objective's, in seconds; `unit` is the one to print it in. `range_s` holds what
     is measured in nine of ten cases, None where nobody can tell. `tokens` says what a step of
-    generating text does.
+    generating text does. `problem` and `placement` are what was simulated, where that is known.
     """
 
     schedule: Schedule
@@ -54,6 +55,8 @@ class Simulated(TokenRates):
     peak_bytes: Mapping[str, int]
     range_s: tuple[float, float] | None = None
     tokens: Tokens | None = None
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+    placement: Placement | None = field(default=None, repr=False, compare=False)
 
 
 def simulate(problem: Problem, placement: Placement) -> Simulated:
@@ -61,7 +64,8 @@ def simulate(problem: Problem, placement: Placement) -> Simulated:
     from placement.schedule.segments import make_schedule
 
     schedule = make_schedule(problem, placement)
-    return simulate_schedule(problem, schedule, placement.replicas)
+    simulated = simulate_schedule(problem, schedule, placement.replicas)
+    return replace(simulated, problem=problem, placement=placement)
 
 
 def simulate_schedule(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> Simulated:

@@ -130,10 +130,13 @@ def _moves(problem: Problem, placement: Placement, critical: Ints) -> Iterator[_
 
 def _movable(problem: Problem, critical: Ints) -> Iterator[tuple[Ints, str]]:
     """Units on the critical path, blocks of scopes, then the other units."""
+    from placement.drawing.names import names_of
     from placement.search.coarsening import scopes
 
+    names = names_of(problem.graph)
+
     def single(unit: int) -> tuple[Ints, str]:
-        return np.array([unit]), problem.graph.ops[problem.ops_of_unit[unit][-1]].name
+        return np.array([unit]), names.shown[problem.ops_of_unit[unit][-1]]
 
     first = [unit for unit in dict.fromkeys(critical.tolist()) if problem.ops_of_unit[unit]]
     yield from map(single, first)

@@ -8,6 +8,7 @@ from typing import Any
 
 from placement.core import formatting
 from placement.core.timeline import Span, Timeline, idle_s
+from placement.drawing.names import names_of
 from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
 
@@ -184,7 +185,8 @@ def _bar(
     """A bar that stands for one span."""
     ops = sources.of(span)
     name = name_of(span, ops, sources.graph)
-    tip = _tip(span, name, ops, on_path, predicted_s, origin)
+    called = ops if sources.graph is None else names_of(sources.graph).listed(ops[:MOST_NAMES])
+    tip = _tip(span, name, len(ops), called, on_path, predicted_s, origin)
     return Bar(row, span.start_s, span.end_s, rows[row].colour, name, tip, ops, bool(on_path))
 
 
@@ -254,16 +256,22 @@ def _busy(busy_s: float, step_s: float) -> str:
 
 
 def _tip(
-    span: Span, name: str, ops: Sequence[str], on_path: str, predicted_s: float | None, origin: str
+    span: Span,
+    name: str,
+    num_ops: int,
+    called: Sequence[str],
+    on_path: str,
+    predicted_s: float | None,
+    origin: str,
 ) -> tuple[str, ...]:
     """What hovering tells, line by line; the browser adds when."""
     lines = [name, f"{KIND_WORDS[span.kind]} on {shown(span.device)}"]
     if span.kind == "transfer" and span.num_bytes:
         lines.append(formatting.num_bytes(span.num_bytes))
-    if span.kind == "compute" and len(ops) > 1:
-        more = f" and {len(ops) - MOST_NAMES} more" if len(ops) > MOST_NAMES else ""
-        names = ", ".join(shortened(op, 40) for op in ops[:MOST_NAMES])
-        lines.append(f"{formatting.counted(len(ops), 'op')}: {names}{more}")
+    if span.kind == "compute" and num_ops > 1:
+        more = f" and {num_ops - MOST_NAMES} more" if num_ops > MOST_NAMES else ""
+        names = ", ".join(shortened(op, 40) for op in called[:MOST_NAMES])
+        lines.append(f"{formatting.counted(num_ops, 'op')}: {names}{more}")
     if predicted_s is not None:
         error = predicted_s / span.duration_s - 1 if span.duration_s else None
         lines.append(f"predicted {formatting.seconds(predicted_s)}")

@@ -9,6 +9,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.drawing import op_values
+from placement.drawing.names import names_of
 
 PAGE_ROWS = 50
 SHOWN = {
@@ -24,10 +25,12 @@ SHOWN = {
 class Columns:
     """What the table says of each op, in declared order; `device` is an index.
 
-    `seconds` is infinite where the device cannot run the op.
+    `shown` is what the op is called, `name` what the file calls it; `seconds` is infinite where the
+    device cannot run the op.
     """
 
     name: tuple[str, ...]
+    shown: tuple[str, ...]
     kind: tuple[str, ...]
     scope: tuple[str, ...]
     device: Ints
@@ -53,6 +56,7 @@ def columns(
     ops, critical = problem.graph.ops, frozenset(path)
     return Columns(
         name=tuple(op.name for op in ops),
+        shown=names_of(problem.graph).shown,
         kind=tuple(op.kind for op in ops),
         scope=tuple(op.scope for op in ops),
         device=device,
@@ -79,7 +83,8 @@ def matching(
     found = []
     for i in range(len(table.name)):
         if test(i):
-            said = f"{table.name[i]} {table.kind[i]} {table.scope[i]}".lower()
+            called = f"{table.shown[i]} {table.name[i]}"
+            said = f"{called} {table.kind[i]} {table.scope[i]}".lower()
             if all(word in said for word in words):
                 found.append(i)
     return found
@@ -89,7 +94,7 @@ def ordered(table: Columns, ops: Sequence[int], by: str, descending: bool) -> li
     """Ops by a column, equal ones in the order of the model; by that order where `by` is empty."""
     if not by:
         return sorted(ops)
-    values = getattr(table, by)
+    values = table.shown if by == "name" else getattr(table, by)
     if by in ("pinned", "on_path"):
         # A tick is what one looks for, so it comes first.
         values = [not value for value in values]

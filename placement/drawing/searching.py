@@ -7,6 +7,7 @@ from placement.constraints.regexes import search_names
 from placement.core.graph import Graph
 from placement.drawing.layout.scopes import scope_tree
 from placement.drawing.memo import remembered
+from placement.drawing.names import names_of
 
 By = Literal["name", "regex", "type"]
 MOST_CHARACTERS = 200
@@ -16,9 +17,9 @@ MOST_CHARACTERS = 200
 def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
     """Indices of the ops that match, in declared order; capital letters do not matter.
 
-    `by` is "name" (any part of name or block), "regex" (anywhere in the name) or "type" (the whole
-    type, or its beginning where no type is called exactly so). A ValueError says what is wrong with
-    the text.
+    `by` is "name" (any part of name or block, in the file or as shown), "regex" (anywhere in the
+    name in the file) or "type" (the whole type, or its beginning where no type is called exactly
+    so). A ValueError says what is wrong with the text.
     """
     if by not in get_args(By):
         raise ValueError(f"Ops can be searched by {', '.join(get_args(By))}, not by {by!r}.")
@@ -35,8 +36,8 @@ def search(graph: Graph, text: str, by: str) -> tuple[int, ...]:
         return exact or tuple(i for i, kind in enumerate(kinds) if kind.startswith(wanted))
     return tuple(
         i
-        for i, op in enumerate(graph.ops)
-        if wanted in op.name.casefold() or wanted in op.scope.casefold()
+        for i, (op, called) in enumerate(zip(graph.ops, names_of(graph).shown, strict=True))
+        if any(wanted in said.casefold() for said in (op.name, op.scope, called))
     )
 
 

@@ -1,18 +1,18 @@
 """What people know a span of a timeline by: its source ops, and their block or name; no Streamlit.
 
 Files whose ops have only numbers for names are common, and a runtime names its kernels by itself.
-Then the block says more: it is what the picture of the model shows.
+Then the ops are called as everywhere (`names.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
 from typing import NamedTuple
 
-from placement.core.graph import Graph, Op
+from placement.core.graph import Graph
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.timeline import Span
-from placement.drawing.wording import PLAIN_NAME, shortened
+from placement.drawing.names import names_of
+from placement.drawing.wording import shortened
 
 LONGEST_NAME = 60
 
@@ -73,22 +73,15 @@ def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
 
 
 def block_of(graph: Graph, ops: Sequence[str]) -> str:
-    """The block that these ops are in, as "first … last" for several; empty where names tell more.
+    """What these ops are called where their names in the file say nothing; empty where they do.
 
-    An op alone in its segment is told with its type.
+    Several are told by the block that they are in, else as "first … last".
     """
-    found = [graph.ops[graph.index[name]] for name in ops if name in graph.index]
-    scopes = [op.scope for op in found if op.scope]
-    if not scopes or not _is_counter(found[0]):
+    names, known = names_of(graph), [name for name in ops if name in graph.index]
+    if not known or not names.is_made(known[0]):
         return ""
-    if len(found) == 1:
-        return f"{scopes[0]} {found[0].kind}"
-    paths = [scope.split("/") for scope in scopes]
-    same = takewhile(lambda parts: len(set(parts)) == 1, zip(*paths, strict=False))
-    shared = "/".join(parts[0] for parts in same)
-    return shared or f"{paths[0][0]} … {paths[-1][0]}"
-
-
-def _is_counter(op: Op) -> bool:
-    """Whether the name is a number with a letter or two, or the op's type with a number."""
-    return bool(PLAIN_NAME.match(op.name)) or op.name.rstrip("0123456789").rstrip("_.") == op.kind
+    if len(known) == 1:
+        return names.of(known[0])
+    tops = [block[0] for block in map(names.block, known) if block]
+    ends = (tops[0], tops[-1]) if tops else (names.of(known[0]), names.of(known[-1]))
+    return names.shared_block(known) or " … ".join(ends)

@@ -9,9 +9,10 @@ from placement.core.formatting import counted
 from placement.core.graph import Graph, Tensor
 from placement.drawing import wording
 from placement.drawing.layout.nested import nested_layout
-from placement.drawing.layout.scopes import ScopeTree, scope_tree
+from placement.drawing.layout.scopes import ScopeGroup, ScopeTree, scope_tree
 from placement.drawing.layout.visible import BUDGET, Visible, visible_set
 from placement.drawing.memo import remembered
+from placement.drawing.names import Names, in_words, names_of
 
 Point = tuple[float, float]
 
@@ -162,25 +163,28 @@ def build_view(
 
 def _words(graph: Graph, tree: ScopeTree, visible: Visible) -> list[ViewNode]:
     """The visible nodes with their texts and sizes, not yet placed."""
-    outputs = wording.largest_outputs(graph)
+    outputs, names = wording.largest_outputs(graph), names_of(graph)
     return [
-        _op_node(graph, member, outputs) if member >= 0 else _group_node(graph, tree, ~member)
+        _op_node(graph, member, names, outputs)
+        if member >= 0
+        else _group_node(graph, tree, ~member)
         for member in visible.members
     ]
 
 
-def _op_node(graph: Graph, index: int, outputs: dict[str, Tensor]) -> ViewNode:
+def _op_node(graph: Graph, index: int, names: Names, outputs: dict[str, Tensor]) -> ViewNode:
     op = graph.ops[index]
     label = wording.shortened(op.kind, 22)
-    subtitle = wording.op_subtitle(op, outputs.get(op.name))
+    about = (op, names.shown[index], outputs.get(op.name))
+    subtitle = wording.op_subtitle(*about)
     width = min(186.0, max(88.0, 7.6 * len(label) + 26, 6.1 * len(subtitle) + 26))
-    title = wording.op_title(op, outputs.get(op.name))
+    title = wording.op_title(*about)
     return ViewNode(f"o{index}", label, subtitle, title, 0, 0, width, 40.0, -1, 1, 1)
 
 
 def _group_node(graph: Graph, tree: ScopeTree, index: int) -> ViewNode:
     group = tree.groups[index]
-    label = wording.shortened(group.label, 28)
+    label = wording.shortened(_label(group), 28)
     subtitle = counted(group.num_ops, "op")
     if group.stack:
         subtitle = f"×{group.stack} · {subtitle}"
@@ -203,4 +207,9 @@ def _group_title(graph: Graph, tree: ScopeTree, index: int) -> str:
 
 
 def _box_label(tree: ScopeTree, index: int) -> str:
-    return wording.shortened(tree.groups[index].label, 40)
+    return wording.shortened(_label(tree.groups[index]), 40)
+
+
+def _label(group: ScopeGroup) -> str:
+    """A block's label in words, as the names of its ops begin."""
+    return "/".join(in_words(group.label.split("/")))

@@ -7,9 +7,8 @@ from placement.core.formatting import flops as flops_of
 from placement.core.formatting import num_bytes as byte_count
 from placement.core.graph import Graph, Op, Tensor
 
-PLAIN_NAME = re.compile(r"^[A-Za-z_]{0,4}[_.]?\d*$")
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-MAX_TITLE = 160
+MAX_TITLE, MAX_SUBTITLE = 160, 24
 
 
 def shortened(text: str, most: int) -> str:
@@ -30,18 +29,22 @@ def shape_text(tensor: Tensor) -> str:
     return "×".join(map(str, tensor.shape)) if tensor.shape else ""
 
 
-def op_subtitle(op: Op, output: Tensor | None) -> str:
-    """The second line of an op: the end of its name, or its output's shape if the name is idle."""
-    leaf = op.name.rstrip("/").rsplit("/", 1)[-1] or op.name
-    if not PLAIN_NAME.match(leaf) and leaf != op.kind:
-        return shortened(leaf, 24)
+def op_subtitle(op: Op, called: str, output: Tensor | None) -> str:
+    """The second line of an op: the end of what it is called, and its output's shape where its
+    name in the file says nothing and there is room."""
+    leaf = called.rstrip("/").rsplit("/", 1)[-1].strip() or called
     shape = shape_text(output) if output is not None else ""
-    return shape if shape and len(shape) <= 24 else shortened(leaf, 24)
+    if not shape or (called == op.name and leaf != op.kind):
+        return shortened(leaf, MAX_SUBTITLE)
+    said = shape if leaf.casefold() == op.kind.casefold() else f"{leaf}, {shape}"
+    return said if len(said) <= MAX_SUBTITLE else shortened(leaf, MAX_SUBTITLE)
 
 
-def op_title(op: Op, output: Tensor | None) -> str:
+def op_title(op: Op, called: str, output: Tensor | None) -> str:
     """Lines of a tooltip; plain text."""
-    lines = [shortened(op.name, MAX_TITLE), shortened(op.kind, 60)]
+    lines = [shortened(called, MAX_TITLE), shortened(op.kind, 60)]
+    if called != op.name:
+        lines.append(f"{shortened(op.name, MAX_TITLE)} in the file")
     if op.scope:
         lines.append(f"in {shortened(op.scope, MAX_TITLE)}")
     if output is not None:

@@ -153,14 +153,14 @@ def counted():
 @pytest.mark.parametrize(
     ("kind", "name", "ops", "told"),
     [
-        ("compute", "r0_nchwc", ["n0"], "conv1 Conv"),
+        ("compute", "r0_nchwc", ["n0"], "conv1 / conv 1"),
         ("compute", "r0_nchwc", ["n0", "n1"], "conv1"),
         ("compute", "r2_nchwc", ["n2", "n3"], "mixed"),
         ("compute", "r0_nchwc", ["n0", "n1", "n2", "n3"], "conv1 … mixed"),
-        ("compute", "r4_nchwc", ["n4"], "n4"),
+        ("compute", "r4_nchwc", ["n4"], "conv"),
         ("compute", "r5_nchwc", ["conv_of_stem"], "conv_of_stem"),
         ("compute", "r5_nchwc", [], "r5_nchwc"),
-        ("transfer", "r0_nchwc", ["n0", "n1"], "output of conv1 Conv"),
+        ("transfer", "r0_nchwc", ["n0", "n1"], "output of conv1 / conv 1"),
         ("transfer", "image", ["n0"], "image"),
     ],
 )

@@ -9,6 +9,7 @@ from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.advice.best_moves import Hint, covers_all
 from placement.core import formatting
+from placement.drawing.names import names_of
 from studio import snapshot
 from studio.snapshot import Studio
 
@@ -39,7 +40,8 @@ def heading(num_found: int, every: bool) -> str:
 
 def _row(now: Studio, number: int, hint: Hint) -> None:
     ops = f" ({formatting.counted(len(hint.ops), 'op')})" if len(hint.ops) > 1 else ""
-    listed = ", ".join(hint.ops[:MOST_NAMES]) + (" …" if len(hint.ops) > MOST_NAMES else "")
+    called = names_of(now.model.graph).listed(hint.ops[:MOST_NAMES])
+    listed = ", ".join(called) + (" …" if len(hint.ops) > MOST_NAMES else "")
     row = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     row.markdown(
         f"{glossary.plain(hint.label or 'the whole model')}{ops}  \n"

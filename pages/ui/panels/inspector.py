@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.panels import training_phases
 from pages.ui.shell import glossary
 from placement.core import formatting
+from placement.drawing.names import names_of
 from placement.drawing.op_reasons import Move, Why, why
 from studio.snapshot import Studio
 
@@ -35,7 +36,7 @@ def show(now: Studio, selection: Sequence[str]) -> None:
     _moves(now, answer)
     if answer.along:
         st.caption(f"Moves along with it ({len(answer.along)}):", help=GROUP_HELP)
-        st.text(_shortened(answer.along))
+        st.text(_shortened(names_of(now.model.graph).listed(answer.along)))
     if len(ops) == 1:
         _attributes(now, ops[0])
 
@@ -45,7 +46,7 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
     chosen = [graph.ops[graph.index[name]] for name in ops]
     if len(chosen) == 1:
         st.markdown(f"**Selected: {one_of(chosen[0].kind)}**")
-        st.text(chosen[0].name)
+        st.text(names_of(graph).of(chosen[0].name))
     else:
         st.markdown(f"**Selected: {formatting.counted(len(chosen), 'op')}**")
         st.text(kinds_of(op.kind for op in chosen))
@@ -136,7 +137,7 @@ def _attributes(now: Studio, name: str) -> None:
     reads = [t.name for t in now.model.graph.tensors if name in t.consumers]
     writes = [t for t in now.model.graph.tensors if t.producer == name]
     with st.expander("Attributes"):
-        rows = [("block", op.scope or "(top)"), *op.attributes]
+        rows = [("name in the file", op.name), ("block", op.scope or "(top)"), *op.attributes]
         rows += [("reads", r) for r in reads[:MOST_ROWS]]
         for tensor in writes[:MOST_ROWS]:
             rows.append(("writes", f"{tensor.name} {list(tensor.shape or ())} {tensor.dtype}"))

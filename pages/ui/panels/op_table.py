@@ -137,7 +137,7 @@ def _row(now: Studio, table: Columns, i: int) -> list[object]:
     seconds = float(table.seconds[i])
     return [
         i,
-        shortened(table.name[i], MOST_NAME),
+        shortened(table.shown[i], MOST_NAME),
         shortened(table.kind[i], 60),
         shortened(table.scope[i], MOST_NAME),
         int(table.device[i]),

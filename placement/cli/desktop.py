@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shown = window.show_until_closed(addresses) if options.window else Shown.NOWHERE
             if shown is Shown.CLOSED:
                 return 0
-            if shown is Shown.NOWHERE and not options.no_browser:
-                _show_in_browser(addresses)
+            if shown is Shown.NOWHERE:
+                _show_in_browser(() if options.no_browser else addresses, addresses)
             return server.wait()
     except (ValueError, OSError) as error:
         return fail(str(error))
@@ -137,10 +137,13 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _show_in_browser(addresses: Sequence[str]) -> None:
-    shown = [webbrowser.open(address) for address in addresses]
-    for address in (a for a, is_shown in zip(addresses, shown, strict=True) if not is_shown):
-        print(f"No browser was found here; open {address} in one.", flush=True)
+def _show_in_browser(wanted: Sequence[str], addresses: Sequence[str]) -> None:
+    """Open what is wanted, and say of all else where it is."""
+    shown = {address for address in wanted if webbrowser.open(address)}
+    if len(shown) < len(wanted):
+        print("No browser was found here.", flush=True)
+    for address in (each for each in addresses if each not in shown):
+        print(f"The studio is at {address} (Ctrl-C ends it).", flush=True)
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:

@@ -107,3 +107,17 @@ def test_a_word_stands_for_one_model_and_cannot_be_guessed(monkeypatch, tmp_path
     assert named.model_of("a.onnx") is None and named.model_of("") is None
     assert named.path_of("a.onnx") == tmp_path / "a.onnx"
     assert named.path_of("/else/a.onnx") == Path("/else/a.onnx")
+
+
+@pytest.mark.parametrize(("wanted", "opens", "said"), [(1, True, 1), (0, True, 2), (2, False, 3)])
+def test_what_no_browser_shows_is_told(wanted, opens, said, capsys, monkeypatch):
+    addresses = ("http://127.0.0.1:1/?a", "http://127.0.0.1:1/?b")
+    opened = []
+    monkeypatch.setattr(desktop.webbrowser, "open", lambda url: opened.append(url) or opens)
+    desktop._show_in_browser(addresses[:wanted], addresses)
+    assert opened == list(addresses[:wanted])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == said
+    assert ("No browser was found here." in lines) == (not opens)
+    told = [address for address in addresses if any(address in line for line in lines)]
+    assert told == list(addresses[wanted:] if opens else addresses)

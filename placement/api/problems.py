@@ -32,14 +32,14 @@ def stored_profile(model: Model, machine: Machine) -> Profile | None:
 
 
 def as_measured(profile: Profile) -> Profile:
-    """Drop what live runs have refined of a stored profile: as it was measured."""
+    """Drop what live runs have refined of a stored profile: as it was measured last."""
     from profiling.measuring.store import ProfileStore
 
-    if profile.refined_by is None:
-        return profile
-    found = dataclasses.replace(profile, refined_by=None)
-    ProfileStore().put(found)
-    return found
+    def plain(stored: Profile) -> Profile:
+        return dataclasses.replace(stored, refined_by=None)
+
+    found = ProfileStore().change(profile.graph, profile.machine.fingerprint, plain)
+    return plain(profile) if found is None else found
 
 
 def profile(

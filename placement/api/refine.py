@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from placement.api.problems import make_problem, stored_profile
+from placement.api.problems import make_problem
 from placement.core.fingerprint import fingerprint_of
 from placement.core.profile import RefiningRun
 from placement.schedule.simulated import simulate
@@ -62,18 +62,23 @@ def refine(model: Model, machine: Machine, run: RefiningRun) -> Refined:
     """Refine the stored profile of a model by a live run; problems made of it predict by both.
 
     Runs of other placements that refined it before count on; where they show that predictions of
-    placements that did not run get no better, the profile is followed alone.
+    placements that did not run get no better, the profile is followed alone. Where the profile is
+    changed meanwhile, as by another run, what stands there then is refined.
     """
-    from placement.advice.refining import refined_by
+    from placement.advice.refining import Refined, refined_by
     from profiling.measuring.store import ProfileStore
 
-    profile = stored_profile(model, machine)
-    if profile is None:
+    found = list[Refined]()
+
+    def refine_stored(profile: Profile) -> Profile:
+        problem = make_problem(model, machine, replace(profile, refined_by=None))
+        found.append(refined_by(problem, profile, run))
+        return found[-1].profile
+
+    key = (model.graph.fingerprint, machine.fingerprint)
+    if ProfileStore().change(*key, refine_stored) is None:
         raise ValueError(MISSING)
-    problem = make_problem(model, machine, replace(profile, refined_by=None))
-    found = refined_by(problem, profile, run)
-    ProfileStore().put(found.profile)
-    return found
+    return found[-1]
 
 
 def step_before_and_after(

@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS profiles (
     PRIMARY KEY (graph, machine)
 )
 """
+_KEY = "graph = ? AND machine = ?"
 _WAIT_S = 30.0
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -47,12 +48,29 @@ class ProfileStore:
 
     def get(self, graph_fp: str, machine_fp: str) -> Profile | None:
         """The profile of a graph on a machine, None where there is none that can be read."""
-        return next(self._found("graph = ? AND machine = ?", graph_fp, machine_fp), None)
+        return next(self._found(_KEY, graph_fp, machine_fp), None)
 
     def put(self, profile: Profile) -> None:
         """Keep a profile, in place of an older one for the same graph and machine."""
         row = (profile.graph, profile.machine.fingerprint, profile.measured_at, _packed(profile))
         self._do(lambda db: db.execute("INSERT OR REPLACE INTO profiles VALUES (?, ?, ?, ?)", row))
+
+    def change(
+        self, graph_fp: str, machine_fp: str, work: Callable[[Profile], Profile]
+    ) -> Profile | None:
+        """Put what `work` makes of a profile in its place; None where there is none to be read.
+
+        Where somebody has changed it meanwhile, `work` is asked again with what stands there then,
+        so that no change is lost; the file is not locked while it works.
+        """
+        while True:
+            content = next(iter(self._rows(_KEY, graph_fp, machine_fp)), b"")
+            before = self._read(content) if content else None
+            if before is None:
+                return None
+            after = work(before)
+            if after == before or self._swap(content, after):
+                return after
 
     def others(self, graph_fp: str, machine_fp: str) -> tuple[Profile, ...]:
         """Profiles of a graph on every machine but this one, the newest first."""
@@ -65,9 +83,19 @@ class ProfileStore:
         return self._do(lambda db: db.execute(f"DELETE FROM profiles{where}", values).rowcount)
 
     def _found(self, which: str, *values: str) -> Iterator[Profile]:
+        rows = self._rows(which, *values)
+        return (profile for row in rows if (profile := self._read(row)) is not None)
+
+    def _rows(self, which: str, *values: str) -> list[bytes]:
         query = f"SELECT content FROM profiles WHERE {which}"
-        rows = self._look(lambda db: db.execute(query, values).fetchall())
-        return (profile for row in rows if (profile := self._read(row[0])) is not None)
+        return [row[0] for row in self._look(lambda db: db.execute(query, values).fetchall())]
+
+    def _swap(self, content: bytes, profile: Profile) -> bool:
+        """Keep a profile in place of this very content; whether that still stood there."""
+        query = f"UPDATE profiles SET measured_at = ?, content = ? WHERE {_KEY} AND content = ?"
+        key = (profile.graph, profile.machine.fingerprint)
+        values = (profile.measured_at, _packed(profile), *key, content)
+        return self._do(lambda db: db.execute(query, values).rowcount) > 0
 
     def _read(self, content: bytes) -> Profile | None:
         try:

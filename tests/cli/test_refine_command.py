@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 import placement as pl
+from placement.advice import refining
+from placement.api.problems import as_measured
 from placement.core.load import Load
 from placement.core.profile import runs_of
 from profiling.execution.execute import emulated
 from profiling.measuring.store import ProfileStore
 from tests.command import answer, call_here, refused
-from tests.lanes import profile_of, run_of, with_kinds
+from tests.lanes import profile_of, random_schedule, run_of, with_kinds
 from tests.profiling.live import diamond, problem_of
 
 QUIET = Load(1.0, 0.0, 2)
@@ -70,6 +72,49 @@ def test_runs_refine_the_stored_times_until_they_are_taken_back(stored, monkeypa
     assert [text.split(",")[0] for text in shown["refined_by"]] == ["round_robin", "single"]
     assert "refined_by" not in answer("profile", path, "--lanes", 2, "--as-measured")
     assert kept(profile) == profile
+
+
+@pytest.fixture
+def meanwhile(stored, monkeypatch):
+    """Refine by a run while `what` is done between reading the times and keeping them."""
+    path, profile = stored
+    model, machine = pl.load(str(path)), profile.machine
+    problem = problem_of(model, machine)
+    plain, pending = refining.refined_by, []
+
+    def run(name):
+        return replace(run_of(problem, random_schedule(problem, 0), name), placement=name)
+
+    def refined_by(*given):
+        found = plain(*given)
+        if pending:
+            pending.pop()()
+        return found
+
+    monkeypatch.setattr(refining, "refined_by", refined_by)
+
+    def refine(name, what):
+        pending.append(what)
+        pl.refine(model, machine, run(name))
+        return [run.placement for run in runs_of(kept(profile))]
+
+    return refine, lambda name: pl.refine(model, machine, run(name))
+
+
+def test_of_two_runs_that_refine_at_once_both_count(meanwhile):
+    refine, plainly = meanwhile
+    assert refine("first", lambda: plainly("second")) == ["second", "first"]
+
+
+def test_times_that_are_taken_back_or_measured_anew_meanwhile_stay_so(stored, meanwhile):
+    _, profile = stored
+    refine, plainly = meanwhile
+    plainly("before")
+    assert refine("after", lambda: as_measured(kept(profile))) == ["after"]
+    anew = replace(profile, all_cores_s=7.0)
+    assert refine("anew", lambda: ProfileStore().put(anew)) == ["anew"]
+    plainly("before")
+    assert as_measured(profile) == kept(profile) == anew
 
 
 def test_a_person_is_told_which_segments_explain_a_run(stored, monkeypatch):

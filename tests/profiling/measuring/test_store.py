@@ -186,6 +186,55 @@ def test_a_path_that_is_no_folder(tmp_path):
         ProfileStore(tmp_path / "file" / "p.sqlite").clear()
 
 
+def test_a_change_begins_anew_where_another_came_between(tmp_path):
+    store, profile = ProfileStore(tmp_path / "p.sqlite"), small()
+    store.put(profile)
+    key, seen = ("g", profile.machine.fingerprint), []
+
+    def slower(stored):
+        seen.append(stored.all_cores_s)
+        if len(seen) < 3:
+            store.put(replace(stored, all_cores_s=float(len(seen))))
+        return replace(stored, contention=0.5)
+
+    changed = store.change(*key, slower)
+    assert seen == [None, 1.0, 2.0]
+    assert changed == store.get(*key) == replace(profile, all_cores_s=2.0, contention=0.5)
+
+
+def test_what_is_forgotten_meanwhile_is_not_changed(tmp_path):
+    store, profile = ProfileStore(tmp_path / "p.sqlite"), small()
+    key = ("g", profile.machine.fingerprint)
+    assert store.change(*key, lambda stored: stored) is None
+    store.put(profile)
+
+    def forgotten(stored):
+        store.clear()
+        return replace(stored, contention=0.5)
+
+    assert store.change(*key, forgotten) is None and store.get(*key) is None
+
+
+COUNT_UP = """
+import sys
+from dataclasses import replace
+from profiling.measuring.store import ProfileStore
+store = ProfileStore(sys.argv[1])
+for _ in range(15):
+    store.change("g", sys.argv[2], lambda p: replace(p, all_cores_s=(p.all_cores_s or 0.0) + 1.0))
+"""
+
+
+def test_processes_lose_no_change(tmp_path):
+    store, profile = ProfileStore(tmp_path / "p.sqlite"), small()
+    store.put(profile)
+    key = ("g", profile.machine.fingerprint)
+    argv = [sys.executable, "-c", COUNT_UP, str(store.path), key[1]]
+    workers = [subprocess.Popen(argv, cwd=Path(__file__).parents[3]) for _ in range(3)]
+    assert [worker.wait() for worker in workers] == [0] * 3
+    assert store.get(*key).all_cores_s == 45.0
+
+
 PUT_MANY = """
 import json, sys
 from placement.core.profile import profile_from_json

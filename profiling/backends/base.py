@@ -95,7 +95,10 @@ class Program(ABC):
         return {}
 
     def take_state(self, state: Mapping[str, Any]) -> None:
-        """Start the next step from the `state` of another program of the same model."""
+        """Start the next step from the `state` of another program of the same model.
+
+        Caches become this program's own: its steps write into them.
+        """
         assert not state, f"this program keeps no state, {sorted(state)[:3]} came"
 
     def stop(self) -> None:  # noqa: B027 - most need nothing

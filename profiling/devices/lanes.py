@@ -90,8 +90,12 @@ class Lanes:
             threading.Thread(target=self._work, args=(i, lane), name=lane.device.name, daemon=True)
             for i, lane in enumerate(lanes)
         ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:  # those that began wait for a step that never comes
+            self._stop()
+            raise
 
     def step(self, timeout_s: float) -> Step:
         """Run every segment once; TimeoutError if that takes too long, segments' errors pass on."""

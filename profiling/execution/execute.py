@@ -92,8 +92,7 @@ def execute(
     expected = expected_outputs(compiled, host, feeds, timeout_s)
     tasks = lower(problem, schedule)
     program = compiled.open(schedule, feeds)
-    carried = lanes_of(problem, tasks)
-    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
+    lanes = started(program, problem, tasks)
     try:
         meanwhile = watch(problem.machine)
         rows = _steps(schedule, lanes, program, options, emit)
@@ -157,6 +156,16 @@ def lanes_of(problem: Problem, tasks: Tasks) -> tuple[Lane, ...]:
             awaits.append(new)
         found.append(Lane(device, segments, tuple(awaits)))
     return tuple(found)
+
+
+def started(program: Program, problem: Problem, tasks: Tasks) -> Lanes:
+    """The threads of a program that was opened; it is closed where these cannot begin."""
+    try:
+        lanes, num_segments = lanes_of(problem, tasks), sum(map(len, tasks.lanes))
+        return Lanes(lanes, num_segments, program.run, native=program.native)
+    except BaseException:
+        program.close()
+        raise
 
 
 def baselines_of(

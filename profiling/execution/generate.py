@@ -17,11 +17,14 @@ from placement.core.model import Model
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.executions import lower
-from profiling.devices.lanes import Lanes
-from profiling.execution.execute import compiled_for, lanes_of, require_memory
+from placement.simulator.simulate import simulate
+from profiling.devices.memory import check_memory
+from profiling.execution.execute import compiled_for, started
 from profiling.measuring.reference import release, safe_step
 
 LOGITS = "logits"
+# Prefills that are not timed: the first one also finds its weights outside of all caches.
+WARMUP = 1
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,8 @@ class Placed:
 class Generated:
     """Tokens (sequences, number) that follow the prompts, and when they came.
 
-    `first_s` is the seconds of the prefill, `step_s` those of each decode.
+    `first_s` is the seconds of the prefill once it has run before, as predictions are of times
+    that were measured so; `step_s` those of each decode.
     """
 
     tokens: Ints
@@ -50,23 +54,25 @@ class _Open:
 
     def __init__(self, placed: Placed, timeout_s: float) -> None:
         problem, schedule = placed.problem, placed.schedule
-        require_memory(problem, schedule)
+        check_memory(simulate(problem, schedule).peak_bytes, problem.machine)
         compiled, self._timeout_s = compiled_for(problem, placed.model), timeout_s
         self.feeds = compiled.feeds(0, {})
         self.program = compiled.open(schedule, self.feeds)
-        lanes = lanes_of(problem, lower(problem, schedule))
-        self._lanes = Lanes(
-            lanes, len(schedule.segments), self.program.run, native=self.program.native
-        )
+        self._lanes = started(self.program, problem, lower(problem, schedule))
         self.label_of: Mapping[str, str] = placed.model.content().labels
 
-    def step(self, inputs: Mapping[str, Any]) -> float:
-        """Run once on these inputs and go on from the state that this leaves; the seconds."""
+    def step(self, inputs: Mapping[str, Any], *, warmup: int = 0) -> float:
+        """Run on these inputs and go on from the state that this leaves; the seconds.
+
+        The step runs `warmup` times before, each time from the same state.
+        """
         import torch
 
         for name, value in inputs.items():
             self.feeds[name] = torch.as_tensor(np.asarray(value))
         self.program.feed(0)
+        for _ in range(warmup):
+            safe_step(self._lanes, self.program, self._timeout_s)
         step = safe_step(self._lanes, self.program, self._timeout_s)
         self.program.advance()
         return step.seconds
@@ -81,6 +87,7 @@ class _Open:
         return {self.label_of[name]: value for name, value in self.program.state().items()}
 
     def take(self, cache: Mapping[str, Any]) -> None:
+        """Go on from the cache of another step, which becomes this one's own."""
         names = {label: name for name, label in self.label_of.items()}
         self.program.take_state({names[label]: value for label, value in cache.items()})
 
@@ -101,7 +108,7 @@ def generate(
     given = np.asarray(prompts, dtype=np.int64)
     first = _Open(prefill, timeout_s)
     try:
-        first_s = first.step({"input_ids": given})
+        first_s = first.step({"input_ids": given}, warmup=WARMUP)
         found, cache = [first.next_tokens()], first.cache()
     finally:
         first.close()
@@ -109,6 +116,7 @@ def generate(
     later = _Open(decode, timeout_s)
     try:
         later.take(cache)
+        cache.clear()  # decode writes into it, or has one of its own
         while len(found) < new_tokens:
             position = np.array([given.shape[1] + len(step_s)], dtype=np.int64)
             step_s.append(later.step({"input_ids": found[-1][:, None], "position": position}))

@@ -21,7 +21,7 @@ from placement.simulator.simulate import simulate
 from profiling import backends
 from profiling.backends.base import Compiled, Program
 from profiling.devices.lanes import Lanes
-from profiling.execution.execute import BY_DEFAULT, compiled_for, lanes_of, require_memory
+from profiling.execution.execute import BY_DEFAULT, compiled_for, require_memory, started
 from profiling.measuring.outputs import compare
 from profiling.measuring.reference import expected_outputs, release, safe_step
 
@@ -85,7 +85,6 @@ def opened(
     """The lanes and the program of a schedule, which end with the stack."""
     require_memory(problem, schedule)
     program = compiled.open(schedule, feeds)
-    carried = lanes_of(problem, lower(problem, schedule))
-    lanes = Lanes(carried, len(schedule.segments), program.run, native=program.native)
+    lanes = started(program, problem, lower(problem, schedule))
     stack.callback(release, [program], [lanes])
     return lanes, program

@@ -13,7 +13,8 @@ from placement import loaders
 from placement.api.wording import bound_in_words
 from placement.core.violations import sequential_peak_bytes
 from placement.costs.roofline import bytes_moved, waits_s
-from placement.formats.huggingface.caches import PAGE
+from placement.formats.huggingface.caches import PAGE, Buffers, Entry
+from placement.formats.torch.caches import with_caches
 from placement.loaders.huggingface import FOLDER
 from placement.schedule.segments import make_schedule
 from tests.loaders.test_huggingface import TINY
@@ -72,6 +73,68 @@ def test_a_paged_cache_has_whole_pages(opened):
     graphs = [opened("decode", {"context": 20, "cache": c}).graph for c in ("contiguous", "paged")]
     sizes = [published_bytes(TINY, n, 1, 4) for n in (20, 2 * PAGE)]
     assert [graph.state_bytes for graph in graphs] == sizes
+
+
+class Shared(torch.nn.Module):
+    """Two layers of which the second reads both caches, the one or the other first."""
+
+    def __init__(self, order):
+        super().__init__()
+        self.order = order
+        self.layers = torch.nn.ModuleList(torch.nn.Identity() for _ in range(11))
+        entry = Entry("keys", (2, 4), torch.float32, 4)
+        for number in (2, 10):
+            self.layers[number].add_module("cache", Buffers([entry], "cpu"))
+
+    def forward(self, x):
+        for number in self.order:
+            x = x + self.layers[number].cache.keys
+        one, other = (self.layers[number].cache.keys for number in self.order)
+        return x, one * other
+
+
+def test_caches_that_are_read_together_have_one_name_in_every_step():
+    for order in ((2, 10), (10, 2)):
+        program = pl.from_torch(Shared(order), torch.rand(2, 4)).executable
+        sizes = {f"layers.{number}.cache.keys": 32 for number in order}
+        found = with_caches(program, sizes)
+        assert {kernel.meta["group"] for kernel in found.kernels} == {"cache of layers.2"}
+
+
+SHARING = {
+    "num_hidden_layers": 4,
+    "num_kv_shared_layers": 2,
+    "hidden_size_per_layer_input": 8,
+    "vocab_size_per_layer_input": 97,
+    "sliding_window": 5,
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "head_dim": 8,
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "more"),
+    [
+        (
+            "gemma3n_text",
+            {"laurel_rank": 4, "altup_num_inputs": 2, "activation_sparsity_pattern": [0.0] * 4},
+        ),
+        ("gemma4_text", {"global_head_dim": 8}),
+    ],
+)
+def test_layers_that_share_a_cache_have_it_by_one_name_in_both_steps(family, more):
+    config = transformers.AutoConfig.for_model(family, **{**SHAPE, **SHARING, **more})
+    network = transformers.AutoModelForCausalLM.from_config(config).eval()
+    groups = []
+    for task in ("prefill", "decode"):
+        ops = pl.from_transformers(network, task=task, length=7, context=12).graph.ops
+        groups.append({op.colocation_group for op in ops} - {None})
+        attend = [op for op in ops if op.kind == "scaled_dot_product_attention"]
+        # The last two layers have none of their own: they attend to that of a layer of their kind.
+        assert [op.colocation_group for op in attend] == [
+            f"cache of model.layers.{n}.self_attn" for n in (0, 1, 0, 1)
+        ]
+    assert groups[0] == groups[1]
 
 
 def test_depth_multiplies_the_cache(opened):

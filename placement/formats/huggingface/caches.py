@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from placement.formats.huggingface.configuration import library
+from placement.formats.torch.caches import untouched
 
 # Along this axis of keys and values tokens are next to each other.
 _TOKENS = -2
@@ -63,8 +64,8 @@ class Buffers(nn.Module):
     def __init__(self, entries: Sequence[Entry], device: str) -> None:
         super().__init__()
         for entry in entries:
-            zeros = torch.zeros(entry.shape, dtype=entry.dtype, device=device)
-            self.register_buffer(entry.name, zeros, persistent=False)
+            shaped = torch.empty(entry.shape, dtype=entry.dtype, device=device)
+            self.register_buffer(entry.name, untouched(shaped), persistent=False)
 
 
 def kept_by(module: nn.Module, batch: int, context: int, *, rings: bool) -> tuple[LayerCache, ...]:

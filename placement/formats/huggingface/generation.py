@@ -7,6 +7,7 @@ and gives the logits of the next one. Both have the cache as state, by the same 
 
 import inspect
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,10 @@ from placement.formats.torch.caches import with_caches
 from placement.formats.torch.program import TorchProgram
 
 # Attention over fewer keys than queries then reads the cache as it is, instead of a repetition.
+# Transformers asks the environment of the process and nothing else, so that one trace at a time
+# may change it.
 _GROUPED = "TRANSFORMERS_SDPA_FORCE_GQA"
+_environment = threading.Lock()
 Trace = Callable[[nn.Module, dict[str, Any]], TorchProgram]
 
 
@@ -112,12 +116,13 @@ def _stepping(module: nn.Module, layers: Sequence[caches.LayerCache]) -> Iterato
 
 @contextmanager
 def _grouped_attention() -> Iterator[None]:
-    before = os.environ.get(_GROUPED)
-    os.environ[_GROUPED] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_GROUPED]
-        else:
-            os.environ[_GROUPED] = before
+    with _environment:
+        before = os.environ.get(_GROUPED)
+        os.environ[_GROUPED] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                os.environ.pop(_GROUPED, None)
+            else:
+                os.environ[_GROUPED] = before

@@ -8,6 +8,8 @@ have to cross. A cache that several layers read joins them.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+import numpy as np
+import torch
 from torch import fx
 
 from placement.formats.torch.functional import viewed
@@ -16,18 +18,35 @@ from placement.formats.torch.traffic import Traffic
 
 
 def with_caches(program: TorchProgram, stored_bytes: Mapping[str, int]) -> TorchProgram:
-    """The program whose state of these labels is caches of so many bytes."""
+    """The program whose state of these labels is caches of so many bytes.
+
+    An empty one is zeros that take no memory until something writes to them.
+    """
     places = {place: program.labels[place] for place in program.state}
     caches = tuple(place for place, label in places.items() if label in stored_bytes)
     sizes = {place: stored_bytes[places[place]] for place in caches}
-    found = replace(program, caches=caches, stored_bytes={**program.stored_bytes, **sizes})
+    state = {**program.state, **{place: untouched(program.state[place]) for place in caches}}
+    stored = {**program.stored_bytes, **sizes}
+    found = replace(program, state=state, caches=caches, stored_bytes=stored)
     _join(found)
     return found
 
 
+def untouched(cache: torch.Tensor) -> torch.Tensor:
+    """Zeros like an empty cache, on the CPU of pages that the system has not handed out yet."""
+    if cache.device.type != "cpu":
+        return torch.zeros_like(cache)
+    empty = torch.from_numpy(np.zeros(cache.numel() * cache.element_size(), dtype=np.uint8))
+    return empty.view(cache.dtype).reshape(cache.shape)
+
+
 def _join(program: TorchProgram) -> None:
-    """Note the group of each op that has to do with a cache."""
+    """Note the group of each op that has to do with a cache.
+
+    Caches that are joined are called after the first of them, in every step of the model.
+    """
     group_of: dict[str, str] = {}
+    layer_of = {c: f"cache of {program.labels[c].rpartition('.cache.')[0]}" for c in program.caches}
 
     def root(name: str) -> str:
         while group_of.setdefault(name, name) != name:
@@ -35,11 +54,17 @@ def _join(program: TorchProgram) -> None:
         return name
 
     for kernel, place in _members(program):
-        layer = f"cache of {program.labels[place].rpartition('.cache.')[0]}"
-        group_of[root(kernel.name)] = root(layer)
+        group_of[root(kernel.name)] = root(layer_of[place])
+    layers = sorted(set(layer_of.values()), key=_natural, reverse=True)
+    first = {root(layer): layer for layer in layers}
     for kernel in program.kernels:
         if kernel.name in group_of:
-            kernel.meta["group"] = root(kernel.name)
+            kernel.meta["group"] = first[root(kernel.name)]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """An order of names in which numbers follow one another: layer 10 behind layer 9."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in name.split(".")]
 
 
 def _members(program: TorchProgram) -> Iterator[tuple[Node, str]]:

@@ -40,6 +40,8 @@ class Where:
     instead: Mapping[Any, Any]
 
 
+# Ops that write into their first argument, as functions that may be told where to.
+_INTO = {torch.ops.aten.index_copy.default: torch.index_copy}
 _ON_CPU = Where(torch.device("cpu"), MappingProxyType({}))
 
 
@@ -81,17 +83,19 @@ def functions(
     wheres: Sequence[Where] = (),
     *,
     reuse: bool = False,
+    in_place: bool = False,
 ) -> tuple[tuple[Function, ...], dict[str, int]]:
     """A function per segment (names of its kernels, in order), and the place of each shared value.
 
     What no other segment reads is let go as soon as its last reader is done. `wheres`, by segment,
     says where each runs: on the CPU if nothing is said. With `reuse` an optimiser's update writes
-    over what the list holds in the places of its results (None: anew).
+    over what the list holds in the places of its results (None: anew), and with `in_place` what
+    writes into a cache does, which may be that cache itself.
     """
     wheres = wheres or [_ON_CPU] * len(segments)
     shared = shared_values(program, segments)
     found = [
-        _function(program, names, _Table(shared, wheres[i]), i, reuse)
+        _function(program, names, _Table(shared, wheres[i]), i, reuse, in_place)
         for i, names in enumerate(segments)
     ]
     return tuple(found), shared
@@ -117,8 +121,9 @@ def _function(
     words: _Table,
     number: int,
     reuse: bool,
+    in_place: bool,
 ) -> Function:
-    body = "\n    ".join(lines(program, names, words.shared, words, reuse=reuse))
+    body = "\n    ".join(lines(program, names, words.shared, words, reuse=reuse, in_place=in_place))
     table = dict(words.table)
     exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)
     return table["segment"]  # type: ignore[no-any-return]
@@ -131,20 +136,22 @@ def lines(
     words: Words,
     *,
     reuse: bool = False,
+    in_place: bool = False,
 ) -> list[str]:
     """The lines of a function of the shared values `v` that runs these kernels, in order."""
     found: list[str] = []
     place = {node.name: i for i, node in enumerate(program.graph.nodes)}
     kernels = [program.nodes[name] for name in names]
     last = {value.name: i for i, k in enumerate(kernels) for value in _used(program, k)}
-    here: set[str] = set()
+    here, written = set[str](), written_caches(program) if in_place else {}
     for i, kernel in enumerate(kernels):
         for value in program.reads(kernel):
             if value.name not in here:
                 here.add(value.name)
                 found.append(f"x{place[value.name]} = {words.read(value.name)}")
         spare = _results(kernel, shared) if reuse and is_update(kernel) else ()
-        found.append(f"x{place[kernel.name]} = {_call(words, kernel, place, spare)}")
+        into = shared[kernel.name] if kernel.name in written else None
+        found.append(f"x{place[kernel.name]} = {_call(words, kernel, place, spare, into)}")
         made = {kernel.name}
         for part in _parts(kernel):
             index = words.constant(part.args[1])
@@ -181,8 +188,26 @@ def _results(update: Node, shared: Mapping[str, int]) -> list[int]:
     return [shared[part.name] for part in sorted(_parts(update), key=lambda part: part.args[1])]
 
 
-def _call(words: Words, node: Node, place: dict[str, int], spare: Sequence[int]) -> str:
-    function = words.function(node)
+def written_caches(program: TorchProgram) -> Mapping[str, str]:
+    """By name of what an op makes that writes into a cache, the cache, where nothing else reads it.
+
+    Such an op may as well write into the cache itself.
+    """
+    return {
+        made: held
+        for held, made in program.updates
+        if held in program.caches
+        and program.nodes[made].target in _INTO
+        and program.nodes[made].args[0] is program.nodes[held]
+        and len(program.nodes[held].users) == 1
+    }
+
+
+def _call(
+    words: Words, node: Node, place: dict[str, int], spare: Sequence[int], into: int | None = None
+) -> str:
+    """The expression of a kernel, whose results are written over those in places of the list."""
+    function = words.function(node) if into is None else words.constant(_INTO[node.target])
     arguments = [_argument(words, value, place) for value in node.args]
     arguments += [
         words.keyword(key, _argument(words, value, place))
@@ -190,6 +215,8 @@ def _call(words: Words, node: Node, place: dict[str, int], spare: Sequence[int])
     ]
     if spare:
         arguments.append(f"out=({', '.join(f'v[{slot}]' for slot in spare)},)")
+    if into is not None:
+        arguments.append(f"out=v[{into}]")
     return f"{function}({', '.join(arguments)})"
 
 

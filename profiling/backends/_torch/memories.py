@@ -16,7 +16,7 @@ import torch
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from placement.formats.torch.program import TorchProgram
-from placement.formats.torch.source import Where, functions
+from placement.formats.torch.source import Where, functions, written_caches
 from profiling.backends._torch.instead import ELSEWHERE, ON_HOST
 from profiling.backends._torch.moves import HOST, Move, moves_of
 from profiling.backends._torch.queues import Mark, Place
@@ -68,7 +68,9 @@ class SpreadTorch(Program):
             program,
             [segment.kernels for segment in schedule.segments],
             [self._where(memory) for memory in self._memory_of],
+            in_place=True,
         )
+        self._written = written_caches(program)
         self._feeds = [{k: self._staged(v) for k, v in feed.items()} for feed in feeds]
         self._before = {i: place.watch_memory() for i, place in enumerate(self._places)}
         self.peak_bytes = self._peak_bytes = planned_peak_bytes(program, schedule)
@@ -80,7 +82,8 @@ class SpreadTorch(Program):
         self._tables: list[list[Any]] = [[None] * len(self._shared) for _ in self._places]
         self._at = dict.fromkeys(program.state, HOST)
         with _told_in_words():
-            self.take_state(program.state)
+            for name, value in program.state.items():
+                self._settle(name, HOST, value)
         self.feed(0)
 
     def beside(self) -> "SpreadTorch":
@@ -176,12 +179,19 @@ class SpreadTorch(Program):
     def take_state(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
             self._settle(name, HOST, value)
+        for made, held in self._written.items():
+            if held in state and state[held] is not self._program.state[held]:
+                table = self._tables[self._memory_of[self._schedule.segment_of[made]]]
+                table[self._shared[made]] = table[self._shared[held]]
 
     def _settle(self, name: str, memory: int, value: Any) -> None:
         """Let a placeholder of the state have this value of one memory, wherever it is read."""
+        readers, before = self._moves.readers.get(name, ()), self._at[name]
+        if before != memory and before not in readers:
+            self._tables[before][self._shared[name]] = None
         self._tables[memory][self._shared[name]] = value
         self._at[name] = memory
-        for other in self._moves.readers.get(name, ()):
+        for other in readers:
             if other != memory:
                 move = Move(name, memory, other)
                 self._send(move, copy_of=settled)

@@ -16,7 +16,7 @@ from torch import fx
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from placement.formats.torch.program import Node, TorchProgram, is_update, num_bytes
-from placement.formats.torch.source import functions
+from placement.formats.torch.source import functions, written_caches
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
@@ -37,7 +37,8 @@ class PlacedTorch(Program):
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
         segments = [segment.kernels for segment in schedule.segments]
-        self._run, self._shared = functions(program, segments, reuse=True)
+        self._run, self._shared = functions(program, segments, reuse=True, in_place=True)
+        self._written = written_caches(program)
         self.actual_devices = {device.name: "cpu" for device in devices}
         self.peak_bytes = planned_peak_bytes(program, schedule)
         self._allocate()
@@ -65,6 +66,8 @@ class PlacedTorch(Program):
         for (held, node), value in zip(self._program.updates, new, strict=True):
             old = values[self._shared[held]]
             values[self._shared[held]] = value
+            if node in self._written:
+                continue  # the next step writes into this very cache
             # Two tensors take turns; what the model itself holds is never written to.
             values[self._shared[node]] = None if old is self._program.state[held] else old
 
@@ -72,8 +75,11 @@ class PlacedTorch(Program):
         return {held: self._values[self._shared[held]] for held, _ in self._program.updates}
 
     def take_state(self, state: Mapping[str, Any]) -> None:
+        made_of = {held: made for made, held in self._written.items()}
         for name, value in state.items():
             self._values[self._shared[name]] = value
+            if name in made_of and value is not self._program.state[name]:
+                self._values[self._shared[made_of[name]]] = value
 
     def run(self, segment: int) -> None:
         use_threads(self._cores[segment])

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import nn
 
 import placement as pl
@@ -17,6 +18,7 @@ from profiling.execution.execute import execute
 from profiling.measuring import kernels, links
 from profiling.measuring.reference import baseline_s
 from tests.exporters.torch_models import Seeing
+from tests.loaders.test_prefill_decode import SHAPE
 from tests.loaders.test_torch import Net
 from tests.profiling.backends.pretend import (
     Late,
@@ -178,6 +180,31 @@ def test_another_placement_takes_over_the_state(pretended):
         found = run_once(program, schedule)
         whole.run(0)
         assert not differences([found], [whole.outputs()])
+
+
+def decoding():
+    torch.manual_seed(0)
+    network = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SHAPE)).eval()
+    return pl.from_transformers(network, task="decode", batch=2, length=4, context=6)
+
+
+def test_a_cache_that_came_from_elsewhere_is_written_to_wherever_it_lies(pretended):
+    model = decoding()
+    machine = with_pretended(lanes(model))
+    compiled = backends.usable("torch").compile(model, machine)
+    feeds = compiled.feeds(0, {})
+    empty = compiled.unplaced(machine.devices[0], feeds).state()
+    torch.manual_seed(1)
+    full = {name: torch.randn_like(value) for name, value in empty.items()}
+    for schedule in schedules(model, machine, STEPS):
+        program = compiled.open(schedule, feeds)
+        before = trained(program, len(schedule.segments))
+        assert not differences(before, trained(compiled.unplaced(machine.devices[0], feeds), 1))
+        whole = compiled.unplaced(machine.devices[0], feeds)
+        whole.take_state({name: value.clone() for name, value in full.items()})
+        program.take_state({name: value.clone() for name, value in full.items()})
+        assert not differences(trained(program, len(schedule.segments)), trained(whole, 1))
+        assert not any(value.any() for value in empty.values()), "the model's own is as it was"
 
 
 def test_the_unplaced_model_on_an_accelerator(pretended):

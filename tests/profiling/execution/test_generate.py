@@ -1,5 +1,7 @@
 """Text generated live on two lanes is what transformers generates."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,11 @@ import transformers
 
 import placement as pl
 from benchmarks.language.generation import reference
+from placement.api.machines import machine_for
+from profiling.backends._torch.run import PlacedTorch
+from profiling.execution import generate as live
+from profiling.execution.execute import compiled_for
+from profiling.measuring import reference as reference_of
 from tests.loaders.test_prefill_decode import FAMILIES, SHAPE
 
 
@@ -88,3 +95,88 @@ def test_caches_stay_where_they_are_between_the_two_steps(llama):
 def test_prompts_that_are_none_are_refused(llama, prompts):
     with pytest.raises(ValueError, match="as many for each sequence"):
         pl.generate(llama, prompts)
+
+
+@pytest.fixture
+def placed(llama):
+    """Both steps of a network on two lanes, for prompts of seven tokens."""
+    machine = pl.machine("two-lanes")
+
+    def step(task):
+        model = pl.from_transformers(llama, task=task, length=7, context=12)
+        target = machine_for(model, machine)
+        problem = pl.make_problem(model, target)
+        return live.Placed(model, problem, pl.place(problem, "round_robin").schedule)
+
+    return step("prefill"), step("decode")
+
+
+PROMPTS = np.random.default_rng(3).integers(0, 97, (1, 7))
+
+
+def test_the_time_to_the_first_token_is_that_of_a_prefill_that_ran_before(placed, monkeypatch):
+    ran = []
+
+    def safe_step(lanes, program, timeout_s):
+        ran.append(reference_of.safe_step(lanes, program, timeout_s))
+        return ran[-1]
+
+    monkeypatch.setattr(live, "safe_step", safe_step)
+    made = live.generate(*placed, PROMPTS, new_tokens=3, timeout_s=60)
+    assert len(ran) == live.WARMUP + 3
+    assert made.first_s == ran[live.WARMUP].seconds
+    assert made.step_s == tuple(step.seconds for step in ran[live.WARMUP + 1 :])
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_nothing_stays_open_where_threads_cannot_begin(placed, monkeypatch, step):
+    """The thread of the second lane of prefill, or of decode, is refused."""
+    opened, closed, begun = [], [], []
+    start, make, close = threading.Thread.start, PlacedTorch.__init__, PlacedTorch.close
+
+    def refused(thread):
+        if thread.name.startswith("cpu:"):
+            if len(begun) == 2 * step + 1:
+                raise RuntimeError("can't start new thread")
+            begun.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    monkeypatch.setattr(PlacedTorch, "__init__", lambda *given: opened.append(1) or make(*given))
+    monkeypatch.setattr(PlacedTorch, "close", lambda self: closed.append(1) or close(self))
+    with pytest.raises(RuntimeError, match="new thread"):
+        live.generate(*placed, PROMPTS, new_tokens=3, timeout_s=60)
+    assert len(opened) == len(closed) == step + 1
+    for thread in begun:
+        thread.join(5.0)
+    assert not any(thread.is_alive() for thread in begun)
+
+
+def test_decode_writes_into_the_cache_that_prefill_left(placed, monkeypatch):
+    """No step makes another cache: what it leaves lies where it lay before."""
+    where = []
+    plain = live._Open.step
+
+    def step(opened, inputs, **more):
+        seconds = plain(opened, inputs, **more)
+        where.append({label: value.data_ptr() for label, value in opened.cache().items()})
+        return seconds
+
+    monkeypatch.setattr(live._Open, "step", step)
+    live.generate(*placed, PROMPTS, new_tokens=5, timeout_s=60)
+    assert len(where) == 5 and len(set(where[0].values())) == 4
+    assert all(each == where[0] for each in where)
+
+
+def test_a_decode_that_is_repeated_starts_from_the_same_cache(placed):
+    """Where nothing goes on from a step, what the model itself holds is not written to."""
+    _, decode = placed
+    compiled = compiled_for(decode.problem, decode.model)
+    program = compiled.open(decode.schedule, compiled.feeds(0, {}))
+    for _ in range(2):
+        for i in range(len(decode.schedule.segments)):
+            program.run(i)
+    content = decode.model.content()
+    assert not any(content.state[place].any() for place in content.caches)
+    assert any(program.value(made).any() for place, made in content.updates)
+    program.close()

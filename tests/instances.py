@@ -1,6 +1,7 @@
 """Random and published problem instances for tests."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 
@@ -131,6 +132,16 @@ def random_problem(
         execution=execution,
         link_contention=link_contention,
     )
+
+
+def with_state(problem: Problem, seed: int) -> Problem:
+    """The same where some kernels, each an op of its own, keep state from step to step."""
+    rng = random.Random(seed)
+    ops = tuple(
+        replace(op, state_bytes=rng.choice((0, rng.randrange(1, 40)))) for op in problem.kernels.ops
+    )
+    graph = replace(problem.kernels, ops=ops)
+    return replace(problem, graph=graph, kernels=graph)
 
 
 def random_devices(problem: Problem, seed: int) -> list[int]:

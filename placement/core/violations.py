@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from placement.core.costs import Floats
 from placement.core.formatting import apart
 from placement.core.graph import Ints
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.core.schedule import Schedule
 
 
@@ -27,7 +27,8 @@ def violations(
     producer's segment until its last reader's (received copies too), everything a segment writes,
     and workspace; under the memory model "sum" the plain sum of sizes. What devices with one memory
     hold counts there together; of weights that stream it holds those of the kernel that runs, and
-    the state of all, which does not stream. Where a problem's
+    the state of all, which does not stream. For throughput each request in flight has state of its
+    own, and as many are in flight as the pipeline has stages. Where a problem's
     execution is "call" and its objective the latency, a device off the host makes no more calls
     than `calls` says by name (one, where it says nothing).
     """
@@ -163,7 +164,8 @@ def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
     places = problem.machine.places
     weights: Floats = np.zeros(problem.num_devices)
     np.add.at(weights, places.weights[runs.device], arrays.param_bytes)
-    np.add.at(weights, places.values[runs.device], arrays.state_bytes)
+    state_bytes = arrays.state_bytes * _num_in_flight(problem, runs, len(schedule.segments))
+    np.add.at(weights, places.values[runs.device], state_bytes)
     if problem.memory_model == "sum":
         return _counts(weights)
     copies = _held_bytes(problem, runs, len(schedule.segments))
@@ -177,6 +179,28 @@ def sequential_peak_bytes(problem: Problem, schedule: Schedule) -> list[int]:
         own = np.unique(runs.segment[places.values[runs.device] == d])
         peaks[d] = max(peaks[d], (held[d, own] + scratch[own]).max(initial=0.0))
     return _counts(weights + peaks)
+
+
+def _num_in_flight(problem: Problem, runs: _Runs, num_segments: int) -> int:
+    """Requests that a full pipeline works on: one for every stage, for latency one.
+
+    A segment's stage is by how many requests it is behind the first: by one more than whatever
+    makes on another device what it reads.
+    """
+    arrays = problem.kernels.arrays
+    is_pipeline = problem.objective is Objective.THROUGHPUT
+    if not is_pipeline or problem.execution is Execution.CALL or not arrays.state_bytes.any():
+        return 1
+    engine = problem.machine.places.engine[runs.device]
+    tensor = np.repeat(np.arange(len(arrays.producer)), np.diff(arrays.consumer_ptr))
+    made = arrays.producer[tensor] >= 0
+    maker, reader = arrays.producer[tensor[made]], arrays.consumers[made]
+    hands_over = engine[maker] != engine[reader]
+    pairs = np.stack([runs.segment[reader], runs.segment[maker], hands_over], axis=1)
+    stage = [0] * num_segments
+    for s, before, one_more in np.unique(pairs, axis=0).tolist():
+        stage[s] = max(stage[s], stage[before] + one_more)
+    return max(stage, default=0) + 1
 
 
 def _host(problem: Problem) -> tuple[int, NDArray[np.bool_]]:

@@ -17,7 +17,7 @@ from placement.core.schedule import Schedule
 from placement.simulator.condensed import condense, ready_to_run
 from placement.simulator.executions import lower
 from placement.simulator.flat import Flat
-from placement.simulator.lowering import Tasks
+from placement.simulator.lowering import stages_of
 from placement.simulator.throughput import largest_load_s
 
 
@@ -69,16 +69,6 @@ def _turns(cut: Cut, num_devices: int) -> Iterator[Ints]:
     np.minimum.at(begins, cut.device_of_kernel[cut.kernels_in_order], position)
     there = np.argsort(begins, kind="stable")
     yield np.concatenate([there, there[-2:0:-1]])
-
-
-def stages_of(tasks: Tasks) -> tuple[int, ...]:
-    """By how many samples each segment (S,) works behind the first: one more at each crossing."""
-    stage = [0] * len(tasks.device)
-    for s in range(len(stage)):
-        own = [stage[p] for p in tasks.local_reads[s]]
-        made = [tasks.transfers[i].segment for i in tasks.reads[s]]
-        stage[s] = max([0, *own, *(stage[p] + 1 for p in made if p >= 0)])
-    return tuple(stage)
 
 
 def in_stages(

@@ -20,7 +20,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Problem
 from placement.core.violations import sequential_peak_bytes, violations
 from placement.schedule.segments import cut_value_s, cuts_of, make_schedule
-from placement.simulator.evaluator import can_overflow
+from placement.simulator.evaluator import can_overflow, has_requests
 from placement.simulator.lowering import host_of
 from placement.simulator.throughput import value_s
 
@@ -28,7 +28,10 @@ from placement.simulator.throughput import value_s
 def missing_bytes(problem: Problem, placement: Placement) -> Floats:
     """Bytes by device (D,) that a placement's schedule needs beyond the limits."""
     limits = limit_bytes(problem)
-    if (_bytes_at_most(problem, problem.kernel_devices(placement)) <= limits).all():
+    at_most: Floats = np.full(limits.size, np.inf)
+    if not has_requests(problem):
+        at_most = _bytes_at_most(problem, problem.kernel_devices(placement))
+    if (at_most <= limits).all():
         return np.zeros(limits.size)
     return np.maximum(0.0, peak_bytes(problem, placement) - limits)
 

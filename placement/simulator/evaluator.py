@@ -101,10 +101,18 @@ def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
     return values
 
 
+def has_requests(problem: Problem) -> bool:
+    """Whether requests in flight have state of their own, as many as a schedule has stages."""
+    is_pipeline = problem.objective is Objective.THROUGHPUT
+    return is_pipeline and bool(problem.kernels.arrays.state_bytes.any())
+
+
 def can_overflow(problem: Problem) -> bool:
     """Whether any placement could exceed a device's memory: cheap, and mostly False."""
     limits = [d.memory_bytes for d in problem.machine.devices if d.memory_bytes is not None]
     arrays = problem.kernels.arrays
+    if limits and has_requests(problem):
+        return True
     most = float(arrays.resident_bytes.sum())
     if problem.memory_model == "live":
         # Each device that computes in a memory may have a copy there.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints, starts
-from placement.core.problem import Execution, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.simulator.lowering import host_of
 
 
@@ -19,7 +19,8 @@ class Flat(NamedTuple):
     `host` is -1 where no device computes in host memory. `each_pays`: every kernel is a call of its
     own (execution "op"). `one_at_a_time`: links are first-in first-out channels. `wide` devices
     run any number of kernels at once. `engine` (D,) is the device that each computes on,
-    `values_in` and `weights_in` (D,) are those whose memories it fills.
+    `values_in` and `weights_in` (D,) are those whose memories it fills. `pipelined`: each stage
+    works on another request, with state of its own.
     """
 
     compute_s: Floats
@@ -52,6 +53,7 @@ class Flat(NamedTuple):
     engine: Ints
     values_in: Ints
     weights_in: Ints
+    pipelined: bool
 
 
 _known: WeakKeyDictionary[Problem, Flat] = WeakKeyDictionary()
@@ -103,5 +105,6 @@ def _flattened(problem: Problem) -> Flat:
         engine=machine.places.engine,
         values_in=machine.places.values,
         weights_in=machine.places.weights,
+        pipelined=problem.objective is Objective.THROUGHPUT,
     )
     return Flat._make(np.array(p) if isinstance(p, np.ndarray) else p for p in tuple(flat))

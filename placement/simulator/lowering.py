@@ -140,3 +140,13 @@ def segment_tasks(problem: Problem, schedule: Schedule) -> Tasks:
         at_start=tuple(at_start),
         transfers=tuple(transfers),
     )
+
+
+def stages_of(tasks: Tasks) -> tuple[int, ...]:
+    """By how many samples each segment (S,) works behind the first: one more at each crossing."""
+    stage = [0] * len(tasks.device)
+    for s in range(len(stage)):
+        own = [stage[p] for p in tasks.local_reads[s]]
+        made = [tasks.transfers[i].segment for i in tasks.reads[s]]
+        stage[s] = max([0, *own, *(stage[p] + 1 for p in made if p >= 0)])
+    return tuple(stage)

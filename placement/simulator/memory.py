@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.core.costs import Floats
-from placement.core.problem import Problem
+from placement.core.problem import Objective, Problem
 from placement.core.schedule import Schedule
 from placement.simulator.lowering import (
     Tasks,
     Times,
     kernels_in_order,
     segment_devices,
+    stages_of,
     tensors_that_leave,
 )
 
@@ -22,6 +23,7 @@ Hold = tuple[int, float, float, int]
 def peak_bytes(problem: Problem, schedule: Schedule, tasks: Tasks, times: Times) -> list[int]:
     """Largest number of bytes on each device: weights, state, workspace and live tensors.
 
+    For throughput there is state for each request in flight, of which each stage works on one.
     A value that leaves its segment is held from the segment's start until its last reader on the
     device and its last transfer have ended; a received copy from the start of its transfer; a model
     input from time 0; a model output to the end. Values inside a segment are held by liveness in
@@ -41,9 +43,11 @@ def held_over_time(
     places = problem.machine.places
     weights = [0] * problem.num_devices
     arrays = problem.kernels.arrays
+    is_pipeline = problem.objective is Objective.THROUGHPUT
+    num_in_flight = 1 + max(stages_of(tasks), default=0) if is_pipeline else 1
     for lies_in, sizes in (
         (places.weights, arrays.param_bytes),
-        (places.values, arrays.state_bytes),
+        (places.values, num_in_flight * arrays.state_bytes),
     ):
         for d, num_bytes in zip(tasks.device, by_segment(problem, schedule, sizes), strict=True):
             weights[lies_in[d]] += num_bytes

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device
+from placement.core.objective import Objective
 from placement.core.violations import sequential_peak_bytes
 from placement.schedule.order import by_priority
 from placement.schedule.segments import make_schedule
@@ -26,7 +27,7 @@ from placement.simulator.run_state import STRIDE
 from placement.simulator.simulate import simulate, step_time_s
 from placement.simulator.throughput import loads_s, seconds_per_sample
 from tests.checker import timeline_faults
-from tests.instances import random_devices, random_problem
+from tests.instances import random_devices, random_problem, with_state
 
 CLOSE = 1e-9
 
@@ -231,6 +232,22 @@ def test_peaks_are_those_of_the_unmerged_schedule(problem, seed):
     within = Evaluator(replace(problem, machine=limited), order)
     within.value_s(devices)
     assert within.fits() == (max(expected) <= limit)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(instances(workspace=True), instances(workspace=True, model="sum")),
+    st.sampled_from(Objective),
+    st.integers(0, 1000),
+)
+def test_peaks_with_state_are_those_of_the_unmerged_schedule(problem, objective, seed):
+    problem = replace(with_state(problem, seed), objective=objective)
+    rng = random.Random(seed)
+    devices, order = np.array(random_devices(problem, seed)), random_order(problem, rng)
+    own = Evaluator(problem, order)
+    own.value_s(devices)
+    expected = sequential_peak_bytes(problem, schedule_of(problem, devices, order))
+    assert own.peak_bytes().tolist() == list(expected)
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,16 +1,18 @@
 """Memory over time against its definition: who is alive at a moment, added up one by one."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from placement import machine, make_problem
 from placement.core.graph import Graph, Tensor
 from placement.core.model import Model
+from placement.core.violations import sequential_peak_bytes
 from placement.schedule.segments import make_schedule
 from placement.simulator.executions import lower
 from placement.simulator.simulate import memory_over_time, simulate, times_of
-from tests.instances import random_devices, random_problem
+from tests.instances import random_devices, random_problem, with_state
 from tests.workloads import random_workload_problem
 
 
@@ -95,3 +97,59 @@ def test_its_largest_value_is_the_peak_and_the_limit_is_the_devices(problem):
         assert curve.peak_bytes == peaks[device.name]
         assert curve.limit_bytes == device.memory_bytes
         assert curve.at_s[0] == 0.0 and list(curve.at_s) == sorted(set(curve.at_s))
+
+
+def rounds_of_a_request(problem, schedule):
+    """Rounds of a pipeline that a request takes, which is how many of them are in it at once.
+
+    In each round every device runs its segments for the requests that have got so far: all that
+    reads what other devices made in rounds before.
+    """
+    at = {kernel: s for s, segment in enumerate(schedule.segments) for kernel in segment.kernels}
+    reads = [set() for _ in schedule.segments]
+    for tensor in problem.kernels.tensors:
+        for reader in tensor.consumers if tensor.producer is not None else ():
+            reads[at[reader]].add(at[tensor.producer])
+    ran, num_rounds = set(), 0
+    while len(ran) < len(schedule.segments):
+        before, num_rounds = set(ran), num_rounds + 1
+        for s, segment in enumerate(schedule.segments):
+            here = {p for p in ran if schedule.segments[p].device == segment.device}
+            if s not in ran and reads[s] - {s} <= before | here:
+                ran.add(s)
+    return num_rounds
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_request_in_flight_has_state_of_its_own(seed):
+    problem = with_state(random_problem(seed, num_devices=2 + seed % 3), seed)
+    devices = random_devices(problem, seed)
+    for objective in ("latency", "throughput"):
+        goal = replace(problem, objective=objective)
+        stateless = with_no_state(goal)
+        schedule = make_schedule(goal, goal.placement_of(devices))
+        number = rounds_of_a_request(goal, schedule) if objective == "throughput" else 1
+        own = {
+            d.name: sum(
+                goal.kernels.ops[goal.kernels.index[k]].state_bytes
+                for s in schedule.segments
+                if s.device == d.name
+                for k in s.kernels
+            )
+            for d in goal.machine.devices
+        }
+        more = [number * own[d.name] for d in goal.machine.devices]
+        for held, empty in (
+            (sequential_peak_bytes(goal, schedule), sequential_peak_bytes(stateless, schedule)),
+            (
+                simulate(goal, schedule).peak_bytes.values(),
+                simulate(stateless, schedule).peak_bytes.values(),
+            ),
+        ):
+            assert [a - b for a, b in zip(held, empty, strict=True)] == more, objective
+
+
+def with_no_state(problem):
+    ops = tuple(replace(op, state_bytes=0) for op in problem.kernels.ops)
+    graph = replace(problem.kernels, ops=ops)
+    return replace(problem, graph=graph, kernels=graph)

@@ -2,7 +2,8 @@
 
 The definition is the one of `violations`: weights, state, workspace, and every tensor from the
 segment that makes it to the last one that reads it, on each device that has a copy; what streams
-takes room while its kernel runs, and devices with one memory fill it together.
+takes room while its kernel runs, and devices with one memory fill it together. For throughput
+there is state for each request in flight.
 """
 
 import numpy as np
@@ -16,6 +17,21 @@ from placement.simulator.run_state import RunState
 
 
 @jit
+def num_stages(flat: Flat, device: Ints, order: Ints, segment_of: Ints) -> int:
+    """Stages of a pipeline of these segments: one more behind each crossing between devices."""
+    stage = np.zeros(order.size + 1, dtype=np.int64)
+    for i in range(order.size):
+        k = order[i]
+        s = segment_of[k]
+        for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
+            p = flat.producer[flat.in_tensors[j]]
+            if p >= 0:
+                crosses = flat.engine[device[p]] != flat.engine[device[k]]
+                stage[s] = max(stage[s], stage[segment_of[p]] + (1 if crosses else 0))
+    return int(stage.max()) + 1
+
+
+@jit
 def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
     """Peak bytes of each device (D,) under the placement in `state`, cut at every crossing."""
     device, order = state.device, state.order
@@ -24,13 +40,18 @@ def find_peaks(flat: Flat, state: RunState, workspace_bytes: Ints) -> Floats:
     tensor_bytes, is_output = flat.tensor_bytes, flat.is_output
     num_devices = flat.call_s.size
     weights = np.zeros(num_devices)
+    state_bytes = np.zeros(num_devices)
     for k in range(order.size):
         weights[weights_in[device[k]]] += flat.param_bytes[k]
-        weights[values_in[device[k]]] += flat.state_bytes[k]
-    if not flat.live_memory:
-        return weights
+        state_bytes[values_in[device[k]]] += flat.state_bytes[k]
+    has_requests = flat.pipelined and state_bytes.any()
+    if not (flat.live_memory or has_requests):
+        return weights + state_bytes
     segment_of = cut(flat, device, order, state.position)
     num_segments = segment_of.max() + 1 if order.size else 0
+    weights += state_bytes * (num_stages(flat, device, order, segment_of) if has_requests else 1)
+    if not flat.live_memory:
+        return weights
     changes = np.zeros((num_devices, num_segments + 1))
     until = np.empty(num_devices, dtype=np.int64)
     for t in range(producer.size):

@@ -60,6 +60,13 @@ class Kinds:
         return int((self.most + 1).prod())
 
     @property
+    def num_used(self) -> Ints:
+        """How many devices each state counts."""
+        states = np.arange(self.num_states)[:, None]
+        used: Ints = (states // self.stride % (self.most + 1)).sum(axis=1)
+        return used
+
+    @property
     def num_devices(self) -> int:
         return int(self.most.sum())
 

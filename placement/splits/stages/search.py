@@ -13,6 +13,7 @@ import numpy as np
 
 from placement.core.graph import Ints, topological_order
 from placement.core.problem import Objective, Problem
+from placement.simulator.evaluator import has_requests
 from placement.splits.exact.ideals import TooManyIdeals, all_ideals
 from placement.splits.exact.linear import linear_orders
 from placement.splits.stages.blocks import Blocks, blocks_of
@@ -181,10 +182,16 @@ def _first(task: _Task, ideals: Ideals, upper_s: float) -> Split | None:
     if not np.isfinite(chains.least_s):
         return None
     found = _valued(task, chains)
-    if np.isinf(found.value_s):
-        tight = best_chains(ideals.with_values(task.memory_share), upper_s)
+    if np.isfinite(found.value_s):
+        return found
+    # Each stage works on a request of its own, whose state is in the memories of all stages.
+    most_stages = task.kinds.num_devices if has_requests(task.problem) else 1
+    for number in range(1, most_stages + 1):
+        limit = number if has_requests(task.problem) else None
+        tight = best_chains(ideals.with_values(task.memory_share, number), upper_s, limit)
         if np.isfinite(tight.least_s):
-            found = replace(_valued(task, tight), bound_s=chains.least_s)
+            split = replace(_valued(task, tight), bound_s=chains.least_s)
+            found = min(split, found, key=lambda each: each.value_s)
     return found
 
 

@@ -35,16 +35,20 @@ class Ideals(ABC):
     def contains(self, j: int, i: int) -> bool:
         """Whether ideal i is part of ideal j."""
 
-    def with_values(self, memory_share: float) -> Self:
-        """The same where a stage keeps its values, too, within a share of memory.
+    def with_values(self, memory_share: float, num_requests: int) -> Self:
+        """The same where a stage keeps its values, too, and state of so many requests, within a
+        share of memory.
 
         In one call all that is made and received is kept until its end; in two calls, what the
-        second one reads. Schedules that make more calls may need less, so only weights count
-        otherwise.
+        second one reads. Schedules that make more calls may need less, so only weights and state
+        of one request count otherwise.
         """
+        sizes = self.table.sizes.copy()
+        sizes[:, 4] *= num_requests
         table = self.table._replace(
             is_live=self.blocks.problem.memory_model == "live",
             limit_bytes=memory_share * self.table.limit_bytes,
+            sizes=sizes,
         )
         return replace(self, table=table)
 

@@ -11,11 +11,12 @@ from placement.core.machine import Machine
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
 from placement.schedule.segments import make_schedule
-from placement.schedule.stages import in_stages, stages_of
+from placement.schedule.stages import in_stages
 from placement.simulator.compiled.loads import find_loads
 from placement.simulator.compiled.moves import begin
 from placement.simulator.executions import lower
 from placement.simulator.flat import flatten
+from placement.simulator.lowering import stages_of
 from placement.simulator.run_state import run_state
 from placement.simulator.throughput import bottleneck, loads_s, seconds_per_sample
 from tests.instances import random_devices, random_problem

@@ -13,12 +13,15 @@ from torch import nn
 
 import placement as pl
 from placement import loaders
-from placement.core.machine import Device, Machine
+from placement.core.machine import Device, Link, Machine
 from placement.core.placement import Placement
+from placement.core.violations import violations
 from placement.exporters import Export, exporter
 from placement.exporters._torch.model import torch_device
 from placement.formats.torch import zoo
+from placement.schedule.segments import make_schedule
 from tests.exporters.exports import written
+from tests.exporters.language_models import Speaking, by_module
 from tests.exporters.torch_models import Attending, Scaled, placed, training, with_gpus
 from tests.profiling.backends.test_torch_zoo import SMALL
 
@@ -179,6 +182,33 @@ def with_streaming(model, device_of, default):
     problem = pl.make_problem(model, replace(machine, devices=devices), offload=True)
     export = by_scope(model, device_of, default)
     return replace(export, problem=problem)
+
+
+def test_the_library_computes_with_weights_that_stream(tmp_path):
+    """Of an offload placement, with the CPU as the accelerator and the disk as host memory: two
+    devices that the library has here. Only for a while are weights anything but promised."""
+    torch.manual_seed(0)
+    module, words = Speaking().eval(), torch.randint(0, 11, (1, 2))
+    expected = module(words)
+    model = pl.from_torch(module, words)
+    speed = {"flops_per_s": 1e9, "memory_bytes_per_s": 1e9}
+    gpu = Device("cuda:0", "gpu", provider="cuda", memory_bytes=12_500, **speed)
+    links = (Link("cpu:0", "cuda:0", 1e-6, 1e9), Link("cuda:0", "cpu:0", 1e-6, 1e9))
+    machine = Machine("small gpu", (Device("cpu:0", **speed), gpu), links)
+    problem = pl.make_problem(model, machine, offload=True)
+    streaming = {f"layers.{n}": "cuda:0-streamed" for n in (3, 4, 5)}
+    export = replace(by_module(model, streaming, machine, "cuda:0"), problem=problem)
+    assert violations(problem, make_schedule(problem, export.placement)) == ()
+    found = map_of(export, tmp_path)
+    assert set(found.values()) == {0, "cpu"}
+    here = {path: "disk" if device == "cpu" else "cpu" for path, device in found.items()}
+    dispatched = accelerate.dispatch_model(
+        module, here, main_device="cpu", offload_dir=str(tmp_path / "offloaded")
+    )
+    for name, parameter in dispatched.named_parameters():
+        assert parameter.is_meta == (device_in(found, name) == "cpu"), name
+    assert torch.equal(dispatched(words), expected)
+    assert any(parameter.is_meta for parameter in dispatched.parameters()), "they left again"
 
 
 def test_weights_that_stream_are_kept_on_the_cpu(tmp_path):

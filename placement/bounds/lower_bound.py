@@ -3,6 +3,7 @@
 import numpy as np
 
 from placement.bounds.memory_bound import beyond_memory_s
+from placement.bounds.series_bound import series_bound_s
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
@@ -21,10 +22,11 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     """Seconds that no placement can beat, in the problem's objective.
 
     Throughput: the work shared as well as the devices' speeds allow, and the largest single unit.
-    Latency: the shared work, the longest path through each unit with its transfers, and the longest
-    path where accelerators cannot hold all weights, for placements within memory
-    (`memory_bound.py`); where ops run in calls (execution "call") the host runs any number at a
-    time, so only the longest path without transfers holds. Small workloads have better bounds
+    Latency: the shared work, the longest path through each unit with its transfers, and for
+    placements within memory the longest path where accelerators cannot hold all weights
+    (`memory_bound.py`) and blocks in series (`series_bound.py`); where ops run in calls (execution
+    "call") the host runs any number at a time, so only the longest path without transfers holds.
+    Small workloads have better bounds
     (`splits/bounds/`). The bound also holds for what a given placement does beyond the usual:
     several calls of an accelerator, or replicas.
     """
@@ -38,7 +40,8 @@ def lower_bound(problem: Problem, placement: Placement | None = None) -> float:
     if problem.execution is Execution.CALL:
         return max(longest_path_s(problem), split_bound_s(problem, calls_each))
     beyond_s = _rounded_down(beyond_memory_s(problem))
-    return max(shared_work_s(problem), ceft_through_units_s(problem), beyond_s)
+    series_s = _rounded_down(series_bound_s(problem))
+    return max(shared_work_s(problem), ceft_through_units_s(problem), beyond_s, series_s)
 
 
 def split_bound_s(problem: Problem, calls_each: int = 1) -> float:

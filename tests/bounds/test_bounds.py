@@ -18,6 +18,7 @@ from placement.bounds.lower_bound import (
     shared_work_s,
 )
 from placement.bounds.memory_bound import beyond_memory_s
+from placement.bounds.series_bound import _blocks, _comparable, series_bound_s
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.violations import violations
 from placement.costs.offload import with_offload
@@ -26,6 +27,7 @@ from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
 from placement.simulator.throughput import seconds_per_sample
 from tests.instances import random_devices, random_problem
+from tests.thorough import either
 from tests.workloads import node, workload
 
 problems = st.builds(
@@ -66,6 +68,64 @@ def test_no_placement_within_memory_is_better(seed, memory_bytes, streams, has_g
         schedule = make_schedule(problem, problem.placement_of(devices))
         if not violations(problem, schedule):
             assert bound_s <= step_time_s(problem, schedule) * (1 + 1e-12)
+
+
+def layered(seed):
+    """Two or three layers in series, each of one to three branches, on accelerators that hold part
+    of the weights, which may stream instead."""
+    rng = np.random.default_rng(seed)
+    number = 4 if seed % 2 else 5
+    problem = random_problem(seed, num_ops=number, num_devices=2 + seed % 2)
+    ends = np.sort(rng.choice(np.arange(1, number), rng.integers(1, 3), replace=False)).tolist()
+    parts = [range(a, b) for a, b in itertools.pairwise((0, *ends, number))]
+    tensors = [Tensor("in", None, tuple(f"op{i}" for i in parts[0]), 3)]
+    for part, behind in itertools.zip_longest(parts, parts[1:]):
+        readers = tuple(f"op{i}" for i in behind or ())
+        tensors += [Tensor(f"t{i}", f"op{i}", readers, 2, is_output=not readers) for i in part]
+    graph = replace(problem.graph, tensors=tuple(tensors))
+    total = sum(op.param_bytes for op in graph.ops)
+    limit = 12 + int(rng.uniform(0.2, 0.8) * total / (problem.num_devices - 1))
+    devices = [d if d.on_host else replace(d, memory_bytes=limit) for d in problem.machine.devices]
+    machine = replace(problem.machine, devices=tuple(devices))
+    return with_offload(replace(problem, graph=graph, kernels=graph, machine=machine)), parts
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(either(24, 300)))
+def test_no_placement_of_layers_that_stream_is_better(seed):
+    problem, _ = layered(seed)
+    bound_s = series_bound_s(problem)
+    choices = [np.flatnonzero(row).tolist() for row in problem.allowed]
+    for devices in itertools.product(*choices):
+        schedule = make_schedule(problem, problem.placement_of(devices))
+        value_s = step_time_s(problem, schedule)
+        if value_s * (1 + 1e-12) < bound_s:
+            assert violations(problem, schedule), devices
+
+
+def test_branches_of_layers_that_stream_make_the_bound_larger():
+    """The longest path lets them run at the same time, on any device."""
+    problems = [layered(seed)[0] for seed in range(20)]
+    assert sum(series_bound_s(p) > 1.1 * beyond_memory_s(p) for p in problems) > len(problems) / 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_layers_in_series_are_found(seed):
+    problem, parts = layered(seed)
+    before, num_beside = _comparable(problem)
+    assert num_beside.tolist() == [len(part) - 1 for part in parts for _ in part]
+    expected = [number for number, part in enumerate(parts) for _ in part]
+    assert _blocks(list(range(problem.num_units)), before).tolist() == expected
+
+
+def test_branches_of_layers_take_turns_on_one_device():
+    """Pinned to one accelerator, all kernels add up, in whatever branches they are."""
+    problem, _ = layered(1)
+    slow = np.tile([1000.0, *[2.0] * (problem.num_devices - 1)], (problem.num_units, 1))
+    gpu = next(d.name for d in problem.machine.devices if not d.on_host)
+    pins = tuple((op.name, gpu) for op in problem.graph.ops)
+    one = replace(problem, pins=pins, costs=replace(problem.costs, compute_s=slow))
+    assert series_bound_s(one) == pytest.approx(2.0 * problem.num_units, rel=1e-3)
 
 
 def test_a_chain_that_does_not_fit_is_bounded_by_its_streams():

@@ -36,8 +36,13 @@ def op_subtitle(op: Op, called: str, output: Tensor | None) -> str:
     shape = shape_text(output) if output is not None else ""
     if not shape or (called == op.name and leaf != op.kind):
         return shortened(leaf, MAX_SUBTITLE)
-    said = shape if leaf.casefold() == op.kind.casefold() else f"{leaf}, {shape}"
+    said = shape if _bare(leaf) == _bare(op.kind) else f"{leaf}, {shape}"
     return said if len(said) <= MAX_SUBTITLE else shortened(leaf, MAX_SUBTITLE)
+
+
+def _bare(words: str) -> str:
+    """The letters of a type, however it is written: "BatchNormalization", "batch normalization"."""
+    return re.sub(r"[\W_]", "", words).casefold()
 
 
 def op_title(op: Op, called: str, output: Tensor | None) -> str:

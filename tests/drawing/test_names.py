@@ -13,6 +13,7 @@ from placement.drawing import spans
 from placement.drawing.names import Names, in_words, names_of
 from placement.drawing.searching import search
 from placement.drawing.views import build_view
+from placement.drawing.wording import op_subtitle, op_title
 from placement.loaders import load
 
 SAMPLES = ("onnx-inception-v2", "onnx-resnet50", "onnx-shufflenet", "onnx-alexnet")
@@ -208,6 +209,19 @@ def test_networks_are_told_in_words_everywhere(sample):
         assert titles[f"o{index}"] == names.of(op)
         assert spans.block_of(graph, [op]) == names.of(op)
         assert index in search(graph, names.of(op), "name")
+
+
+def test_a_card_tells_its_type_once():
+    shape = Tensor("t", "n1", (), 4, (1, 64), is_output=True)
+    for kind, called, told in (
+        ("BatchNormalization", "a / batch normalization", "1×64"),
+        ("Conv", "a / conv 2", "conv 2, 1×64"),
+        ("Conv", "n1", "n1"),
+        ("Conv", f"a / {'q' * 30}", f"{'q' * 15}…{'q' * 8}"),
+    ):
+        assert op_subtitle(Op("n1", kind), called, shape) == told
+    assert op_subtitle(Op("n1", "Conv"), "a / conv 2", None) == "conv 2"
+    assert op_title(Op("n1", "Conv"), "a / conv 2", None).split("\n")[2] == "n1 in the file"
 
 
 def test_the_blocks_of_several_ops_are_told_by_what_they_share():

@@ -127,3 +127,5 @@ def test_names_of_projects_are_told_apart(taken, name):
     for one in taken:
         store.create().change(name=one)
     assert model_project.free_name("/some/where/net.onnx") == name
+    assert model_project.free_name("/some/where/llama/config.json") == "llama"
+    assert model_project.free_name("config.json") == "config"

@@ -92,8 +92,13 @@ def _is_of(project: Project, kind: str, model: str) -> bool:
 
 
 def free_name(model: str) -> str:
-    """The model's name, with a number where a project has that name already."""
-    stem = Path(model).stem[: store.LONGEST_NAME - 5]
+    """The model's name, with a number where a project has that name already.
+
+    A configuration is called by its folder, as everybody's have the same name.
+    """
+    path = Path(model)
+    named = path.parent.name if path.name == "config.json" else ""
+    stem = (named or path.stem)[: store.LONGEST_NAME - 5]
     taken, name, number = {p.settings.name for p in store.recent(limit=None)}, stem, 1
     while name in taken:
         number += 1

@@ -1,6 +1,7 @@
 """Text generated live on two lanes is what transformers generates."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ import transformers
 import placement as pl
 from benchmarks.language.generation import reference
 from placement.api.machines import machine_for
-from profiling.backends._torch.run import PlacedTorch
 from profiling.execution import generate as live
 from profiling.execution.execute import compiled_for
 from profiling.measuring import reference as reference_of
@@ -132,7 +132,19 @@ def test_the_time_to_the_first_token_is_that_of_a_prefill_that_ran_before(placed
 def test_nothing_stays_open_where_threads_cannot_begin(placed, monkeypatch, step):
     """The thread of the second lane of prefill, or of decode, is refused."""
     opened, closed, begun = [], [], []
-    start, make, close = threading.Thread.start, PlacedTorch.__init__, PlacedTorch.close
+    start, compiled_for = threading.Thread.start, live.compiled_for
+
+    def counted(problem, model):
+        compiled = compiled_for(problem, model)
+
+        def open_counted(schedule, feeds):
+            program = compiled.open(schedule, feeds)
+            opened.append(program)
+            close = program.close
+            program.close = lambda: closed.append(program) or close()
+            return program
+
+        return SimpleNamespace(feeds=compiled.feeds, open=open_counted)
 
     def refused(thread):
         if thread.name.startswith("cpu:"):
@@ -142,11 +154,10 @@ def test_nothing_stays_open_where_threads_cannot_begin(placed, monkeypatch, step
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", refused)
-    monkeypatch.setattr(PlacedTorch, "__init__", lambda *given: opened.append(1) or make(*given))
-    monkeypatch.setattr(PlacedTorch, "close", lambda self: closed.append(1) or close(self))
+    monkeypatch.setattr(live, "compiled_for", counted)
     with pytest.raises(RuntimeError, match="new thread"):
         live.generate(*placed, PROMPTS, new_tokens=3, timeout_s=60)
-    assert len(opened) == len(closed) == step + 1
+    assert len(opened) == step + 1 and closed == opened
     for thread in begun:
         thread.join(5.0)
     assert not any(thread.is_alive() for thread in begun)

@@ -132,19 +132,7 @@ def test_the_time_to_the_first_token_is_that_of_a_prefill_that_ran_before(placed
 def test_nothing_stays_open_where_threads_cannot_begin(placed, monkeypatch, step):
     """The thread of the second lane of prefill, or of decode, is refused."""
     opened, closed, begun = [], [], []
-    start, compiled_for = threading.Thread.start, live.compiled_for
-
-    def counted(problem, model):
-        compiled = compiled_for(problem, model)
-
-        def open_counted(schedule, feeds):
-            program = compiled.open(schedule, feeds)
-            opened.append(program)
-            close = program.close
-            program.close = lambda: closed.append(program) or close()
-            return program
-
-        return SimpleNamespace(feeds=compiled.feeds, open=open_counted)
+    start = threading.Thread.start
 
     def refused(thread):
         if thread.name.startswith("cpu:"):
@@ -153,11 +141,23 @@ def test_nothing_stays_open_where_threads_cannot_begin(placed, monkeypatch, step
             begun.append(thread)
         start(thread)
 
+    def watched(problem, model):
+        compiled = compiled_for(problem, model)
+
+        def opening(*given):
+            program = compiled.open(*given)
+            opened.append(program)
+            close = program.close
+            program.close = lambda: closed.append(program) or close()
+            return program
+
+        return SimpleNamespace(feeds=compiled.feeds, open=opening)
+
     monkeypatch.setattr(threading.Thread, "start", refused)
-    monkeypatch.setattr(live, "compiled_for", counted)
+    monkeypatch.setattr(live, "compiled_for", watched)
     with pytest.raises(RuntimeError, match="new thread"):
         live.generate(*placed, PROMPTS, new_tokens=3, timeout_s=60)
-    assert len(opened) == step + 1 and closed == opened
+    assert opened == closed and len(opened) == step + 1
     for thread in begun:
         thread.join(5.0)
     assert not any(thread.is_alive() for thread in begun)

@@ -15,6 +15,7 @@ from placement.core import formatting
 from placement.core.amounts import in_unit
 from placement.core.machine import Machine
 from placement.core.model import Model
+from placement.core.objective import CallRules
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.core.profile import Profile
@@ -50,6 +51,7 @@ class Cache(Protocol):
         measured: Profile | None,
         objective: Objective,
         offload: bool,
+        rules: CallRules,
     ) -> Problem: ...
     def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
     def placed(self, posed: Problem, placer: str) -> Placed: ...
@@ -119,8 +121,14 @@ class Studio:
 
     def problem_for(self, objective: Objective) -> Problem:
         """The problem with another goal."""
+        settings = self.settings
         return self.cache.problem(
-            self.model, self.stated_machine, self.profile, objective, self.settings.offload
+            self.model,
+            self.stated_machine,
+            self.profile,
+            objective,
+            settings.offload,
+            settings.rules,
         )
 
     @cached_property

@@ -5,6 +5,7 @@ import pytest
 import placement as pl
 from placement.cli.options import make_parser
 from placement.cli.reading import read_options
+from placement.core.objective import CallRules
 from placement.core.verb_options import (
     CompareOptions,
     ExportOptions,
@@ -38,6 +39,8 @@ CASES = [
     ("what-if", GIVEN, Conditions({"cpu:0": 0.5, "a=b": 1234567.5}, 2.0, 0.1)),
     ("what-if", GIVEN, Conditions(memory_bytes={"cpu:0": None, "cpu:1": 2**40 + 1})),
     ("what-if", GIVEN, Conditions(link_bandwidth={("a", "b"): 0.5}, link_latency={("b", "a"): 3})),
+    ("place", [], CallRules(overlap=True, gpipe=True, sync_bytes_per_ms=2.5)),
+    ("simulate", GIVEN, CallRules(cluster_size=2, slow_link_factor=4.0)),
     ("profile", [], ProfileOptions()),
 ]
 

@@ -6,6 +6,7 @@ What is compiled depends on the kinds of arrays, not on their sizes, so that aft
 
 import dataclasses
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import numpy as np
@@ -13,21 +14,26 @@ import numpy as np
 from placement.core.costs import Costs
 from placement.core.graph import Graph, Op, Tensor
 from placement.core.machine import Device, Link, Machine, link_arrays
+from placement.core.objective import PLAIN, CallRules
 from placement.core.problem import Execution, Objective, Problem, own_kernels
 from placement.placers.base import Placer
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import simulate
 
 NUM_DIAMONDS = 10
+# Rules for loads that code of their own is compiled for.
+RULES = (PLAIN, CallRules(gpipe=True), CallRules(cluster_size=1, slow_link_factor=2.0))
 
 
 def warm_up(placer: Placer, problem: Problem) -> None:
     """Have compiled what the placer needs for problems of this kind."""
-    tiny = _tiny(problem.objective, problem.execution, problem.memory_model)
+    tiny = replace(
+        _tiny(problem.objective, problem.execution, problem.memory_model), rules=problem.rules
+    )
     names = {f.name for f in dataclasses.fields(placer)}
     fewer = {"max_iterations": 2} if "max_iterations" in names else {}
     try:
-        placement = dataclasses.replace(placer, time_limit_s=None, **fewer).place(tiny)
+        placement = replace(placer, time_limit_s=None, **fewer).place(tiny)
     except ValueError:
         # Its settings speak of the real problem's devices and ops.
         placement = tiny.placement_of(np.zeros(tiny.num_units, dtype=np.int64))
@@ -82,7 +88,10 @@ def warm_up_all(name: str) -> str:
     for execution in (e for e in Execution if e in kind.executions):
         for objective in (o for o in Objective if o in kind.objectives):
             model = "live" if execution.uses_links else "sum"
-            warm_up(kind(), _tiny(objective, execution, model))
+            tiny = _tiny(objective, execution, model)
+            splits = execution is Execution.CALL and objective is Objective.THROUGHPUT
+            for rules in RULES if splits else RULES[:1]:
+                warm_up(kind(), replace(tiny, rules=rules))
     return name
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from placement.api.quiet import quiet
 from placement.api.run import require_present
 from placement.core.events import Emit, silent
-from placement.core.objective import Objective
+from placement.core.objective import PLAIN, CallRules, Objective
 from placement.core.verb_options import ProfileOptions, made
 from placement.files.output import NotWritten
 from placement.remote.calls import in_confinement
@@ -89,18 +89,40 @@ def make_problem(
     objective: str = Objective.LATENCY,
     pins: Sequence[tuple[str, str]] = (),
     offload: bool = False,
+    rules: CallRules = PLAIN,
 ) -> Problem:
     """The placement problem of a model on a machine.
 
     With a profile its kernels and measured costs, else each op its own kernel with analytic
     (roofline) costs. A file that carries its own machine and costs keeps them. With `offload`
-    weights may stay in host memory and stream over the link in every step.
+    weights may stay in host memory and stream over the link in every step. `rules` say how the
+    throughput of a workload file is charged; a ValueError where they are about something else.
     """
     from placement.costs.offload import with_offload
 
     problem = _posed(model, machine, profile, objective)
     problem = with_offload(problem) if offload else problem
+    if rules != PLAIN:
+        reason = rules_refusal(problem)
+        if reason:
+            raise ValueError(f"{reason}.")
+        problem = dataclasses.replace(problem, rules=rules)
     return dataclasses.replace(problem, pins=tuple(pins)) if pins else problem
+
+
+def rules_refusal(problem: Problem) -> str:
+    """Why rules for loads say nothing about a problem, as a sentence without its end, or nothing.
+
+    Those who ask for another objective may keep the rules for when they come back.
+    """
+    from placement.core.objective import Execution
+
+    what = "Overlap, phases apart, synchronised replicas and clusters are settings of"
+    if problem.execution is not Execution.CALL:
+        return f"{what} workload files; leave them out"
+    if problem.objective is not Objective.THROUGHPUT:
+        return f"{what} throughput; leave them out or ask for --objective throughput"
+    return ""
 
 
 def _posed(model: Model, machine: Machine, profile: Profile | None, objective: str) -> Problem:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, get_args
 
 import placement
-from placement.core.objective import Objective
+from placement.core.objective import CallRules, Objective
 from placement.core.verb_options import (
     CompareOptions,
     ExportOptions,
@@ -217,7 +217,7 @@ def _add_problem(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--analytic", action="store_true", help="costs by formula: do not measure anything"
     )
-    _add_options(sub, ProblemOptions)
+    _add_options(sub, ProblemOptions, CallRules)
 
 
 def _add_jsonl(sub: argparse.ArgumentParser) -> None:

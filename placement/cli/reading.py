@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 import placement as pl
 from placement.cli.printing import listener
 from placement.core.decoding import decode
+from placement.core.objective import CallRules
 from placement.core.verb_options import Option, PlaceOptions, ProfileOptions, options_of
 from placement.files.input import read_value
 
@@ -104,6 +105,7 @@ def read_problem(
 
     model = model or read_model(options)
     asked: dict[str, Any] = {"objective": options.objective, "offload": options.offload}
+    asked["rules"] = read_options(options, CallRules)
     if model.problem is not None:
         given = {"--lanes": options.lanes, "--profile": options.profile}
         given["--machine"] = options.machine != "local"

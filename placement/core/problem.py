@@ -19,7 +19,7 @@ from placement.core.decoding import listed, shown
 from placement.core.fingerprint import fingerprint_of
 from placement.core.graph import Graph, Ints
 from placement.core.machine import Machine, is_streamed
-from placement.core.objective import Execution, Objective
+from placement.core.objective import PLAIN, CallRules, Execution, Objective
 from placement.core.placement import Placement
 
 __all__ = ["Execution", "Objective", "Problem", "own_kernels"]
@@ -39,10 +39,9 @@ class Problem:
     one in any number; see call_costs.py). Without `link_contention` any number of tensors pass a
     link at once. `memory_model` "live" counts weights and live tensors, "sum" the plain sum of
     `param_bytes`, as problem files state sizes. `objective` is "latency" (seconds of one step) or
-    "throughput" (seconds between samples of a full pipeline). With `overlap` a device off the host
-    moves tensors while it computes, so that of the two only the longer counts for throughput under
-    the execution "call". All times are in seconds; `unit` is the one that the file states and that
-    its values are printed in.
+    "throughput" (seconds between samples of a full pipeline). `rules` say how throughput is charged
+    under the execution "call". All times are in seconds; `unit` is the one that the file states and
+    that its values are printed in.
     """
 
     graph: Graph
@@ -57,7 +56,7 @@ class Problem:
     link_contention: bool = True
     memory_model: str = "live"
     unit: str = field(default="s", kw_only=True)
-    overlap: bool = field(default=False, kw_only=True)
+    rules: CallRules = field(default=PLAIN, kw_only=True)
 
     def __post_init__(self) -> None:
         # Callers and files may say them as words.
@@ -116,8 +115,9 @@ class Problem:
                 [[d.name, d.kind, d.memory_bytes] for d in self.machine.devices],
                 [arrays.hexdigest(), costs.contention],
                 [self.groups, sorted(self.pins), self.objective, self.execution],
-                [self.link_contention, self.memory_model, self.overlap],
+                [self.link_contention, self.memory_model, self.rules.overlap],
                 *([] if is_usual else [[each.tolist() for each in places]]),
+                *self.rules.decisive,
             ]
         )
 

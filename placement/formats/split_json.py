@@ -2,7 +2,9 @@
 
     {"cpus": [{"nodes": [ids]}], "fpgas": [{"nodes": [ids]}]}
 
-One list per device in declared order ("fpgas" are the accelerators); other keys are ignored.
+One list per device in declared order ("fpgas" are the accelerators); other keys are ignored. A
+split of a training graph may give the forward part alone: nodes that it leaves out are where the
+others of their colour class are.
 """
 
 from collections.abc import Mapping
@@ -55,10 +57,26 @@ def split_from_json(problem: Problem, content: Any) -> Placement:
                 if name in device_of:
                     raise ValueError(f"The split lists node {number} twice; list each node once.")
                 device_of[name] = device
+    _complete(problem.graph, device_of)
     missing = next((n for n, name in names.items() if name not in device_of), None)
     if missing is not None:
-        raise ValueError(f"The split gives node {missing} no device; add it to one of the lists.")
+        raise ValueError(
+            f"The split gives node {missing} no device, nor any other of its colour class; add it"
+            " to one of the lists."
+        )
     return Placement(problem.graph.fingerprint, problem.machine.name, device_of)
+
+
+def _complete(graph: Graph, device_of: dict[str, str]) -> None:
+    """Put ops without a device where the first of their colour class is that has one."""
+    device_of_group: dict[str, str] = {}
+    for op in graph.ops:
+        if op.colocation_group is not None and op.name in device_of:
+            device_of_group.setdefault(op.colocation_group, device_of[op.name])
+    for op in graph.ops:
+        group = op.colocation_group
+        if op.name not in device_of and group in device_of_group:
+            device_of[op.name] = device_of_group[group]
 
 
 def node_names(graph: Graph) -> dict[int, str]:

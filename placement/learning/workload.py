@@ -24,14 +24,20 @@ from placement.splits.model.timing import Timing, timing_of
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Loads(Environment):
-    """Units of a split; a placement is worth the largest load of a device."""
+    """Units of a split; a placement is worth the time between samples."""
 
     units: Units
 
     def _seconds(self, devices: Ints) -> Floats:
         from placement.learning.compiled.workload import largest_loads
 
-        arrays, overlap = self.units.arrays, self.units.instance.overlap
+        rules = self.units.instance.rules
+        if rules.gpipe or rules.has_clusters:
+            from placement.splits.model.priced_compiled import samples_s
+
+            priced = self.units.priced
+            return on_all_cores(lambda _, some, found_s: samples_s(some, priced, found_s), devices)
+        arrays, overlap = self.units.arrays, rules.overlap
         return on_all_cores(
             lambda _, some, found_s: largest_loads(some, arrays, overlap, found_s), devices
         )

@@ -17,7 +17,7 @@ from placement.schedule.segments import make_schedule
 from placement.simulator.throughput import value_s
 from placement.splits.annealing.search import Budget, Tell, silent
 from placement.splits.model.contract import Units
-from placement.splits.model.instance import SplitInstance, from_problem, require_sums
+from placement.splits.model.instance import SplitInstance, from_problem
 
 # Steps of each chain per unit where neither time nor steps are given, and the most in all.
 STEPS_PER_UNIT = {Objective.LATENCY: 3_000, Objective.THROUGHPUT: 20_000}
@@ -46,7 +46,6 @@ class AnnealingSplit(Placer):
         instance = from_problem(problem)
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, instance, report)
-        require_sums(instance)
         return self._place_stages(problem, instance, report)
 
     def _budget(self, problem: Problem, share: float = 1.0) -> Budget:
@@ -78,7 +77,7 @@ class AnnealingSplit(Placer):
 
     def _place_calls(self, problem: Problem, instance: SplitInstance, report: Report) -> Placement:
         """With several calls each, first one call each: more are taken only where they help."""
-        from placement.splits.annealing.latency import best_calls
+        from placement.splits.annealing.latency import best_calls, in_calls
         from placement.splits.model.contract import call_units
         from placement.splits.model.feasible import no_split, require_room
         from placement.splits.model.placements import placement_of_calls
@@ -100,7 +99,7 @@ class AnnealingSplit(Placer):
             if found is not None:
                 slots = found.slot_of_class
                 placements.append(placement_of_calls(problem, instance, slots, number))
-                warm = np.where(slots >= 0, slots * self.calls, -1)
+                warm = in_calls(slots, self.calls)
         if not placements:
             raise no_split(units, "split into calls")
         return min(placements, key=lambda found: value_s(problem, make_schedule(problem, found)))

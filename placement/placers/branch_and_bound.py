@@ -19,9 +19,9 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.annealing_split import contiguous_start
 from placement.placers.base import Placer, Progress, Report, quiet, setting
-from placement.splits.annealing.search import Budget
+from placement.splits.annealing.search import Budget, silent
 from placement.splits.model.contract import Units
-from placement.splits.model.instance import SplitInstance, from_problem, require_sums
+from placement.splits.model.instance import SplitInstance, from_problem
 
 if TYPE_CHECKING:
     from placement.splits.exact.branch_calls import CallBranchSearch
@@ -49,6 +49,7 @@ class BranchAndBound(Placer):
     needs = ("highspy",)
     all_cores = True
 
+    calls: int = setting(1, "Latency: calls that an accelerator may make per sample", low=1)
     max_iterations: int = setting(
         0, "Steps of the search before the proof; 0: by time limit or size of the graph"
     )
@@ -58,13 +59,12 @@ class BranchAndBound(Placer):
         instance = from_problem(problem)
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, instance, clock, report)
-        require_sums(instance)
         return self._place_stages(problem, instance, clock, report)
 
     def _place_calls(
         self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
     ) -> Placement:
-        from placement.splits.annealing.latency import best_calls
+        from placement.splits.annealing.latency import best_calls, in_calls
         from placement.splits.exact.branch_calls import CallBranchSearch
         from placement.splits.model.contract import call_units
         from placement.splits.model.feasible import no_split, require_room
@@ -74,19 +74,27 @@ class BranchAndBound(Placer):
         require_room(units)
         few = units.num_units <= FEW_UNITS and instance.num_accelerators > 0
         proof = _CallProof(clock, report)
-        found = best_calls(
-            instance,
-            calls_each=1,
-            budget=self._budget(units, clock, Objective.LATENCY, SEARCH_SHARE if few else 1.0),
-            seed=self.seed,
-            tell=proof.hear,
-        )
-        slots = None if found is None else found.slot_of_class
+        share = SEARCH_SHARE if few else 1.0
+        found, slots = None, None
+        # Several calls are begun from the best with one.
+        for calls_each in sorted({1, self.calls}):
+            share_now = share if calls_each == self.calls else share / 2
+            found = best_calls(
+                instance,
+                calls_each=calls_each,
+                budget=self._budget(units, clock, Objective.LATENCY, share_now),
+                seed=self.seed,
+                warm=slots,
+                tell=proof.hear if calls_each == self.calls else silent,
+            )
+            if found is not None:
+                slots = found.slot_of_class
+                slots = slots if calls_each == self.calls else in_calls(slots, self.calls)
         if few and proof.open:
-            slots = proof.run(CallBranchSearch(instance, slots))
+            slots = proof.run(CallBranchSearch(instance, slots, self.calls))
         if slots is None:
             raise no_split(units, "split into calls")
-        return placement_of_calls(problem, instance, slots, 1)
+        return placement_of_calls(problem, instance, slots, self.calls)
 
     def _place_stages(
         self, problem: Problem, instance: SplitInstance, clock: "_Clock", report: Report
@@ -180,19 +188,27 @@ class _Proof:
     def run(self) -> None:
         from placement.splits.bounds.configurations import configuration_bound_s
         from placement.splits.bounds.crowd import crowd_bound_s
+        from placement.splits.bounds.loads import plain_sums
 
-        if not self.raise_to(crowd_bound_s(self.units, self.load_s)) or not self._branch():
+        plain = plain_sums(self.units)
+        if not self.raise_to(crowd_bound_s(plain, self.load_s)) or not self._branch():
             return
         bound_s = configuration_bound_s(
-            self.units, self.bound_s, self.load_s, more=self.raise_to, left_s=self.clock.left_s
+            plain, self.bound_s, self.load_s, more=self.raise_to, left_s=self.clock.left_s
         )
         self.raise_to(bound_s)
 
     def _branch(self) -> bool:
         """Try all splits as far as that goes; whether there is still something to prove."""
         from placement.splits.exact.branch import BranchSearch
+        from placement.splits.exact.branch_priced import PricedBranchSearch
 
-        search = BranchSearch(self.units, self.device_of_unit, self.load_s)
+        is_plain = self.units.instance.rules.is_plain
+        search: BranchSearch | PricedBranchSearch = (
+            BranchSearch(self.units, self.device_of_unit, self.load_s)
+            if is_plain
+            else PricedBranchSearch(self.units, self.device_of_unit, self.load_s)
+        )
         end_s = (1.0 - BRANCH_SHARE) * self.clock.left_s()
         nodes, more = 0, True
         while more and not search.complete and nodes < MOST_NODES and self.clock.left_s() >= end_s:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from placement.core.formatting import gap, percent
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers._stages import place_stages
@@ -18,7 +19,7 @@ from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.splits.stages.search import Evaluate, Split, best_split
 
 if TYPE_CHECKING:
-    from placement.splits.exact.ideals import Chain
+    from placement.splits.exact.table import Chain
     from placement.splits.model.contract import Units
 
 
@@ -82,12 +83,20 @@ def pipeline(
     def search(units: "Units") -> tuple["Chain | None", str]:
         replicas = {"most_replicas": most_replicas}
         try:
-            return best_chain(units, max_ideals=max_ideals, **replicas), note
+            found = best_chain(units, max_ideals=max_ideals, **replicas)
+            return found, note if found is None else _proven(found, note)
         except TooManyIdeals as error:
             why = f"{error} This split is the best into intervals of {orders} linear orders"
             return best_intervals(units, num_orders=orders, seed=seed, **replicas), why
 
     return contiguous(problem, report, search, "contiguous split", most_replicas)
+
+
+def _proven(found: "Chain", note: str) -> str:
+    """What is known of a chain: the best, or how far from the best it can be."""
+    if found.load_s <= found.bound_s:
+        return note
+    return f"at most {percent(gap(found.load_s, found.bound_s) or 0.0)} above {note}"
 
 
 def contiguous(

@@ -14,7 +14,7 @@ from placement.core.problem import Execution, Objective, Problem
 from placement.placers._stages import place_stages
 from placement.placers.base import Placer, Progress, Report, quiet, setting
 from placement.placers.ideals_dp import contiguous
-from placement.splits.exact.ideals import Chain
+from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import from_problem
 from placement.splits.stages.search import Evaluate, Split, best_of_orders

@@ -4,7 +4,8 @@ Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training"
 graph is taken as a chain in topological order; A(j, m), the least maximal load of the first j
 layers on m devices, is the least over i of max(A(i, m - 1), load of layers i to j). What crosses a
 cut of the chain is sent through all stages between, as in a chain of layers, so that branches count
-more than they cost. Stages are not replicated here (`replicate` does that).
+more than they cost. Stages are not replicated here (`replicate` does that). Of phases that count
+apart, and of clusters, it knows nothing; its stages are valued with them.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,8 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Report, quiet
 from placement.placers.ideals_dp import contiguous
-from placement.splits.exact.ideals import Chain
+from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
-from placement.splits.model.instance import require_sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,6 @@ class PipeDream(Placer):
         from placement.splits.exact.chain import chain_of_layers
 
         def search(units: Units) -> tuple[Chain | None, str]:
-            require_sums(units.instance)
             return chain_of_layers(units), ""
 
         what = "division of the chain of layers into stages"

@@ -4,8 +4,9 @@ The extension for replication (data parallelism) of Tarnawski et al., "Efficient
 device placement of DNN graph operators", NeurIPS 2020; in PipeDream (SOSP 2019) too. A part on r
 accelerators is held by each of them, whole, and they take samples in turn: the time between
 samples is its load (compute and transfers) over r, as each transfer is made for each sample by the
-accelerator that has it. Workload files state no cost of keeping the weights of replicas alike in
-training, and none is charged. A part with a pinned op, and what is on a CPU, is not replicated.
+accelerator that has it. Keeping the weights of replicas alike costs what the problem's rules say
+(`sync_bytes_per_ms`), else nothing. A part with a pinned op, and what is on a CPU, is not
+replicated, and nothing is where accelerators are in clusters.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Placer, Report, quiet, setting
 from placement.placers.ideals_dp import pipeline
-from placement.splits.exact.ideals import Chain
+from placement.splits.exact.table import Chain
 from placement.splits.model.instance import device_columns
 
 
@@ -36,6 +37,11 @@ class Replicate(Placer):
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         accelerators = len(device_columns(problem).accelerators)
+        if problem.rules.has_clusters:
+            raise ValueError(
+                "In which clusters replicas are is not known to 'replicate'; leave --cluster-size"
+                " out, or place with 'ideals_dp'."
+            )
         found, placement = pipeline(
             problem,
             report,

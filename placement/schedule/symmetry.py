@@ -97,15 +97,19 @@ def _looks(problem: Problem) -> list[Any]:
     """What equal devices share on their own, hashable, by device.
 
     The host is where inputs start and outputs end: no other device is like it, unless all compute
-    in its memory and nothing of this crosses a link.
+    in its memory and nothing of this crosses a link. Accelerators of different clusters exchange no
+    names.
     """
+    from placement.simulator.call_costs import clusters_of
     from placement.simulator.lowering import host_of
 
+    cluster_of = clusters_of(problem).tolist()
     costs, devices = problem.costs, problem.machine.devices
     host = -1 if all(d.on_host for d in devices) else host_of(problem)
     return [
         (
             (device.kind, device.runtime, device.provider, device.memory_bytes, d == host),
+            cluster_of[d],
             np.ascontiguousarray(costs.compute_s[:, d]).tobytes(),
             float(costs.call_s[d]),
             np.ascontiguousarray(problem.allowed[:, d]).tobytes(),

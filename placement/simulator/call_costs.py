@@ -3,7 +3,17 @@
 Tarnawski et al., "Efficient Algorithms for Device Placement of DNN Graph Operators", NeurIPS 2020,
 written from its definitions and independent of every placer. Tensors move through host memory: a
 device off the host (an accelerator) pays for each tensor that it takes in or hands out, once, and
-does not compute meanwhile (unless the problem says so); a device on the host (a CPU) never pays.
+does not compute meanwhile; a device on the host (a CPU) never pays. The problem's rules
+(`core/objective.py`) may change how the loads of a pipeline are charged:
+
+- overlap: the longer of compute and transfers counts, not their sum;
+- gpipe: the largest forward load and the largest backward load add up; a tensor belongs to the
+  phase of its maker;
+- clusters: an accelerator pays more for a tensor that it takes in from another cluster, or hands
+  out to some accelerator of another one;
+- replicas: r accelerators share a part, whose load is divided by r, and keep its weights alike
+  once for every r samples. Each moves 4 (r - 1) / r of their bytes then, as PipeDream's planner
+  has it (SOSP 2019); it counts as a transfer, of the backward phase where phases are apart.
 
 A set of kernels on an accelerator is one call: it starts when its last input is there, takes inputs
 + compute + outputs, and its values appear when it ends. A kernel on a CPU is a call of its own, and
@@ -14,6 +24,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
@@ -21,6 +32,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.lowering import kernels_in_order, segment_devices
 
+Bools = NDArray[np.bool_]
 # How many accelerators hold the part of one, by its name.
 Replicas = Mapping[str, int] | None
 
@@ -50,17 +62,28 @@ def parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Flo
     )
 
 
-def compute_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Floats:
-    """Seconds that each part (P,) computes."""
-    device = device_of_part[part_of_kernel]
-    compute_s = problem.costs.compute_s[np.arange(len(device)), device]
+def compute_of_parts_s(
+    problem: Problem, part_of_kernel: Ints, device_of_part: Ints, kernels: Bools | None = None
+) -> Floats:
+    """Seconds that each part (P,) computes, of some kernels (K,) or of all."""
+    some = np.arange(len(part_of_kernel)) if kernels is None else np.flatnonzero(kernels)
+    part = part_of_kernel[some]
     total: Floats = np.zeros(len(device_of_part))
-    np.add.at(total, part_of_kernel, compute_s)
+    np.add.at(total, part, problem.costs.compute_s[some, device_of_part[part]])
     return total
 
 
-def moves_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Ints) -> Floats:
-    """Seconds that each part (P,) takes tensors in and hands them out."""
+def moves_of_parts_s(
+    problem: Problem,
+    part_of_kernel: Ints,
+    device_of_part: Ints,
+    tensors: Bools | None = None,
+    cluster_of_device: Ints | None = None,
+) -> Floats:
+    """Seconds that each part (P,) takes tensors in and hands them out, some (T,) of them or all.
+
+    Between clusters of devices (D,; -1 is none) a tensor takes longer.
+    """
     arrays, moving_s, num_parts = problem.kernels.arrays, crossing_s(problem), len(device_of_part)
     total: Floats = np.zeros(num_parts)
     tensor = np.repeat(np.arange(len(moving_s)), np.diff(arrays.consumer_ptr))
@@ -69,17 +92,72 @@ def moves_of_parts_s(problem: Problem, part_of_kernel: Ints, device_of_part: Int
     made = arrays.producer >= 0
     maker[made] = part_of_kernel[arrays.producer[made]]
     crosses = reader != maker[tensor]
-    taken = np.unique(tensor[crosses] * num_parts + reader[crosses])
-    np.add.at(
-        total,
-        taken % num_parts,
-        moving_s[taken // num_parts, device_of_part[taken % num_parts]],
-    )
     leaves = arrays.is_output.copy()
+    if tensors is not None:
+        crosses &= tensors[tensor]
+        leaves &= tensors
+    no_cluster = np.full(problem.num_devices, -1, dtype=np.int64)
+    clusters = no_cluster if cluster_of_device is None else cluster_of_device
+    # Inputs are in no cluster.
+    cluster_of = np.append(clusters[device_of_part], -1)
+    taken = np.unique(tensor[crosses] * num_parts + reader[crosses])
+    of, by = taken // num_parts, taken % num_parts
+    factor = problem.rules.slow_link_factor
+    far = _apart(cluster_of[maker[of]], cluster_of[by])
+    np.add.at(total, by, moving_s[of, device_of_part[by]] * np.where(far, factor, 1.0))
     leaves[tensor[crosses]] = True
+    goes_far = np.zeros(len(leaves), dtype=np.bool_)
+    goes_far[of[far]] = True
     out = np.flatnonzero(leaves & made)
-    np.add.at(total, maker[out], moving_s[out, device_of_part[maker[out]]])
+    sent_s = moving_s[out, device_of_part[maker[out]]] * np.where(goes_far[out], factor, 1.0)
+    np.add.at(total, maker[out], sent_s)
     return total
+
+
+def clusters_of(problem: Problem) -> Ints:
+    """The cluster of each device (D,), -1 for those on the host."""
+    accelerators = [d for d, device in enumerate(problem.machine.devices) if not device.on_host]
+    cluster_of = np.full(problem.num_devices, -1, dtype=np.int64)
+    cluster_of[accelerators] = problem.rules.clusters(len(accelerators))
+    return cluster_of
+
+
+def _apart(here: Ints, there: Ints) -> Bools:
+    """Whether both are in clusters, and not in the same one."""
+    apart: Bools = (here >= 0) & (there >= 0) & (here != there)
+    return apart
+
+
+def phase_loads_s(problem: Problem, device_of_kernel: Ints, replicas: Replicas = None) -> Floats:
+    """Seconds of work per sample by phase and device: one row for all, or forward and backward.
+
+    The time between samples is the sum over phases of the largest load of any device.
+    """
+    every, rules = np.arange(problem.num_devices), problem.rules
+    names = [d.name for d in problem.machine.devices]
+    counts = np.array([(replicas or {}).get(name, 1) for name in names], dtype=np.float64)
+    _require_idle(problem, device_of_kernel, counts)
+    rows = []
+    for kernels, tensors in _phases(problem):
+        compute_s = compute_of_parts_s(problem, device_of_kernel, every, kernels)
+        moves_s = moves_of_parts_s(problem, device_of_kernel, every, tensors, clusters_of(problem))
+        rows.append((compute_s, moves_s))
+    held_bytes = np.zeros(problem.num_devices)
+    np.add.at(held_bytes, device_of_kernel, problem.kernels.arrays.param_bytes)
+    sync_s = 4.0 * (counts - 1.0) / counts * held_bytes * rules.sync_s_per_byte
+    rows[-1] = rows[-1][0], rows[-1][1] + sync_s
+    together = np.maximum if rules.overlap else np.add
+    return np.stack([together(compute_s, moves_s) / counts for compute_s, moves_s in rows])
+
+
+def _phases(problem: Problem) -> list[tuple[Bools | None, Bools | None]]:
+    """Kernels and tensors of each phase that counts by itself; None for all of them."""
+    if not problem.rules.gpipe:
+        return [(None, None)]
+    kernels = np.array([op.phase == "backward" for op in problem.kernels.ops], dtype=np.bool_)
+    producer = problem.kernels.arrays.producer
+    tensors = np.append(kernels, False)[producer]
+    return [(~kernels, ~tensors), (kernels, tensors)]
 
 
 def loads_s(
@@ -87,23 +165,21 @@ def loads_s(
 ) -> dict[str, float]:
     """Seconds of work per sample by device, in declared order.
 
-    Compute and transfers add up, or only the longer counts if the problem lets them overlap.
     `replicas` says by name how many accelerators hold the part of one and take samples in turn, so
     that each of them has as much less to do; the others must be idle and are not shown.
     """
-    every = np.arange(problem.num_devices)
-    compute_s = compute_of_parts_s(problem, device_of_kernel, every)
-    moves_s = moves_of_parts_s(problem, device_of_kernel, every)
-    loads = np.maximum(compute_s, moves_s) if problem.overlap else compute_s + moves_s
+    loads = phase_loads_s(problem, device_of_kernel, replicas).sum(axis=0)
     names = [d.name for d in problem.machine.devices]
-    counts = np.array([(replicas or {}).get(name, 1) for name in names], dtype=np.float64)
-    _require_idle(problem, device_of_kernel, counts)
-    return dict(zip(names, (loads / counts).tolist(), strict=True))
+    return dict(zip(names, loads.tolist(), strict=True))
 
 
 def _require_idle(problem: Problem, device_of_kernel: Ints, counts: Floats) -> None:
     """ValueError where replicas are more than there are idle accelerators, or of a CPU."""
     more = counts > 1
+    if more.any() and problem.rules.has_clusters:
+        raise ValueError(
+            "In which clusters replicas are is not known; leave out the clusters or the replicas."
+        )
     on_host = np.array([d.on_host for d in problem.machine.devices])
     if (more & on_host).any():
         name = problem.machine.devices[int((more & on_host).argmax())].name
@@ -117,9 +193,10 @@ def _require_idle(problem: Problem, device_of_kernel: Ints, counts: Floats) -> N
         )
 
 
-def max_load_s(problem: Problem, device_of_kernel: Ints) -> float:
+def max_load_s(problem: Problem, device_of_kernel: Ints, replicas: Replicas = None) -> float:
     """Seconds between samples of a full pipeline: the objective "throughput"."""
-    return max(loads_s(problem, device_of_kernel).values())
+    loads = phase_loads_s(problem, device_of_kernel, replicas)
+    return float(loads.max(axis=1).sum())
 
 
 def calls_of(problem: Problem, device_of_kernel: Ints) -> tuple[Call, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement.core.graph import Ints
 from placement.core.problem import Execution, Problem
 from placement.core.schedule import Schedule
 from placement.simulator import call_costs
@@ -20,11 +21,13 @@ from placement.simulator.lowering import Tasks, kernels_in_order, segment_device
 
 @dataclass(frozen=True)
 class CostModel:
-    """The tasks of a schedule, its segments as kernels with what they cost, and its loads."""
+    """The tasks of a schedule, its segments as kernels with what they cost, its loads, and the
+    seconds between samples."""
 
     lower: Callable[[Problem, Schedule], Tasks]
     priced: Callable[[Problem, Schedule, Flat], Flat]
     loads_s: Callable[[Problem, Schedule, Replicas], dict[str, float]]
+    sample_s: Callable[[Problem, Schedule, Replicas], float]
 
 
 def lower(problem: Problem, schedule: Schedule) -> Tasks:
@@ -100,14 +103,25 @@ def _link_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> d
     return loads
 
 
+def _largest_load_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> float:
+    return max(_link_loads_s(problem, schedule, replicas).values())
+
+
 def _call_loads_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> dict[str, float]:
-    device = segment_devices(problem, schedule)[kernels_in_order(problem, schedule)[1]]
-    return call_costs.loads_s(problem, device, replicas)
+    return call_costs.loads_s(problem, _kernel_devices(problem, schedule), replicas)
 
 
-_OVER_LINKS = CostModel(segment_tasks, _as_they_are, _link_loads_s)
+def _call_sample_s(problem: Problem, schedule: Schedule, replicas: Replicas) -> float:
+    return call_costs.max_load_s(problem, _kernel_devices(problem, schedule), replicas)
+
+
+def _kernel_devices(problem: Problem, schedule: Schedule) -> Ints:
+    return segment_devices(problem, schedule)[kernels_in_order(problem, schedule)[1]]
+
+
+_OVER_LINKS = CostModel(segment_tasks, _as_they_are, _link_loads_s, _largest_load_s)
 COST_MODELS = {
     Execution.OP: _OVER_LINKS,
     Execution.SEGMENT: _OVER_LINKS,
-    Execution.CALL: CostModel(_call_tasks, _as_calls, _call_loads_s),
+    Execution.CALL: CostModel(_call_tasks, _as_calls, _call_loads_s, _call_sample_s),
 }

@@ -43,14 +43,15 @@ def loads_s(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> 
     have loads of 12 ms; lanes of 10 and 5 ms have loads of 11 and 6 ms.
 
     Under the execution "call" tensors move through host memory, once per device, and `replicas`
-    of a device share its load (see call_costs.py).
+    of a device share its load (see call_costs.py). Where the phases of a training step count apart
+    these are sums of both, and the time between samples may be more than the largest of them.
     """
     return COST_MODELS[problem.execution].loads_s(problem, schedule, replicas)
 
 
 def seconds_per_sample(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> float:
-    """The largest load: seconds between samples of a full pipeline."""
-    return max(loads_s(problem, schedule, replicas).values())
+    """The largest load, or one of each phase: seconds between samples of a full pipeline."""
+    return COST_MODELS[problem.execution].sample_s(problem, schedule, replicas)
 
 
 def bottleneck(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> str:

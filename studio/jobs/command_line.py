@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placement.core.fingerprint import fingerprint_of
+from placement.core.objective import Objective
 from placement.core.verb_options import (
     CompareOptions,
     ExportOptions,
@@ -42,8 +43,10 @@ def _machine(project: Project) -> list[str]:
 def _goal(project: Project) -> list[str]:
     """What is wanted of a placement on the machine, and what it may do."""
     settings = project.settings
-    offload = command(ProblemOptions(offload=settings.offload))
-    return ["--objective", settings.objective, *offload]
+    argv = ["--objective", settings.objective, *command(ProblemOptions(offload=settings.offload))]
+    # Kept for throughput, where another objective is asked for.
+    counts = settings.objective is Objective.THROUGHPUT
+    return [*argv, *command(settings.rules)] if counts else argv
 
 
 def inspect(project: Project) -> list[str]:

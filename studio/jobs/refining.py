@@ -10,7 +10,7 @@ from placement.api.refine import MISSING, UNOBSERVED
 from placement.api.results import StreamResult
 from placement.api.wording import refined_in_words
 from placement.constraints.fusion import mended
-from placement.core.objective import Objective
+from placement.core.objective import PLAIN, Objective
 from placement.core.profile import Profile, RefiningRun, runs_of
 from studio.jobs import jobs, runs
 from studio.snapshot import Studio
@@ -68,7 +68,7 @@ def predictions(now: Studio, job: jobs.Job, profile: Profile | None) -> tuple[fl
         return None
     both = (replace(profile, refined_by=None), profile)
     before, after = (
-        now.cache.problem(now.model, now.stated_machine, each, Objective.LATENCY, False)
+        now.cache.problem(now.model, now.stated_machine, each, Objective.LATENCY, False, PLAIN)
         for each in both
     )
     whole = mended(before, placement)

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from placement.api.results import Number, Text
-from placement.core.objective import Objective
+from placement.core.objective import PLAIN, CallRules, Objective
 from placement.files import output
 from placement.files.home import home
 from studio.jobs import jobs
@@ -47,8 +47,9 @@ class Settings(Struct, frozen=True):
     `model_kind` is "sample", "file" (copied into the project) or "path" (left where it is).
     `machine` is "local", "local:" and a runtime, a preset's name or a file in the project; `lanes`
     splits the CPU of "local" and is None for the default. With `offload` weights may stream from
-    host memory. `touched` tells a project somebody works
-    on from one merely looked at. `form` remembers what was last typed on the pages.
+    host memory; `rules` say how the throughput of a workload file is charged. `touched` tells a
+    project somebody works on from one merely looked at. `form` remembers what was last typed on the
+    pages.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Settings(Struct, frozen=True):
     lanes: Annotated[int, Meta(ge=1, le=1024)] | None = None
     objective: Objective = Objective.LATENCY
     offload: bool = False
+    rules: CallRules = PLAIN
     form: Mapping[str, object] = {}
     touched: bool = False
 

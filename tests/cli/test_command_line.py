@@ -335,3 +335,39 @@ def test_offload_is_an_option_of_the_problem(tmp_path):
     found = answer("simulate", *asked, "--offload", "--placement", out)
     assert found["streamed_bytes"]["cuda:0"] > 4 * 10**6
     assert found["peak_bytes"]["cuda:0"] <= 32 * 10**6
+
+
+RULES = ["--overlap", "--gpipe", "--cluster-size", "1", "--slow-link-factor", "4"]
+
+
+def test_rules_for_loads_are_options_of_the_problem(tmp_path):
+    """1 -> 2 and 3 -> 4 on two accelerators: what a placement is worth changes with the rules."""
+    given, out = str(tmp_path / "diamond.json"), str(tmp_path / "placed.json")
+    Path(given).write_text(json.dumps(workloads.diamond()))
+    rows = {"cpus": [], "fpgas": [{"nodes": [1, 2, 3]}, {"nodes": [4]}]}
+    (tmp_path / "split.json").write_text(json.dumps(rows))
+    asked = (given, "--objective", "throughput")
+    answer("place", *asked, "--placer", "expert", "--set", f"split={tmp_path / 'split.json'}",
+           "--out", out)  # fmt: skip
+    values = [
+        answer("simulate", *asked, *rules, "--placement", out)["value"]
+        for rules in ([], ["--overlap"], RULES[2:], RULES)
+    ]
+    # Each accelerator moves the outputs of 2 and 3: 5 ms, four times as much into another cluster.
+    assert values == pytest.approx([11.0, 6.0, 26.0, 20.0])
+    placed = answer("place", *asked, *RULES, "--placer", "branch_and_bound")
+    assert placed["proven_optimal"] and placed["value"] <= 10.0
+
+
+def test_rules_for_loads_are_refused_where_they_say_nothing(tmp_path):
+    given = tmp_path / "diamond.json"
+    given.write_text(json.dumps(workloads.diamond()))
+    asked = ("place", str(given), "--placer", "auto")
+    assert "settings of throughput" in refused(*asked, "--overlap")
+    model = ("place", "onnx-squeezenet", "--analytic", "--placer", "single", "--gpipe")
+    assert "settings of workload files" in refused(*model)
+    throughput = (*asked, "--objective", "throughput")
+    assert "--cluster-size" in refused(*throughput, "--slow-link-factor", "2")
+    assert "use 1 or more" in refused(*throughput, "--cluster-size", "0")
+    assert "more than zero" in refused(*throughput, "--sync-bytes-per-ms", "-1")
+    assert "use 1 or more" in refused(*throughput, "--cluster-size=2", "--slow-link-factor=nan")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from placement import simulate
+from placement.core.objective import PLAIN, CallRules
 from placement.core.violations import sequential_peak_bytes
 from placement.learning.simulated import simulated
 from placement.learning.workload import workload
@@ -17,6 +18,12 @@ from tests.instances import random_problem
 from tests.workloads import diamond, problem_from_workload, random_workload_problem
 
 CLOSE = 1e-9
+RULES = [
+    PLAIN,
+    CallRules(overlap=True),
+    CallRules(gpipe=True),
+    CallRules(overlap=True, gpipe=True, cluster_size=1, slow_link_factor=3.0),
+]
 SEEDS = range(8)
 NUM = 12
 
@@ -77,10 +84,10 @@ def test_memory_of_simulated_placements_is_that_of_their_unmerged_schedules(mode
 
 
 @pytest.mark.parametrize("objective", ["latency", "throughput"])
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("num_bytes", [100, 12])
-def test_values_of_workloads_are_the_final_ones(objective, overlap, training, num_bytes):
+def test_values_of_workloads_are_the_final_ones(objective, rules, training, num_bytes):
     """Infinite where memory is short or calls wait for each other, which is a violation too."""
     num_possible = 0
     for seed in SEEDS:
@@ -92,7 +99,7 @@ def test_values_of_workloads_are_the_final_ones(objective, overlap, training, nu
             problem,
             machine=replace(problem.machine, devices=devices),
             objective=objective,
-            overlap=overlap,
+            rules=rules,
         )
         environment = workload(problem)
         placements = rows(environment, seed)

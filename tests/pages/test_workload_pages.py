@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from placement.core.objective import CallRules
 from studio import snapshot
 from studio.project import store
 from tests.instances import random_problem
@@ -57,3 +58,34 @@ def test_the_place_page_shows_milliseconds(objective, label, value, tmp_path):
 
 def test_a_first_look_uses_a_method_that_fits_the_problem():
     assert snapshot.first_placer(random_problem(0)) == "heft"
+
+
+def test_how_throughput_is_charged_is_set_on_the_devices_page(tmp_path):
+    """1 and 4 alone, 2 and 3 together: what crosses costs less beside compute, more to far away."""
+    app = opened(diamond(), "devices", tmp_path, objective="throughput")
+    project = store.recent(limit=None, untouched=True)[0]
+
+    def written():
+        assert not app.exception, app.exception[0].message
+        return " ".join(str(c.value) for c in app.caption).replace("\\", "")
+
+    assert "compute + transfers" in written()
+    factor = next(n for n in app.number_input if n.label.startswith("Slower between"))
+    assert factor.disabled
+    next(t for t in app.toggle if t.label.startswith("Transfers overlap")).set_value(True).run()
+    assert project.settings.rules == CallRules(overlap=True)
+    assert "the longer of its compute and its transfers" in written()
+    next(n for n in app.number_input if n.label.endswith("in a cluster")).set_value(1).run()
+    next(n for n in app.number_input if n.label.startswith("Slower")).set_value(4.0).run()
+    asked = CallRules(overlap=True, cluster_size=1, slow_link_factor=4.0)
+    assert project.settings.rules == asked
+    assert "takes 4 times as long" in written()
+    app.switch_page("pages/place.py").run()
+    shown = " ".join(str(c.value) for c in app.code)
+    assert "--overlap --cluster-size 1 --slow-link-factor 4" in shown
+    app.switch_page("pages/devices.py").run()
+    next(n for n in app.number_input if n.label.endswith("in a cluster")).set_value(0).run()
+    assert project.settings.rules == CallRules(overlap=True)
+    project.change(objective="latency")
+    app.run()
+    assert "For most samples per second" in written()

@@ -16,25 +16,51 @@ def splits(instance):
     return devices[keep]
 
 
-def loads_s(instance, devices):
-    """Load of every device under each split, (A, D)."""
+def phase_loads_s(instance, devices, replicas=None):
+    """Load of every device under each split by phase, (P, A, D); one phase unless they are apart.
+
+    `replicas` (D,) are accelerators that share each device's part.
+    """
+    rules, k = instance.rules, instance.num_accelerators
     of_node = devices[:, instance.class_of]
-    loads = np.zeros((len(devices), instance.num_devices))
-    for d in range(instance.num_devices):
-        on_accelerator = d < instance.num_accelerators
+    counts = np.ones(instance.num_devices) if replicas is None else np.asarray(replicas, float)
+    cluster = [d // rules.cluster_size if rules.cluster_size else 0 for d in range(k)]
+    everything = np.ones_like(instance.backward)
+    phases = [~instance.backward, instance.backward] if rules.gpipe else [everything]
+    loads = np.zeros((len(phases), len(devices), instance.num_devices))
+    for p, d in itertools.product(range(len(phases)), range(instance.num_devices)):
+        on_accelerator = d < k
         seconds = instance.acc_s if on_accelerator else instance.cpu_s
-        loads[:, d] = np.where(of_node == d, seconds, 0.0).sum(axis=1)
+        work = np.where((of_node == d) & phases[p], seconds, 0.0).sum(axis=1)
         moves = np.zeros(len(devices))
+        others = [e for e in range(k) if on_accelerator and cluster[e] != cluster[d]]
         for t, cost in enumerate(instance.net_cost_s):
-            if on_accelerator:
-                nodes = instance.net_nodes[instance.net_ptr[t] : instance.net_ptr[t + 1]]
+            nodes = instance.net_nodes[instance.net_ptr[t] : instance.net_ptr[t + 1]]
+            if on_accelerator and phases[p][nodes[0]]:
                 here, readers_here = of_node[:, nodes[0]] == d, of_node[:, nodes[1:]] == d
                 sends = here & ~readers_here.all(axis=1)
                 receives = ~here & readers_here.any(axis=1)
-                moves += cost * (sends | receives)
-        together = np.maximum(loads[:, d], moves) if instance.overlap else loads[:, d] + moves
-        loads[:, d] = together
+                from_far = receives & np.isin(of_node[:, nodes[0]], others)
+                to_far = sends & np.isin(of_node[:, nodes[1:]], others).any(axis=1)
+                far = np.where(from_far | to_far, rules.slow_link_factor, 1.0)
+                moves += cost * (sends | receives) * far
+        if p + 1 == len(phases) and rules.sync_bytes_per_ms is not None:
+            held = (of_node == d) @ instance.size_bytes
+            each_ms = held / rules.sync_bytes_per_ms
+            moves += 1e-3 * each_ms * 4 * (counts[d] - 1) / counts[d]
+        together = np.maximum(work, moves) if rules.overlap else work + moves
+        loads[p, :, d] = together / counts[d]
     return loads
+
+
+def loads_s(instance, devices):
+    """Load of every device under each split, (A, D), all phases together."""
+    return phase_loads_s(instance, devices).sum(axis=0)
+
+
+def samples_s(instance, devices, replicas=None):
+    """Time between samples of each split, (A,)."""
+    return phase_loads_s(instance, devices, replicas).max(axis=2).sum(axis=0)
 
 
 def contiguous(instance, devices):
@@ -63,19 +89,20 @@ def contiguous(instance, devices):
 
 
 def replicated_s(instance, devices, most):
-    """The least largest load of one split whose parts accelerators without a part may share."""
-    loads = loads_s(instance, devices[None])[0]
+    """The least time between samples of a split whose parts idle accelerators may share."""
     k = instance.num_accelerators
     used = np.unique(devices)
     pinned = {int(devices[c]) for c in np.flatnonzero(instance.allowed.sum(axis=1) == 1)}
     free = [range(1, most + 1) if d < k and d not in pinned else (1,) for d in used]
     if instance.num_devices == 1:
         free = [(1,)]
-    return min(
-        max(loads[d] / r for d, r in zip(used, counts, strict=True))
-        for counts in itertools.product(*free)
-        if sum(r for d, r in zip(used, counts, strict=True) if d < k) <= k
-    )
+    values = []
+    for counts in itertools.product(*free):
+        if sum(r for d, r in zip(used, counts, strict=True) if d < k) <= k:
+            replicas = np.ones(instance.num_devices)
+            replicas[used] = counts
+            values.append(samples_s(instance, devices[None], replicas)[0])
+    return min(values)
 
 
 def latency_s(instance, slots, calls_each=1):

@@ -8,7 +8,7 @@ from placement.splits.annealing.search import Budget
 from placement.splits.bounds.chain import latency_bound_s
 from placement.splits.bounds.latency import interval_bound_s
 from placement.splits.exact.branch_calls import CallBranchSearch
-from tests.splits import force
+from tests.splits import force, force_compiled
 from tests.splits.graphs import random_instance
 from tests.splits.workloads import read
 
@@ -94,6 +94,36 @@ def test_branch_and_bound_equals_brute_force(training):
             assert again.best_s == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
             solved += 1
     assert solved > 200
+
+
+@pytest.mark.parametrize("calls_each", [2, 3])
+def test_several_calls_by_branch_and_bound_equal_brute_force(calls_each):
+    """With the most that they can save, and never below the bound or above one call each."""
+    solved = saved = 0
+    for seed in range(300):
+        instance = random_instance(seed, training=seed % 2 == 1, most=6 - (calls_each == 3))
+        if not instance.num_accelerators:
+            continue
+        optimum = force_compiled.best_latency_s(instance, calls_each)
+        if seed < 10 and instance.num_classes < 5:
+            assert optimum == pytest.approx(force.best_latency_s(instance, calls_each)), seed
+        search = CallBranchSearch(instance, calls_each=calls_each)
+        while not search.complete:
+            search.go_on(50)
+        assert search.best_s == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
+        assert search.bound_s <= optimum, seed
+        assert latency_bound_s(instance, calls_each) <= optimum * (1 + 1e-9) + 1e-12, seed
+        slots = search.slot_of_class
+        assert (slots is None) == np.isinf(optimum), seed
+        if slots is not None:
+            value = force.latency_s(instance, slots, calls_each)
+            assert value == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
+            one = force_compiled.best_latency_s(instance, 1)
+            assert optimum <= one * (1 + 1e-9), seed
+            saved += optimum < one * (1 - 1e-6)
+            solved += 1
+    assert solved > 200
+    assert saved > 0
 
 
 @pytest.mark.parametrize("name", GOALS_MS)

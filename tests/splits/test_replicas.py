@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from placement import place, simulate
+from placement.core.objective import CallRules
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class
 from placement.simulator.call_costs import loads_s
@@ -18,6 +19,8 @@ from tests.splits import force
 from tests.splits.graphs import random_instance
 from tests.splits.test_split_placers import workload
 
+OVERLAP = CallRules(overlap=True)
+
 
 def contiguous_splits(instance):
     splits = force.splits(instance)
@@ -29,7 +32,9 @@ def contiguous_splits(instance):
 def test_replicated_stages_equal_brute_force(training, overlap):
     solved = shared = 0
     for seed in range(100):
-        instance = replace(random_instance(seed, training=training, most=6), overlap=overlap)
+        instance = replace(
+            random_instance(seed, training=training, most=6), rules=CallRules(overlap=overlap)
+        )
         most = instance.num_accelerators
         values = [force.replicated_s(instance, d, most) for d in contiguous_splits(instance)]
         units = contiguous_units(instance)
@@ -56,7 +61,7 @@ def test_replicated_stages_equal_brute_force(training, overlap):
 @pytest.mark.parametrize("training", [False, True])
 def test_overlapping_transfers_equal_brute_force(training):
     for seed in range(100):
-        instance = replace(random_instance(seed, training=training), overlap=True)
+        instance = replace(random_instance(seed, training=training), rules=OVERLAP)
         splits = contiguous_splits(instance)
         optimum = force.loads_s(instance, splits).max(axis=1).min(initial=np.inf)
         found = best_chain(contiguous_units(instance), max_ideals=1000)
@@ -69,7 +74,9 @@ def test_the_placer_is_valued_as_it_optimised(training, overlap):
     for seed in range(8):
         content = workload(seed, training=training, num_accelerators=4, limit=30.0)
         given = replace(
-            problem_from_workload(content, "w"), objective="throughput", overlap=overlap
+            problem_from_workload(content, "w"),
+            objective="throughput",
+            rules=CallRules(overlap=overlap),
         )
         placed = place(given, "replicate")
         assert placed.violations == (), seed
@@ -95,7 +102,7 @@ def test_overlap_takes_the_longer_of_compute_and_transfers():
     given = problem_from_workload(workload(1), "w")
     half = np.arange(len(given.kernels.ops)) // 7
     summed = loads_s(given, half)
-    longer = loads_s(replace(given, overlap=True), half)
+    longer = loads_s(replace(given, rules=OVERLAP), half)
     nothing = np.zeros((len(half), given.num_devices))
     moves = loads_s(replace(given, costs=replace(given.costs, compute_s=nothing)), half)
     for name, total in summed.items():
@@ -109,10 +116,3 @@ def test_replicas_take_idle_accelerators_only():
         simulate(given, replace(everywhere, replicas={"acc:0": 2}))
     with pytest.raises(ValueError, match="is a CPU"):
         simulate(given, replace(everywhere, replicas={given.machine.devices[-1].name: 2}))
-
-
-@pytest.mark.parametrize("name", ["annealing_split", "branch_and_bound", "pipedream"])
-def test_methods_that_add_transfers_refuse_overlap(name):
-    given = replace(problem_from_workload(workload(1), "w"), objective="throughput", overlap=True)
-    with pytest.raises(ValueError, match="overlap"):
-        placer_class(name)().place(given)

@@ -10,6 +10,8 @@ from placement.bounds.lower_bound import split_bound_s
 from placement.loaders.workload import problem_from_workload
 from placement.placers import placer_class
 from placement.schedule.calls import make_call_schedule
+from placement.splits.exact.branch_calls import CallBranchSearch
+from placement.splits.model.instance import from_problem
 from tests.contiguity import contiguity
 from tests.instances import random_problem
 
@@ -107,6 +109,25 @@ def test_more_calls_are_never_worse():
         assert values[1] <= values[0] * (1 + 1e-9), seed
         better += values[2] < values[0] * (1 - 1e-6)
     assert better > 0
+
+
+def test_several_calls_are_exact_and_run_as_they_were_found():
+    """Value, bound and schedule of up to two calls each, against branch and bound on its own."""
+    saved = 0
+    for seed in range(12):
+        content = workload(seed, num_accelerators=1, limit=40.0, unsupported=(6, 7))
+        given = problem_from_workload(content, "w")
+        search = CallBranchSearch(from_problem(given), calls_each=2)
+        search.go_on(10**7)
+        assert search.complete, seed
+        chosen = {"calls": 2, "max_iterations": 3_000}
+        placed = place(given, "branch_and_bound", settings=chosen)
+        assert placed.violations == (), seed
+        assert placed.proven_optimal, seed
+        assert placed.value == pytest.approx(search.best_s), seed
+        one = place(given, "branch_and_bound", settings={"max_iterations": 3_000})
+        saved += placed.value < one.value * (1 - 1e-6)
+    assert saved > 0
 
 
 @pytest.mark.parametrize("name", PLACERS)

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from pages.ui.devices import load_rules
 from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting
@@ -69,6 +70,7 @@ def chooser(now: Studio) -> None:
         if now.machine.sources:
             st.caption(f"Figures from: {', '.join(map(_link, now.machine.sources))}.")
     _offload(now, locked)
+    load_rules.show(now)
 
 
 def _offload(now: Studio, locked: bool) -> None:

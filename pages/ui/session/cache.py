@@ -19,10 +19,12 @@ from placement.advice.best_moves import Hint
 from placement.advice.speedups import Lever
 from placement.advice.speedups import levers as levers_of
 from placement.api.place import Placed
+from placement.api.problems import rules_refusal
 from placement.bounds.lower_bound import lower_bound
 from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Machine
 from placement.core.model import Model
+from placement.core.objective import CallRules
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.core.profile import Profile, runs_of
@@ -78,6 +80,7 @@ KEYS: dict[str | type, Callable[..., object]] = {
     Problem: _number,
     Placement: _content,
     Conditions: lambda conditions: fingerprint_of(conditions.to_json()),
+    CallRules: dataclasses.astuple,
 }
 
 
@@ -183,10 +186,16 @@ def _store_stamp() -> str:
 
 @_kept(16)
 def problem(
-    opened: Model, on: Machine, measured: Profile | None, objective: Objective, offload: bool
+    opened: Model,
+    on: Machine,
+    measured: Profile | None,
+    objective: Objective,
+    offload: bool,
+    rules: CallRules,
 ) -> Problem:
     posed = pl.make_problem(opened, on, profile=measured, objective=objective)
-    return with_offload(posed) if offload and not refusal(posed) else posed
+    posed = with_offload(posed) if offload and not refusal(posed) else posed
+    return posed if rules_refusal(posed) else dataclasses.replace(posed, rules=rules)
 
 
 def pinned(posed: Problem, pins: Mapping[str, str]) -> Problem:

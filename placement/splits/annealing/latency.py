@@ -131,6 +131,11 @@ def best_calls(
     return Calls(best.best[search.units.unit_of_class], value_s)
 
 
+def in_calls(slot_of_class: Ints, calls_each: int) -> Ints:
+    """Slots of a split with one call per accelerator where there may be so many."""
+    return np.where(slot_of_class >= 0, slot_of_class * calls_each, -1)
+
+
 def best_start(instance: SplitInstance, *, num_orders: int, seed: int = 0) -> Calls | None:
     """The best of the linearised splits and of everything on CPUs, with one call each."""
     search = CallSearch(instance, 1)
@@ -149,7 +154,7 @@ def _starts(search: CallSearch, warm: Ints | None, num_orders: int, seed: int) -
         candidates.append(_by_unit(units, warm))
     for slot_of_class in linear_starts(search.instance, num_orders, seed):
         slot = _by_unit(units, slot_of_class)
-        candidates.append(np.where(slot >= 0, slot * q, -1))
+        candidates.append(in_calls(slot, q))
     for slot in candidates:
         value_s = search.value_s(slot)
         if np.isfinite(value_s):

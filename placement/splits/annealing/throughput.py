@@ -57,9 +57,13 @@ def best_split(
 
 
 def max_load_s(units: Units, device_of_unit: Ints) -> float:
-    """The largest load of a split, summed afresh."""
+    """The largest load of a split, or the sum of one of each phase, summed afresh."""
     from placement.splits.annealing.throughput_compiled import loads_of
+    from placement.splits.model.priced_compiled import loads_with, sample_s
 
+    if not units.instance.rules.is_plain:
+        loads = loads_with(device_of_unit, units.priced)
+        return float(sample_s(loads, units.instance.rules.overlap))
     return float(loads_of(device_of_unit, units.arrays).load.max(initial=0.0))
 
 
@@ -94,23 +98,19 @@ def _greedy(units: Units, order: Ints) -> Ints | None:
 
 def _work(units: Units, chain: Chain, seed: int) -> Work:
     """A chain's annealing: falling temperature and rising power, twice."""
+    from placement.splits.annealing.priced_compiled import anneal_priced
     from placement.splits.annealing.throughput_compiled import anneal
 
     device = chain.best.copy()
     again = False
+    is_plain = units.instance.rules.is_plain
 
     def run(power: float, temperature: float, iterations: int, seed: int) -> float:
-        return anneal(
-            device,
-            chain.best,
-            chain.best_s,
-            units.arrays,
-            max(chain.best_s, TINY_S),
-            power,
-            temperature,
-            iterations,
-            seed,
-        )
+        how = max(chain.best_s, TINY_S), power, temperature, iterations, seed
+        if is_plain:
+            return anneal(device, chain.best, chain.best_s, units.arrays, *how)
+        arrays, priced = units.arrays, units.priced
+        return anneal_priced(device, chain.best, chain.best_s, arrays, priced, *how)
 
     def step(share: float, number: int) -> int:
         nonlocal again

@@ -8,6 +8,7 @@ the least B that passes.
 """
 
 import heapq
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,11 +21,32 @@ PRECISION = 1e-9
 def throughput_bound_s(units: Units, most_replicas: int = 1) -> float:
     """Seconds that the largest load of no split can be below.
 
-    Where up to `most_replicas` accelerators may share a part, only the sums count.
+    Where up to `most_replicas` accelerators may share a part, only the sums count. Where phases
+    count apart, so do their bounds, whose sum may be larger than that of all work at once.
     """
+    bound_s = plain_bound_s(units, most_replicas)
+    if not units.instance.rules.gpipe or not np.isfinite(bound_s):
+        return bound_s
+    return max(bound_s, sum(phase_bounds_s(units, most_replicas)))
+
+
+def plain_bound_s(units: Units, most_replicas: int = 1) -> float:
+    """The same for the largest load of all phases together."""
+    return _work_bound_s(units, units.acc_s, units.cpu_s, most_replicas)
+
+
+def phase_bounds_s(units: Units, most_replicas: int = 1) -> tuple[float, float]:
+    """Seconds that the largest forward load and the largest backward load cannot be below."""
+    acc, cpu = units.priced.work_s
+    forward_s, backward_s = (_work_bound_s(units, acc[p], cpu[p], most_replicas) for p in range(2))
+    return forward_s, backward_s
+
+
+def _work_bound_s(units: Units, acc_s: Floats, cpu_s: Floats, most_replicas: int) -> float:
+    """The bound for some work of the units, by kind of device."""
     instance = units.instance
-    acc = np.where(units.on_acc & (instance.num_accelerators > 0), units.acc_s, np.inf)
-    cpu = np.where(units.on_cpu & (instance.num_cpus > 0), units.cpu_s, np.inf)
+    acc = np.where(units.on_acc & (instance.num_accelerators > 0), acc_s, np.inf)
+    cpu = np.where(units.on_cpu & (instance.num_cpus > 0), cpu_s, np.inf)
     acc_at_once = acc / most_replicas
     fastest = np.minimum(acc_at_once, cpu)
     low = float(fastest.max(initial=0.0))
@@ -38,6 +60,20 @@ def throughput_bound_s(units: Units, most_replicas: int = 1) -> float:
         fits = _fits(units, acc, cpu, middle, most_replicas)
         low, high = (low, middle) if fits else (middle, high)
     return low
+
+
+def plain_sums(units: Units) -> Units:
+    """Units whose loads as plain sums are never above those under the instance's rules.
+
+    The largest sum is at most what phases apart or slower links make of it; where transfers overlap
+    compute they are left out.
+    """
+    if not units.instance.rules.overlap:
+        return units
+    none = np.zeros(0, dtype=np.int64)
+    return replace(
+        units, net_ptr=np.zeros(1, dtype=np.int64), net_units=none, net_cost_s=np.zeros(0)
+    )
 
 
 def offload_s(units: Units, budget_s: float) -> float:

@@ -1,8 +1,8 @@
-"""Branch and bound for latency with one call per accelerator: every split that could be better.
+"""Branch and bound for latency with a few calls per accelerator: every split that could be better.
 
 Land and Doig, "An automatic method of solving discrete programming problems", Econometrica 1960.
-Units get an accelerator or the CPUs one by one, in topological order; what is undecided takes the
-shorter of its times. For small graphs this ends, and then the best split is proven.
+Units get a call of an accelerator or the CPUs one by one, in topological order; what is undecided
+takes the shorter of its times. For small graphs this ends, and then the best split is proven.
 """
 
 import numpy as np
@@ -21,13 +21,15 @@ class CallBranchSearch:
     """A search that is continued for some nodes at a time.
 
     It starts from a known split, slots of classes with -1 for a CPU, or from none at `best_s`
-    infinite; `complete` says that none is better.
+    infinite; `complete` says that none with at most `calls_each` calls per accelerator is better.
     """
 
-    def __init__(self, instance: SplitInstance, known: Ints | None = None) -> None:
+    def __init__(
+        self, instance: SplitInstance, known: Ints | None = None, calls_each: int = 1
+    ) -> None:
         from placement.splits.exact.branch_calls_compiled import Walk
 
-        self.search = CallSearch(instance, 1)
+        self.search = CallSearch(instance, calls_each)
         units = self.search.units
         num = units.num_units
         self._best = np.full(num, -1, dtype=np.int64)
@@ -53,6 +55,7 @@ class CallBranchSearch:
             self._order,
             self.search.allowed(),
             bool((units.pinned < 0).all()),
+            self.search.calls_each,
             units.arrays,
             timing.nodes,
             _least_s(timing),

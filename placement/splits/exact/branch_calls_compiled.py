@@ -1,4 +1,4 @@
-"""Compiled branch and bound over the accelerators of units, one call each, for latency."""
+"""Compiled branch and bound over the calls of units, a few per accelerator, for latency."""
 
 from typing import NamedTuple
 
@@ -53,17 +53,21 @@ def certain_times(
 
 
 @jit
-def least_sample_s(walk: Walk, units: UnitArrays, nodes: TimedNodes, least_s: Floats) -> float:
+def least_sample_s(
+    walk: Walk, calls_each: int, units: UnitArrays, nodes: TimedNodes, least_s: Floats
+) -> float:
     """Seconds that no split with the decided slots can be below; exact if all are decided.
 
     What is undecided takes its `least_s` on its own. If it joined a call, that call would take as
-    much longer; only a way out of a call and back into it, which would close, must not count.
+    much longer, and wait for no less; only a way out of a call and back into it, or into an earlier
+    one of the same accelerator, which would close, must not count.
     """
     slot, decided = walk.slot, walk.decided
-    num_slots = units.num_accelerators
+    num_slots = units.num_accelerators * calls_each
     call_s, held_bytes = certain_times(slot, decided, units, num_slots)
-    if held_bytes.max() > units.limit_bytes:
-        return np.inf
+    for a in range(units.num_accelerators):
+        if held_bytes[a * calls_each : (a + 1) * calls_each].sum() > units.limit_bytes:
+            return np.inf
     cpu_s, unit_of, succ_ptr, succ = nodes.cpu_s, nodes.unit_of, nodes.succ_ptr, nodes.succ
     num = len(cpu_s)
     nodes_in = np.zeros(num_slots, np.int64)
@@ -79,7 +83,7 @@ def least_sample_s(walk: Walk, units: UnitArrays, nodes: TimedNodes, least_s: Fl
                 may_close = may_close or decided[unit_of[succ[p]]]
     room = np.zeros((5, num + num_slots), np.int64)
     ready_s = np.zeros(num + num_slots)
-    value_s = sample_s(slot, call_s, nodes_in, int(1), seconds, nodes, room, ready_s)
+    value_s = sample_s(slot, call_s, nodes_in, calls_each, seconds, nodes, room, ready_s)
     return 0.0 if may_close and value_s == np.inf else value_s
 
 
@@ -89,6 +93,7 @@ def branch_calls(
     order: Ints,
     allowed: Bools,
     alike: bool,
+    calls_each: int,
     units: UnitArrays,
     nodes: TimedNodes,
     least_s: Floats,
@@ -98,11 +103,12 @@ def branch_calls(
 ) -> tuple[float, bool]:
     """Search on for `max_nodes` nodes; the least seconds, and whether the search is complete.
 
-    Units of `order` get accelerators or, last column of `allowed` (U, A + 1), the CPUs one after
-    another, the first new accelerator only where they are `alike`.
+    Units of `order` get calls of accelerators or, last column of `allowed` (U, A + 1), the CPUs one
+    after another, the first new accelerator only where they are `alike`.
     """
     depth, choice, slot, decided = walk.depth, walk.choice, walk.slot, walk.decided
-    num, num_slots = len(order), allowed.shape[1] - 1
+    num, last = len(order), allowed.shape[1] - 1
+    num_slots = last * calls_each
     num_tried = 0
     while depth[0] >= 0:
         if num_tried >= max_nodes:
@@ -111,10 +117,11 @@ def branch_calls(
         u = order[i]
         opened = 0
         for at in range(i):
-            opened = max(opened, slot[order[at]] + 1)
+            opened = max(opened, slot[order[at]] // calls_each + 1)
         column = choice[i] + 1
         while column <= num_slots and (
-            not allowed[u, column] or (alike and opened < column < num_slots)
+            not allowed[u, min(column // calls_each, last)]
+            or (alike and opened < column // calls_each and column < num_slots)
         ):
             column += 1
         if column > num_slots:
@@ -124,7 +131,7 @@ def branch_calls(
         num_tried += 1
         choice[i], decided[u] = column, True
         slot[u] = column if column < num_slots else -1
-        value_s = least_sample_s(walk, units, nodes, least_s)
+        value_s = least_sample_s(walk, calls_each, units, nodes, least_s)
         if value_s < best_s * (1.0 - 1e-12):
             if i + 1 == num:
                 best_s = value_s

@@ -5,7 +5,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.annealing.throughput import max_load_s
-from placement.splits.exact.ideals import Chain
+from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 from placement.splits.model.placements import Part, devices_of_parts
@@ -58,6 +58,7 @@ class _Stages:
 
     def __init__(self, units: Units) -> None:
         self._limit_bytes = units.instance.limit_bytes
+        self._overlap = units.instance.rules.overlap
         self._acc_s = _prefix(np.where(units.on_acc, units.acc_s, 0.0))
         self._cpu_s = _prefix(np.where(units.on_cpu, units.cpu_s, 0.0))
         self._size_bytes = _prefix(units.size_bytes)
@@ -77,7 +78,8 @@ class _Stages:
         acc_ok &= self._size_bytes[end] - self._size_bytes[:end] <= self._limit_bytes
         cpu_ok = whole & (self._no_cpu[end] == self._no_cpu[:end])
         moved_s = self._crossing_s[:end] + self._crossing_s[end]
-        acc_s = self._acc_s[end] - self._acc_s[:end] + moved_s
+        work_s = self._acc_s[end] - self._acc_s[:end]
+        acc_s = np.maximum(work_s, moved_s) if self._overlap else work_s + moved_s
         cpu_s = self._cpu_s[end] - self._cpu_s[:end]
         return np.where(acc_ok, acc_s, np.inf), np.where(cpu_ok, cpu_s, np.inf)
 

@@ -35,14 +35,24 @@ class Limits(NamedTuple):
     """What a part may take.
 
     Its load is at most `cap_s`; it may be on up to `most_replicas` accelerators, which share its
-    load, or on one if a unit has a device of its own. With `overlap` the load is the larger of
-    compute and transfers.
+    load and keep its weights alike at `sync_s_per_byte`, or on one if a unit has a device of its
+    own. With `overlap` the load is the larger of compute and transfers.
     """
 
     cap_s: float
     bytes: float
     most_replicas: int
     overlap: bool
+    sync_s_per_byte: float
+
+
+@jit
+def shared_load_s(
+    work_s: float, moved_s: float, num_bytes: float, r: int, sync_s_per_byte: float, overlap: bool
+) -> float:
+    """Load of each of r accelerators that share a part, whose weights they keep alike."""
+    moved_s = moved_s + 4.0 * (r - 1) / r * num_bytes * sync_s_per_byte
+    return (max(work_s, moved_s) if overlap else work_s + moved_s) / r
 
 
 @jit
@@ -122,14 +132,15 @@ def add_accelerators(
         most = 1 if pins[j] > pins[i] else limits.most_replicas
         if not useful(best[i], best[j], least_a, least_c, max(low_s, load_s / most), most):
             continue
-        moved_s = cut_s(i, j, crossings)
-        load_s = max(load_s, moved_s) if limits.overlap else load_s + moved_s
+        moved_s, num_bytes = cut_s(i, j, crossings), size_bytes[j] - size_bytes[i]
         for r in range(1, most + 1):
-            if load_s > allowance * r:
+            sync_s = limits.sync_s_per_byte
+            each_s = shared_load_s(load_s, moved_s, num_bytes, r, sync_s, limits.overlap)
+            if each_s > allowance:
                 continue
             for a in range(least_a, best.shape[1] - r):
                 for c in range(least_c, best.shape[2]):
-                    value_s = max(load_s / r, best[i, a, c])
+                    value_s = max(each_s, best[i, a, c])
                     fits = whole_s - acc_s[j] <= rest_s[a + r, c] + margin_s
                     if fits and value_s < best[j, a + r, c]:
                         best[j, a + r, c] = value_s

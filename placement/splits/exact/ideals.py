@@ -7,21 +7,17 @@ pairs; it starts a little above a lower bound and rises until there is a chain. 
 load below the first threshold that has one is the optimum.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.bounds.loads import offload_s, throughput_bound_s
+from placement.splits.bounds.loads import plain_bound_s
+from placement.splits.exact.clusters import best_in_clusters
+from placement.splits.exact.phases import best_in_phases
+from placement.splits.exact.table import Chain, IdealTable
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools, csr
 from placement.splits.model.placements import Part, devices_of_parts
-
-if TYPE_CHECKING:
-    from placement.splits.exact.chains_compiled import Ideals
-    from placement.splits.exact.ideals_compiled import Crossings
 
 FIRST_SLACK = 0.005
 MOST_WORDS = 4_000_000
@@ -29,102 +25,38 @@ MOST_WORDS = 4_000_000
 TINY = 1e-3
 
 
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """The parts of a contiguous split: device of each unit (U,) and the largest load.
-
-    `replicas` (D,) are the accelerators that share the part of each device, counting itself.
-    """
-
-    device_of_unit: Ints
-    replicas: Ints
-    load_s: float
-
-
 class TooManyIdeals(ValueError):
     """The graph is too wide for the exact method."""
 
 
-def best_chain(
-    units: Units, *, max_ideals: int, upper_s: float = np.inf, most_replicas: int = 1
-) -> Chain | None:
+def best_chain(units: Units, *, max_ideals: int, most_replicas: int = 1) -> Chain | None:
     """The optimal contiguous split, None if no split keeps all limits.
 
-    `upper_s` is the load of a known split, if any. Up to `most_replicas` accelerators may share a
-    part. Raises TooManyIdeals beyond `max_ideals`.
+    Up to `most_replicas` accelerators may share a part, but not where there are clusters. Raises
+    TooManyIdeals beyond `max_ideals`.
     """
+    rules = units.instance.rules
     table = _table(units, max_ideals, most_replicas)
-    bound_s = throughput_bound_s(units, most_replicas)
-    everything_s = table.most_s
+    found = _least_load(table)
+    if found is None or (rules.has_clusters and most_replicas > 1):
+        return None
+    if rules.has_clusters:
+        return best_in_clusters(table, found)
+    return best_in_phases(table, found) if rules.gpipe else found
+
+
+def _least_load(table: IdealTable) -> Chain | None:
+    """The chain with the least largest load as a plain sum over phases, within one cluster."""
+    bound_s = plain_bound_s(table.units, table.most_replicas)
     slack = FIRST_SLACK
     while True:
-        cap_s = min(bound_s + slack * max(bound_s, TINY * everything_s), upper_s, everything_s)
+        cap_s = min(bound_s + slack * max(bound_s, TINY * table.most_s), table.most_s)
         best = table.best(cap_s)
-        if np.isfinite(best[-1]).any() or cap_s >= min(upper_s, everything_s):
-            break
+        if np.isfinite(best[-1]).any():
+            return _traced(table, best)
+        if cap_s >= table.most_s:
+            return None
         slack *= 2.0
-    if not np.isfinite(best[-1]).any():
-        return None
-    return _traced(table, best)
-
-
-@dataclass(frozen=True, eq=False)
-class IdealTable:
-    """All ideals (M) by rising accelerator work, then size, and what the recurrence reads of them.
-
-    `ideals` and `crossings` are what the compiled recurrence takes, see `chains_compiled`.
-    """
-
-    units: Units
-    ideals: "Ideals"
-    crossings: "Crossings"
-    most_replicas: int
-
-    @property
-    def most_s(self) -> float:
-        """No load of any part is larger."""
-        cost = float(self.units.net_cost_s.sum())
-        return max(float(self.ideals.acc_s[-1]) + cost, float(self.ideals.cpu_s[-1])) * (1.0 + 1e-9)
-
-    def best(self, cap_s: float) -> Floats:
-        """Least maximal load by (ideal, accelerators, CPUs) over chains of loads up to `cap_s`."""
-        from placement.splits.exact.chains_compiled import Limits, chains
-
-        instance = self.units.instance
-        limits = Limits(cap_s, instance.limit_bytes, self.most_replicas, instance.overlap)
-        away_s = [offload_s(self.units, c * cap_s) for c in range(instance.num_cpus + 1)]
-        return chains(
-            self.ideals, self.crossings, limits, np.array(away_s), instance.num_accelerators
-        )
-
-    def bits(self, which: Ints) -> Bools:
-        """Units inside each of some ideals, (len(which), U)."""
-        from placement.splits.exact.ideals_compiled import WORD
-
-        u = np.arange(self.units.num_units)
-        return (self.ideals.rows[which][:, u // WORD] >> (u % WORD) & 1).astype(np.bool_)
-
-    def loads_s(self, before: Ints, j: int) -> tuple[Floats, Floats]:
-        """Load of the parts between some ideals and ideal j, on an accelerator and on a CPU.
-
-        Infinite where a part is not allowed.
-        """
-        units, ideals = self.units, self.ideals
-        inside = ~(ideals.rows[before] & ~ideals.rows[j]).any(axis=1)
-        inside &= ideals.pins[j] <= ideals.pins[before] + 1
-        part = self.bits(np.array([j])) & ~self.bits(before)
-        net_of_pin = np.repeat(np.arange(len(units.net_cost_s)), np.diff(units.net_ptr))
-        held = np.zeros((len(before), len(units.net_cost_s)), dtype=np.int64)
-        np.add.at(held.T, net_of_pin, part[:, units.net_units].T)
-        cut = (held > 0) & (held < np.diff(units.net_ptr))
-        acc_ok = inside & ~(part & ~units.on_acc).any(axis=1)
-        acc_ok &= part @ units.size_bytes <= units.instance.limit_bytes
-        cpu_ok = inside & ~(part & ~units.on_cpu).any(axis=1)
-        moved_s = cut @ units.net_cost_s
-        acc_s = ideals.acc_s[j] - ideals.acc_s[before]
-        acc_s = np.maximum(acc_s, moved_s) if units.instance.overlap else acc_s + moved_s
-        cpu_s = ideals.cpu_s[j] - ideals.cpu_s[before]
-        return np.where(acc_ok, acc_s, np.inf), np.where(cpu_ok, cpu_s, np.inf)
 
 
 def all_ideals(succ_ptr: Ints, succ: Ints, most: int) -> Ints:
@@ -201,12 +133,8 @@ def _step_back(
     for replicas in (*range(1, min(a, table.most_replicas) + 1), 0):
         if replicas == 0 and c == 0:
             continue
-        before = best[:j, a - replicas, c - (replicas == 0)]
-        reached = np.flatnonzero(before <= value)
-        if replicas > 1:
-            reached = reached[table.ideals.pins[reached] == table.ideals.pins[j]]
-        loads_s = table.loads_s(reached, j)[replicas == 0]
-        found = np.flatnonzero(loads_s <= value * max(1, replicas))
+        reached = np.flatnonzero(best[:j, a - replicas, c - (replicas == 0)] <= value)
+        found = np.flatnonzero(table.loads_s(reached, j, replicas) <= value)
         if len(found):
             return int(reached[found[0]]), replicas
     raise AssertionError("a chain leads to no ideal before its last")

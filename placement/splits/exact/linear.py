@@ -6,14 +6,17 @@ are topological, and what is near in the graph is near in most of them.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from placement.core.graph import Ints
-from placement.splits.bounds.loads import throughput_bound_s
-from placement.splits.exact.ideals import FIRST_SLACK, TINY, Chain
+from placement.splits.bounds.loads import plain_bound_s
+from placement.splits.exact.ideals import FIRST_SLACK, TINY, best_chain
+from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
+from placement.splits.model.instance import csr
 from placement.splits.model.placements import Part, call_devices, devices_of_parts
 from placement.splits.model.timing import Timing
 
@@ -23,14 +26,19 @@ def best_intervals(
 ) -> Chain | None:
     """The best contiguous split into intervals of a few linear orders, None if there is none.
 
-    Up to `most_replicas` accelerators may share a part.
+    Up to `most_replicas` accelerators may share a part. Where phases count apart or there are
+    clusters, intervals are the parts of chains of the ideals that an order leaves.
     """
     found: Chain | None = None
-    bound_s = throughput_bound_s(units, most_replicas)
+    rules = units.instance.rules
+    bound_s = plain_bound_s(units, most_replicas)
     for order in linear_orders(units.succ_ptr, units.succ, num_orders, seed):
         upper_s = _most_s(units) if found is None else found.load_s
         given = np.array(order, dtype=np.int64)
-        chain = _of_order(units, given, bound_s, upper_s, most_replicas)
+        if rules.gpipe or rules.has_clusters:
+            chain = _of_row(units, given, most_replicas)
+        else:
+            chain = _of_order(units, given, bound_s, upper_s, most_replicas)
         if chain is not None and (found is None or chain.load_s < found.load_s):
             found = chain
     return found
@@ -39,6 +47,19 @@ def best_intervals(
 def _most_s(units: Units) -> float:
     acc = float(units.acc_s[units.on_acc].sum()) + float(units.net_cost_s.sum())
     return max(acc, float(units.cpu_s[units.on_cpu].sum())) * (1.0 + 1e-9)
+
+
+def _of_row(units: Units, order: Ints, most_replicas: int) -> Chain | None:
+    """The best intervals of one order under any rules; its units in a row have few ideals."""
+    num = units.num_units
+    succ: list[list[int]] = [[] for _ in range(num)]
+    for u, v in pairwise(order.tolist()):
+        succ[u].append(v)
+    succ_ptr, flat = csr(succ)
+    in_a_row = replace(units, succ_ptr=succ_ptr, succ=flat)
+    found = best_chain(in_a_row, max_ideals=num + 1, most_replicas=most_replicas)
+    # What bounds the splits into intervals says nothing of others.
+    return found and replace(found, bound_s=np.inf)
 
 
 def _of_order(
@@ -50,8 +71,9 @@ def _of_order(
     slack = FIRST_SLACK
     while True:
         cap_s = min(bound_s + slack * max(bound_s, TINY * upper_s), upper_s)
+        rules = units.instance.rules
         best, begin = throughput_intervals(
-            order, units.arrays, cap_s, most_replicas, units.instance.overlap
+            order, units.arrays, cap_s, most_replicas, rules.overlap, rules.sync_s_per_byte
         )
         if np.isfinite(best[-1]).any() or cap_s >= upper_s:
             break

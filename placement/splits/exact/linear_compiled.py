@@ -5,6 +5,7 @@ import numpy as np
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.splits.exact.chains_compiled import shared_load_s
 from placement.splits.model.contract import UnitArrays
 from placement.splits.model.timing import TimedNodes
 
@@ -13,14 +14,19 @@ SLACK = 1e-12
 
 @jit
 def throughput_intervals(
-    order: Ints, units: UnitArrays, cap_s: float, most_replicas: int, overlap: bool
+    order: Ints,
+    units: UnitArrays,
+    cap_s: float,
+    most_replicas: int,
+    overlap: bool,
+    sync_s_per_byte: float,
 ) -> tuple[Floats, Ints]:
     """Least maximal load of the first i units by (i, accelerators, CPUs), and where parts begin.
 
     Loads are at most `cap_s`. The second array holds the last part's begin: plus U + 1
     times its replicas less one on accelerators, subtracted from -1 on a CPU.
     A part without a device of its own may be on up to `most_replicas` accelerators, which share its
-    load; with `overlap` that is the larger of compute and transfers.
+    load, see `chains_compiled.Limits`.
     """
     num, num_accelerators, num_cpus = len(order), units.num_accelerators, units.num_cpus
     shape = (num + 1, num_accelerators + 1, num_cpus + 1)
@@ -48,9 +54,10 @@ def throughput_intervals(
             cut = joined(u, cut, held, units)
             end = j + 1
             if acc_ok:
-                load = max(work, cut) if overlap else work + cut
-                most = 1 if pins else most_replicas
-                add_accelerators(i, end, load, allowance, most, best, begin)
+                for r in range(1, (1 if pins else most_replicas) + 1):
+                    load = shared_load_s(work, cut, size, r, sync_s_per_byte, overlap)
+                    if load <= allowance:
+                        add_accelerators(i, end, load, r, best, begin)
             if cpu_ok:
                 add_cpu(i, end, host_work, best, begin)
         left(order[i:end], held, units)
@@ -58,22 +65,14 @@ def throughput_intervals(
 
 
 @jit
-def add_accelerators(
-    i: int, end: int, load: float, allowance: float, most: int, best: Floats, begin: Ints
-) -> None:
-    """Put the units from the i-th to before the end on up to `most` accelerators that share them.
-
-    None takes more than `allowance`.
-    """
-    for r in range(1, most + 1):
-        if load > allowance * r:
-            continue
-        for a in range(best.shape[1] - r):
-            for c in range(best.shape[2]):
-                value = max(best[i, a, c], load / r)
-                if value < best[end, a + r, c]:
-                    best[end, a + r, c] = value
-                    begin[end, a + r, c] = i + best.shape[0] * (r - 1)
+def add_accelerators(i: int, end: int, load: float, r: int, best: Floats, begin: Ints) -> None:
+    """Put the units from the i-th to before the end on r accelerators that share them."""
+    for a in range(best.shape[1] - r):
+        for c in range(best.shape[2]):
+            value = max(best[i, a, c], load)
+            if value < best[end, a + r, c]:
+                best[end, a + r, c] = value
+                begin[end, a + r, c] = i + best.shape[0] * (r - 1)
 
 
 @jit

@@ -5,6 +5,12 @@ A makes every net that holds both cheaper or equal. A net of v without w may now
 by A or by B; each of them saves the nets that hold v and w only. So v may join w when those cost
 no less than all nets of v without w. A contiguous split stays one if w is v's only neighbour on
 one side of the forward order, and memory is kept if v has no size or all sizes fit one accelerator.
+
+Of two sums over the same device the longer never gets longer either, if one of them stays and the
+other gets no longer: the same holds where transfers overlap compute. Where phases count apart it
+must hold for the nets of each phase. With clusters it must hold for third devices, too, for which
+a net may become slower when its maker v moves: so every net of v must have w, and those that v
+makes must have nobody else. Where replicas exchange weights v must have no size.
 """
 
 import numpy as np
@@ -31,7 +37,9 @@ class _Merging:
         idle = _without_work(instance)
         for f, classes in self.members.items():
             self.allowed[f] = list(np.asarray(instance.allowed[classes].all(axis=0)))
-            no_room = sizes.sum() <= instance.limit_bytes or not sizes[classes].any()
+            no_room = not sizes[classes].any()
+            if instance.rules.sync_bytes_per_ms is None:
+                no_room |= bool(sizes.sum() <= instance.limit_bytes)
             if no_room and idle[classes].all():
                 self.idle.add(f)
         self._read_nets(instance)
@@ -40,8 +48,11 @@ class _Merging:
 
     def _read_nets(self, instance: SplitInstance) -> None:
         class_of = instance.class_of.tolist()
+        self.rules = instance.rules
         self.cost: list[float] = []
         self.pins: list[set[int]] = []
+        self.late: list[bool] = []
+        self.maker: list[int] = []
         self.nets: dict[int, list[int]] = {f: [] for f in self.members}
         for net, cost in enumerate(instance.net_cost_s.tolist()):
             nodes = instance.net_nodes[instance.net_ptr[net] : instance.net_ptr[net + 1]].tolist()
@@ -51,6 +62,8 @@ class _Merging:
                     self.nets[f].append(len(self.pins))
                 self.pins.append(pins)
                 self.cost.append(cost)
+                self.late.append(bool(instance.backward[nodes[0]]))
+                self.maker.append(class_of[nodes[0]])
 
     def _read_order(self, edges: list[tuple[int, int]]) -> None:
         """Neighbours on both sides, and all before and after each unit as bits."""
@@ -74,10 +87,19 @@ class _Merging:
     def may_join(self, v: int, w: int) -> bool:
         if any(b and not a for a, b in zip(self.allowed[v], self.allowed[w], strict=True)):
             return False
-        saved = sum(
-            self.cost[n] for n in self.nets[v] if len(self.pins[n]) == 2 and w in self.pins[n]
-        )
-        lost = sum(self.cost[n] for n in self.nets[v] if w not in self.pins[n])
+        nets = self.nets[v]
+        if self.rules.has_clusters:
+            return all(
+                w in self.pins[n] and (len(self.pins[n]) == 2 or self.first[self.maker[n]] != v)
+                for n in nets
+            )
+        phases = [[n for n in nets if self.late[n] == late] for late in (False, True)]
+        return all(self._saves(v, w, some) for some in (phases if self.rules.gpipe else [nets]))
+
+    def _saves(self, v: int, w: int, nets: list[int]) -> bool:
+        """Whether some nets of v cost no more where v is with w."""
+        saved = sum(self.cost[n] for n in nets if len(self.pins[n]) == 2 and w in self.pins[n])
+        lost = sum(self.cost[n] for n in nets if w not in self.pins[n])
         return lost <= saved
 
     def join(self, v: int, w: int) -> None:

@@ -15,6 +15,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints, topological_order
 from placement.splits.model.absorb import absorbed
 from placement.splits.model.instance import Bools, SplitInstance, csr, sums_by
+from placement.splits.model.priced import Priced, priced
 
 Edge = tuple[int, int]
 
@@ -92,6 +93,11 @@ class Units:
             self.instance.num_cpus,
             float(self.instance.limit_bytes),
         )
+
+    @cached_property
+    def priced(self) -> Priced:
+        """The same for loads under any rules."""
+        return priced(self.instance, self.unit_of_class, self.size_bytes, self.allowed())
 
     def allowed(self) -> Bools:
         """Whether a device may hold a unit, (U, D); accelerators first."""

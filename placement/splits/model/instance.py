@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+from placement.core.objective import PLAIN, CallRules
 from placement.core.problem import Execution, Problem
 
 Bools = NDArray[np.bool_]
@@ -25,9 +26,8 @@ class SplitInstance:
     `class_of` (N,) numbers the classes that share a device; `allowed` (C, D) has the accelerators'
     columns first. A net is a producing node and its consumers, `net_nodes[net_ptr[t]:net_ptr[t +
     1]]`, producer first; an accelerator that holds some but not all of them pays `net_cost_s[t]`.
-    `limit_bytes` is the memory of one accelerator; CPUs have no limit. With `overlap` the load of
-    an accelerator is the larger of its compute and its transfers, not their sum. `names` serve
-    messages.
+    `limit_bytes` is the memory of one accelerator; CPUs have no limit. `rules` say how loads are
+    charged. `names` serve messages.
     """
 
     acc_s: Floats
@@ -43,7 +43,7 @@ class SplitInstance:
     num_cpus: int
     limit_bytes: float
     names: tuple[str, ...]
-    overlap: bool = False
+    rules: CallRules = PLAIN
 
     @property
     def num_nodes(self) -> int:
@@ -138,17 +138,8 @@ def from_problem(problem: Problem) -> SplitInstance:
         num_cpus=len(columns.cpus),
         limit_bytes=np.inf if limit is None else float(limit),
         names=tuple(op.name for op in graph.ops),
-        overlap=problem.overlap,
+        rules=problem.rules,
     )
-
-
-def require_sums(instance: SplitInstance) -> None:
-    """ValueError where transfers overlap compute, for methods that add them up."""
-    if instance.overlap:
-        raise ValueError(
-            "This placer adds transfers to compute, but the problem lets them overlap; use"
-            " ideals_dp, linear_dp or replicate."
-        )
 
 
 def _cost_of_crossing(problem: Problem, columns: DeviceColumns) -> tuple[float, float]:

@@ -79,13 +79,20 @@ def placement_of_calls(
     return replace(placement, order=order, calls=calls)
 
 
+def _turn(accelerator: int, last: int) -> int:
+    """How soon a kernel on a CPU (-1), or a call of an accelerator, comes after the last item."""
+    if accelerator < 0:
+        return 1
+    return 2 if accelerator == last else 0
+
+
 def _kernels_by_call(
     problem: Problem, instance: SplitInstance, slot_of_class: Ints, calls_each: int
 ) -> list[int]:
-    """All kernels in an order that runs each call in one go; CPU kernels as early as they can.
+    """All kernels in an order that runs each call in one go.
 
-    Between calls that may come next, another accelerator's goes first: two calls of one
-    accelerator in a row would be one.
+    Two calls of one accelerator in a row would be one, and wait for the inputs of both. So after a
+    call another accelerator's comes next, else a CPU kernel, of which no more are spent than that.
     """
     num = instance.num_nodes
     slot = slot_of_class[instance.class_of]
@@ -108,10 +115,10 @@ def _kernels_by_call(
     order: list[int] = []
     last = -1
     while ready:
-        nearest = min(ready, key=lambda i: (i >= num, (i - num) // calls_each == last, i))
+        accelerator = {i: (i - num) // calls_each if i >= num else -1 for i in ready}
+        nearest = min(ready, key=lambda i: (_turn(accelerator[i], last), i))
         ready.remove(nearest)
-        if nearest >= num:
-            last = (nearest - num) // calls_each
+        last = accelerator[nearest]
         order += members[nearest]
         for i in sorted(after[nearest]):
             waiting[i] -= 1

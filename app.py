@@ -18,20 +18,18 @@ from streamlit.starlette import App
 from pages.ui.shell.same_origin import SameOrigin
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
-FIRST = "model"
+FIRST = "studio"
 # In the order of work; a page that is not named here comes after them.
 ICONS = {
+    "studio": ":material/alt_route:",
     "model": ":material/hub:",
     "devices": ":material/memory:",
-    "place": ":material/alt_route:",
-    "run": ":material/play_circle:",
-    "timeline": ":material/view_timeline:",
-    "compare": ":material/compare_arrows:",
-    "what_if": ":material/tune:",
     "projects": ":material/folder_open:",
 }
-# Reached from the sidebar of every page, which leaves the menu to the work itself.
-NOT_IN_MENU = ("projects",)
+# Addresses of what is on the Studio page now; they lead there.
+LEADING_ON = ("place", "run", "timeline", "compare", "what_if")
+# Projects are reached from the strip, and from the sidebar of every page.
+NOT_IN_MENU = ("projects", *LEADING_ON)
 
 
 def place_in_menu(page: Path) -> tuple[int, str]:
@@ -46,12 +44,6 @@ def draw() -> None:
     from pages.ui.shell import frame
     from pages.ui.shell.messages import plain_errors
 
-    st.set_page_config(
-        page_title="Placement Studio",
-        page_icon=ASSETS / "icon.svg",
-        layout="wide",
-        initial_sidebar_state=260,
-    )
     page = st.navigation(
         [
             st.Page(
@@ -65,10 +57,18 @@ def draw() -> None:
         ],
         position="top",
     )
+    st.set_page_config(
+        page_title="Placement Studio",
+        page_icon=ASSETS / "icon.svg",
+        layout="wide",
+        # The Studio page says in its strip what other pages say in the sidebar.
+        initial_sidebar_state="collapsed" if page.url_path == "" else 260,
+    )
     st.html(ASSETS / "studio.css")
     canvas.mount_library(gestures.cancel_layout)
     with plain_errors():
-        frame.show(page.url_path or FIRST)
+        if page.url_path not in LEADING_ON:
+            frame.show(page.url_path or FIRST)
         page.run()
 
 

@@ -13,5 +13,5 @@ with st.sidebar:
     open_model.show(now)
 with plain_errors():
     open_model.summary(now)
-    editor.show(numbers=False)
+    editor.show()
     open_model.command_line()

@@ -1,12 +1,7 @@
-"""Place page: let a method decide, then move ops by hand and watch the prediction."""
+"""The address of placing by a method, which is on the Studio page: in the strip."""
 
-from pages.ui.forms import place_form
-from pages.ui.panels import editor, finals
-from pages.ui.session.current import studio
+from pages.ui.desk import dock
 from pages.ui.shell import frame
 
 frame.around()
-place_form.show(studio())
-finals.show(studio())
-editor.show()
-place_form.command()
+dock.lead_to(dock.TIMELINE)

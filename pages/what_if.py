@@ -1,10 +1,7 @@
-"""What-if page: the placement on a machine with faster, slower or smaller parts."""
+"""The address of asking what if, which is on the Studio page: in the dock."""
 
-from pages.ui.session.current import studio
+from pages.ui.desk import dock
 from pages.ui.shell import frame
-from pages.ui.what_if import ask_method, comparison
 
 frame.around()
-now = studio()
-comparison.show()
-ask_method.show(now)
+dock.lead_to(dock.WHAT_IF)

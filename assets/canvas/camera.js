@@ -11,10 +11,12 @@ Object.assign(Canvas.prototype, {
     const ratio = window.devicePixelRatio || 1;
     this.overlay.width = Math.round(width * ratio);
     this.overlay.height = Math.round(height * ratio);
-    // vis-network rescales with its container and ends its animation; we keep scale and centre as
-    // they were or were about to be, or the first sight as long as nobody has looked elsewhere.
-    const [scale, position] = [this.net.getScale(), this.net.getViewPosition()];
+    // vis-network rescales with its container and ends its animation; we keep the scale and the
+    // upper left corner as they were, or the first sight as long as nobody has done anything.
+    const scale = this.net.getScale();
+    const corner = this.net.DOMtoCanvas({ x: 0, y: 0 });
     this.net.setSize(`${width}px`, `${height}px`);
+    const position = { x: corner.x + width / 2 / scale, y: corner.y + height / 2 / scale };
     const still = this.firstSight ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
@@ -27,14 +29,15 @@ Object.assign(Canvas.prototype, {
     if (!extent) return { scale: 1, position: { x: 0, y: 0 } };
     const { clientWidth, clientHeight } = this.chrome.stage;
     const margin = 28;
-    // The zoom buttons stand at the right.
+    // The zoom buttons stand at the right, and where the drawing fills its place the legend below.
     const rail = 44;
+    const foot = this.data.height ? 0 : 18;
     const width = extent.right - extent.left;
     const height = extent.bottom - extent.top;
     const whole = Math.min(
       1.1,
       (clientWidth - 2 * margin - rail) / width,
-      (clientHeight - 2 * margin) / height,
+      (clientHeight - 2 * margin - foot) / height,
     );
     const scale = Math.max(whole, 0.01);
     // From the top, for the lower part of the stage may be below the edge of the screen.

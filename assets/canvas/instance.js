@@ -29,6 +29,7 @@ function announce(what, detail) {
 }
 
 const READABLE = 0.4;
+const BEGINNINGS = ["pointerdown", "keydown", "wheel"];
 
 class Canvas {
   constructor(parent) {
@@ -64,6 +65,9 @@ class Canvas {
     home.waiters.add(this.wake);
     this.sizes = new ResizeObserver(guarded(() => this.resized()));
     this.sizes.observe(this.chrome.stage);
+    // Whoever has begun to do something here keeps the picture where it is, whatever is resized.
+    this.begun = () => (this.firstSight = false);
+    for (const what of BEGINNINGS) window.addEventListener(what, this.begun, true);
   }
 
   update(args) {
@@ -74,7 +78,8 @@ class Canvas {
     this.outbox.send = (value) => args.setStateValue("ops", value);
     this.outbox.acknowledge(data.session, data.ack);
     this.theme = readTheme(this.chrome.root);
-    this.chrome.root.style.height = `${data.height}px`;
+    this.chrome.root.style.height = data.height ? `${data.height}px` : "100%";
+    this.chrome.root.classList.toggle("fill", !data.height);
     this.chrome.root.classList.toggle("dark", this.theme.dark);
     home.alive.add(this);
     this.refresh();
@@ -202,6 +207,7 @@ class Canvas {
     clearTimeout(this.finder.timer);
     clearTimeout(this.layingTimer);
     this.sizes.disconnect();
+    for (const what of BEGINNINGS) window.removeEventListener(what, this.begun, true);
     home.waiters.delete(this.wake);
     this.gestures.finish();
     home.alive.delete(this);

@@ -81,7 +81,7 @@ def rows_taken_over(
     whole = job.status == "done" and not getattr(job.result, "cancelled", False)
     ended = "" if whole else f" Stopped after {len(rows)} of {of}; they are kept."
     if job.status not in ("done", "cancelled"):
-        ended = f" It ended early; the reason stands on the Compare page.{ended}"
+        ended = f" It ended early; the reason stands in the tab Board.{ended}"
     if not found:
         return f"No method found a placement.{ended}"
     by_hand_s = by_hand_s or {}

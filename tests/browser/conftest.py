@@ -90,12 +90,13 @@ def visitor(chromium):
 def new_page(visitor, studio_url, studio_log):
     """Open as many sessions of the studio as a test asks for; their errors fail the test.
 
-    Each has a new project unless the path names one; a bare address would open the last one.
+    Each has a new project unless the path names one; a bare address would open the last one. It
+    begins where models are opened.
     """
     pages, errors = [], []
     logged = studio_log.stat().st_size
 
-    def open_page(path: str = "", *, bare: bool = False):
+    def open_page(path: str = "model", *, bare: bool = False):
         page = visitor.new_page()
         pages.append(page)
         page.on("pageerror", lambda error: errors.append(f"page error: {error}"))

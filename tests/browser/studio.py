@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from tests.browser.canvas_page import LOOK_EVERY_MS
 from tests.browser.serving import ROOT
@@ -29,9 +29,23 @@ def until(page: Page, condition: str, given: object = None) -> dict:
     return found.json_value()
 
 
-def go(page: Page, name: str) -> None:
+def go(page: Page, name: str, tab: str = "") -> None:
+    """Open a page by the menu, and on the Studio page a tab of the dock."""
     page.get_by_role("link", name=name, exact=True).first.click()
-    expect(page).to_have_url(re.compile(f"/{'' if name == 'Model' else name.lower()}[?]project="))
+    expect(page).to_have_url(re.compile(f"/{'' if name == 'Studio' else name.lower()}[?]project="))
+    if tab:
+        open_tab(page, tab)
+
+
+def open_tab(page: Page, name: str) -> None:
+    tab = page.get_by_role("tab", name=name, exact=True).first
+    tab.click()
+    expect(tab).to_have_attribute("aria-selected", "true")
+
+
+def score(page: Page):
+    """The predicted time in the strip."""
+    return page.locator(".st-key-desk-score strong").first
 
 
 def select(page: Page, number: int) -> dict:
@@ -49,13 +63,13 @@ def select(page: Page, number: int) -> dict:
     return node
 
 
-def choose(page: Page, label: str, option: str) -> None:
+def choose(page: Page, label: str, option: str, within: Locator | None = None) -> None:
     """Pick an option of a Streamlit select box, which a redraw may close, or leave open.
 
     A press during which the list is drawn anew picks nothing. Of a long list only what is in view
     is there, so an option that does not show up is typed.
     """
-    box = page.get_by_role("combobox", name=re.compile(label)).first
+    box = (within or page).get_by_role("combobox", name=re.compile(label)).first
     wanted = page.get_by_role("option", name=option, exact=True)
     for attempt in range(5):
         patience_ms = PATIENCE_MS if attempt == 4 else 10_000
@@ -89,7 +103,7 @@ def metric(page: Page, label: str):
 def page_names() -> list[str]:
     """The pages by their addresses, each a file; the first one's is empty."""
     names = sorted(file.stem for file in (ROOT / "pages").glob("*.py"))
-    return ["" if name == "model" else name for name in names]
+    return ["" if name == "studio" else name for name in names]
 
 
 def settled(page: Page) -> None:

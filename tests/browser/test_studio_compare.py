@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.ui.what_if.conditions import SPEEDS
-from tests.browser.studio import PATIENCE_MS, choose, drawn, metric, until, upload
+from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, until, upload
 from tests.workloads import node, workload
 
 # Methods are compiled when they are used for the first time on a computer.
@@ -27,13 +27,9 @@ def small(page, tmp_path):
     return page
 
 
-def open_page(page, name):
-    page.get_by_role("link", name=name, exact=True).first.click()
-
-
 def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(small):
     page = small
-    open_page(page, "Compare")
+    go(page, "Studio", "Board")
     page.get_by_role("button", name="Run all quick methods").click()
     told = page.get_by_text(re.compile(r"Compared \d methods: the best is linear_dp, predicted"))
     expect(told.first).to_be_visible(timeout=COMPILING_MS)
@@ -51,6 +47,7 @@ def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(s
     bars.first.click()
     assert until(page, "p.selection.length > 0")["selection"]
 
+    page.get_by_role("button", name="Show the dock alone").click()
     board = page.get_by_test_id("stDataFrame").first
     board.scroll_into_view_if_needed()
     box = board.bounding_box()
@@ -70,7 +67,7 @@ THUMB = """(field) => {
 
 def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     page = small
-    open_page(page, "What if")
+    go(page, "Studio", "What if")
     expect(metric(page, "What-if time per step")).to_have_text("10 ms")
     slider = page.get_by_role("slider", name=re.compile("Speed of acc:0"))
     slider.focus()
@@ -82,6 +79,7 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     page.reload()
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
     # Held and not let go, it is simulated all the same; back where it was taken, nothing is kept.
+    page.get_by_role("button", name="Show the dock alone").click()
     x, y = slider.evaluate(THUMB)
     page.mouse.move(x, y)
     page.mouse.down()
@@ -97,7 +95,7 @@ def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
         page.keyboard.press("ArrowRight")
     expect(metric(page, "What-if time per step")).to_have_text("5 ms")
 
-    choose(page, "Method", "single")
+    choose(page, "Method", "single", within=page.locator(".st-key-desk-dock"))
     page.get_by_role("button", name="Place for the what-if machine").click()
     reached = page.get_by_text("On the what-if machine single would reach 5 ms (simulated).")
     expect(reached.first).to_be_visible(timeout=COMPILING_MS)

@@ -13,13 +13,13 @@ CRITICAL = {4, 5}
 
 @pytest.fixture
 def canonical(page, tmp_path):
-    """The Place page of the canonical example, as HEFT places it."""
+    """The Studio page of the canonical example, as HEFT places it."""
     path = tmp_path / "canonical.json"
     path.write_text(json.dumps(canonical_file()))
     drawn(page)
     upload(page, str(path))
     until(page, "p.nodes.some((n) => n.sub === 'n10')")
-    go(page, "Place")
+    go(page, "Studio")
     until(page, "p.nodes.some((n) => n.sub === 'n10') && p.queues.length")
     settled(page)
     return page

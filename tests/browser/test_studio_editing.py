@@ -4,7 +4,16 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, select, settled, until
+from tests.browser.studio import (
+    PATIENCE_MS,
+    choose,
+    drawn,
+    go,
+    open_tab,
+    select,
+    settled,
+    until,
+)
 
 SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
@@ -15,11 +24,11 @@ def button(page, name):
 
 
 def opened(page):
-    """The Place page with a small model, and its counts by device."""
+    """The Studio page with a small model, and its counts by device."""
     drawn(page)
     choose(page, "Sample", "onnx-squeezenet")
     until(page, "p.counts.reduce((a, b) => a + b) === 66")
-    go(page, "Place")
+    go(page, "Studio")
     return drawn(page)["counts"]
 
 
@@ -62,7 +71,7 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
     expect(page.get_by_text("later rules take all of its ops").first).to_be_visible()
     button(page, "Apply rules").click()
     until(page, SAME, [66, 0])
-    page.get_by_text("Changes by hand").first.click()
+    open_tab(page, "History")
     page.get_by_role("button", name=re.compile("^1: rules ")).click()
     until(page, SAME, by_rule)
     page.get_by_role("button", name=re.compile("^0: as it was made")).click()
@@ -102,7 +111,7 @@ def test_a_method_places_the_selection_and_nothing_else(page):
 
 def test_a_message_about_a_placement_goes_with_the_first_edit(page):
     """It told what the method found, and that is not on the screen any more."""
-    go(page, "Place")
+    go(page, "Studio")
     drawn(page)
     choose(page, "Method", "single")
     page.get_by_role("button", name="Place", exact=True).click()

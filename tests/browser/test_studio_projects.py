@@ -8,7 +8,16 @@ import threading
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.studio import drawn, go, page_names, project_of, select, settled, until
+from tests.browser.studio import (
+    drawn,
+    go,
+    open_tab,
+    page_names,
+    project_of,
+    select,
+    settled,
+    until,
+)
 from tests.thorough import either
 
 NUM_KILLS = either(2, 4)
@@ -78,7 +87,7 @@ def test_no_page_asks_for_anything_from_outside(new_page):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("websocket", lambda socket: asked.append(socket.url))
-    start = re.sub(r"/[?]project=.*", "", page.url)
+    start = re.sub(r"/model[?]project=.*", "", page.url)
     project = project_of(page)
     for name in page_names():
         page.goto(f"{start}/{name}?project={project}")
@@ -115,7 +124,7 @@ def test_nothing_told_is_lost_when_the_server_is_killed(restartable, visitor):
         folder = restartable.home / "projects" / project
         if not told:
             edited(page)
-        page.get_by_text("Changes by hand").first.click()
+        open_tab(page, "History")
         expect(page.get_by_text(CHANGES)).to_be_visible()
         assert number_of_changes(page) == stored_changes(folder)
         select(page, 0)

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, settled, until
+from tests.browser.studio import PATIENCE_MS, choose, drawn, go, open_tab, score, settled, until
 
 # A method is compiled when it is used for the first time on a computer.
 COMPILING_MS = 2 * PATIENCE_MS
@@ -20,11 +20,13 @@ def place(page, method):
 
 def test_auto_tells_how_its_search_went(page):
     drawn(page)
-    go(page, "Place")
+    go(page, "Studio")
+    page.get_by_role("button", name="Settings").click()
     limit = page.get_by_role("spinbutton", name=re.compile("Time limit"))
     expect(limit).to_have_value("5.00")
     limit.fill("2")
     limit.press("Enter")
+    page.keyboard.press("Escape")
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_test_id("stCode").first).to_contain_text("--placer auto")
     expect(page.get_by_test_id("stCode").first).to_contain_text("--time-limit 2")
@@ -45,22 +47,21 @@ def seconds(text):
 
 def test_a_move_that_saves_time_is_applied_and_undone(page):
     first = drawn(page)["counts"]
-    go(page, "Place")
+    go(page, "Studio")
     choose(page, "Method", "round_robin")
     page.get_by_text("The same on the command line").click()
     expect(page.get_by_test_id("stCode").first).to_contain_text("--placer round_robin")
     place(page, "round_robin")
     # The message may be there before the picture is.
     before = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", first)["counts"]
-    slow = metric(page, "Predicted step time").inner_text()
-    page.get_by_text("Moves that would save most").click()
+    slow = score(page).inner_text()
+    open_tab(page, "Hints")
     page.get_by_role("button", name="Apply", exact=True).first.click()
     until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", before)
-    expect(metric(page, "Predicted step time")).not_to_have_text(slow)
-    assert seconds(metric(page, "Predicted step time").inner_text()) < seconds(slow)
-    expect(page.get_by_text("Changes by hand").first).to_be_visible()
+    expect(score(page)).not_to_have_text(slow)
+    assert seconds(score(page).inner_text()) < seconds(slow)
     page.wait_for_timeout(1000)
     expect(page.get_by_text("Your edit went to a new placement")).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).first.click()
     until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", before)
-    expect(metric(page, "Predicted step time")).to_have_text(slow)
+    expect(score(page)).to_have_text(slow)

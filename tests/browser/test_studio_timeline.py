@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import drawn, go, metric, select, until, upload
+from tests.browser.studio import drawn, go, metric, open_tab, select, until, upload
 from tests.workloads import edges, node, workload
 
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
@@ -28,7 +28,7 @@ def whole(page):
 
 def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(page):
     drawn(page)
-    go(page, "Timeline")
+    go(page, "Studio", "Timeline")
     bar = page.locator(BARS).first
     expect(bar).to_be_visible()
 
@@ -57,6 +57,7 @@ def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(page):
     assert whole(page)
 
     expect(page.get_by_text(re.compile("computed in half the time")).first).to_be_visible()
+    open_tab(page, "Memory")
     memory = page.get_by_test_id("stPlotlyChart").last
     devices = len(drawn(page)["counts"])
     expect(memory.locator(".scatterlayer .trace")).to_have_count(devices)
@@ -79,7 +80,7 @@ def test_a_training_workload_shows_gpipe_above_1f1b(page, tmp_path):
     path.write_text(json.dumps(training()))
     upload(page, str(path))
     expect(page.get_by_text(re.compile(r"\(4 ops\)")).first).to_be_visible()
-    go(page, "Timeline")
+    go(page, "Studio", "Timeline")
     schedules = page.locator(".gantt").last
     expect(page.get_by_text("Training over micro-batches")).to_be_visible()
     field = page.get_by_role("spinbutton", name="Micro-batches per step")

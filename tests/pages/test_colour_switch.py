@@ -11,6 +11,7 @@ from pages.ui.session.current import snapshot
 from placement.drawing.colours import toning
 from studio.project.facts import Facts
 from studio.project.files import write_json
+from tests.pages.going import go
 from tests.pages.test_pages import checked, opened, own_home
 from tests.workloads import diamond
 
@@ -66,8 +67,8 @@ def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with(
     switch(app).select("difference").run()
     checked(app)
     assert len([box for box in app.selectbox if box.label == "Compared with"]) == 0
-    app.switch_page("pages/place.py").run()
-    app.switch_page("pages/model.py").run()
+    go(app, "place")
+    go(app, "model")
     assert switch(checked(app)).value == "difference"
     assert project.settings.form["colour-by"] == "difference"
 

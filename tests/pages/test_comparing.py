@@ -4,7 +4,7 @@ import pytest
 
 from pages.ui.compare import board, differences
 from pages.ui.panels import side_by_side
-from placement import simulate
+from placement import place, simulate
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.simulated import busy_of
@@ -12,6 +12,8 @@ from studio import standings
 from studio.project.placements import HAND
 from studio.standings import Measured, Standing
 from tests.pages.problems import diamond, everywhere
+from tests.pages.test_pages import checked, menu, texts
+from tests.pages.test_pages import opened as on_page
 from tests.studio.test_standings import again, opened, own_home, placed
 
 __all__ = ["own_home"]
@@ -120,3 +122,18 @@ def test_placements_within_what_predictions_err_by_are_a_tie_and_none_is_called_
     assert "a tie, within what predictions err by: near" in said and "longer" not in said
     assert best.ties_with(near) and not best.ties_with(far)
     assert "tie" not in board.verdict([best, far], "s")
+
+
+def test_the_graph_shows_the_difference_that_the_board_tells():
+    """On the screen is then the first of the two, coloured by where the second has its ops."""
+    app, project = on_page("compare", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+    for placer in ("heft", "single"):
+        now.shelf.add(placer, place(now.problem, placer).placement, placer)
+    checked(app.run())
+    names = {item.name for item in now.shelf.items}
+    assert "ops change their device" in texts(app)
+    checked(next(b for b in app.button if b.label == "Show in the graph").click().run())
+    assert menu(app, "Colour by").value == "difference"
+    shown, compared = menu(app, "Placement").value, menu(app, "Compared with").value
+    assert shown != compared and {shown, compared} <= names

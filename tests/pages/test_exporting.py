@@ -16,6 +16,7 @@ from studio import snapshot as studio
 from studio.jobs import command_line
 from studio.project import store
 from tests.loaders.test_huggingface import TINY
+from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, finished_run, texts
 from tests.workloads import diamond, node, workload
 
@@ -34,7 +35,7 @@ def squeezenet():
     app.query_params["project"] = project.id
     app.session_state["export-open"] = True
     app.run()
-    app.switch_page("pages/place.py").run()
+    go(app, "place")
     return checked(app), project
 
 

@@ -46,7 +46,7 @@ def raced(project, *, whole_wins=False, is_certain=True):
 
 @pytest.fixture
 def placing():
-    return opened("place", model="onnx-squeezenet", machine="null-2")
+    return opened("compare", model="onnx-squeezenet", machine="null-2")
 
 
 def test_the_table_stands_beside_the_placement_that_won(placing):

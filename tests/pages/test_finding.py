@@ -18,6 +18,7 @@ from studio.jobs.records import About
 from studio.project import store
 from studio.project.facts import Facts
 from studio.project.files import write_json
+from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 ACCOUNT = "heft 36.7 ms, search saves 6.7 ms by moving 14 ops: 30 ms, at most 6 % above the optimum"
@@ -135,7 +136,7 @@ def opened(project):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
-    app.switch_page("pages/place.py").run()
+    go(app, "place")
     assert not app.exception, app.exception[0].message
     return app
 

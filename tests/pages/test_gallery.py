@@ -6,7 +6,8 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.shell import messages
 from studio.project import claim, store, trash
 from studio.transfer import archive
-from tests.pages.test_pages import APP, checked, finished_run, open_id, opened, texts
+from tests.pages.going import go
+from tests.pages.test_pages import APP, checked, open_id, opened, texts
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +105,7 @@ def test_a_project_of_another_session_cannot_be_deleted_or_renamed():
     _, project = opened("place")
     second = AppTest.from_file(str(APP), default_timeout=120)
     checked(second.run())
-    checked(second.switch_page("pages/projects.py").run())
+    checked(go(second, "projects"))
     project.change()
     checked(second.run())
     delete = next(b for b in second.button if b.key == f"delete-{project.id}")
@@ -159,7 +160,7 @@ def next_steps(app):
 
 @pytest.mark.parametrize(
     ("page", "said"),
-    [("model", "Open yours on the left"), ("devices", "Measure"), ("place", "Run")],
+    [("model", "Open yours on the left"), ("devices", "Measure"), ("place", "Press Place")],
 )
 def test_every_page_says_what_to_do_next(page, said):
     app, _ = opened(page)
@@ -167,10 +168,11 @@ def test_every_page_says_what_to_do_next(page, said):
 
 
 def test_what_to_do_next_follows_from_what_was_done():
-    app, project = opened("run")
-    assert not any("Compare" in step for step in next_steps(app))
-    finished_run(project)
-    assert any("Compare" in step for step in next_steps(checked(app.run())))
+    app, project = opened("studio")
+    project.change(machine="null-2")
+    assert not any("Press Place" in step for step in next_steps(checked(app.run())))
+    project.change(machine="local")
+    assert any("estimates so far" in step for step in next_steps(checked(app.run())))
 
 
 @pytest.mark.parametrize("page", sorted(p.stem for p in (APP.parent / "pages").glob("*.py")))

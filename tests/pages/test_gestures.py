@@ -13,6 +13,7 @@ from pages.ui.canvas.messages import GESTURES
 from pages.ui.session import outbox
 from pages.ui.session.current import snapshot
 from studio.project import store
+from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -33,8 +34,7 @@ class Session:
         self.app = AppTest.from_file(str(APP), default_timeout=120)
         self.app.query_params["project"] = self.project.id
         self.app.run()
-        if page != "model":
-            self.app.switch_page(f"pages/{page}.py").run()
+        go(self.app, page)
 
     def _read(self, key, kinds):
         return [gesture for gesture in self.queue if gesture.n > outbox.last(key)]
@@ -140,12 +140,3 @@ def test_a_device_that_is_gone_by_now_changes_nothing(session):
     before = dict(session.now.placement.device_of)
     session.send("assign", nodes=["o3"], device=17)
     assert dict(session.now.placement.device_of) == before
-
-
-def test_the_picture_of_a_comparison_can_be_looked_at_only(monkeypatch):
-    session = Session(monkeypatch, page="compare")
-    before = dict(session.now.placement.device_of)
-    session.send("select", nodes=["o3"], how="set")
-    session.send("assign", nodes=None, device=1)
-    session.send("pin", nodes=None)
-    assert dict(session.now.placement.device_of) == before and not session.now.pins

@@ -16,6 +16,7 @@ from studio import snapshot as studio
 from studio.jobs import methods
 from studio.project import store
 from tests.instances import random_problem
+from tests.pages.going import go, open_tab
 from tests.pages.problems import diamond, everywhere
 from tests.workloads import diamond as diamond_workload
 
@@ -40,10 +41,9 @@ def badly_placed(**settings):
 def opened(project, *, hints=False):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.session_state["hints-open"] = hints
     app.run()
-    app.switch_page("pages/place.py").run()
-    return checked(app)
+    go(app, "place")
+    return checked(open_tab(app, "Hints") if hints else app)
 
 
 def checked(app):

@@ -15,6 +15,7 @@ from pages.ui.shell import opening_wait
 from placement import loaders
 from studio import model_reader
 from studio.project import store
+from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, texts, uploader
 from tests.studio.test_model_reader import PATIENCE_S, gate, key
 from tests.studio.test_standings import own_home
@@ -29,7 +30,8 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    checked(app.run())
+    app.run()
+    checked(go(app, "model"))
     app.selectbox(key=f"sample-{project.id}-onnx-alexnet").set_value("onnx-squeezenet")
     threading.Timer(1.5, gate.set).start()
     checked(app.run())
@@ -117,7 +119,8 @@ def test_an_uploaded_model_is_read_once_and_is_where_it_was_put(monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    checked(app.run())
+    app.run()
+    checked(go(app, "model"))
     calls.clear()
     given = ("own.onnx", three_ops(), "application/octet-stream")
     checked(uploader(app, "File (.json, .onnx, .pt2)").set_value(given).run())
@@ -139,7 +142,8 @@ def test_a_typed_path_is_waited_for_like_any_other_model(tmp_path, monkeypatch):
     project.change(touch=False, model="onnx-alexnet", machine="null-2")
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     app.query_params["project"] = project.id
-    checked(app.run())
+    app.run()
+    checked(go(app, "model"))
     path = str(tmp_path / "typed.onnx")
     checked(app.sidebar.text_input(key="path").set_value(path).run())
     assert path in starts and "typed (3 ops)" in texts(app)
@@ -151,6 +155,6 @@ def test_the_uploader_names_what_the_loaders_read(monkeypatch):
     edges.refused = (".pkl",)
     every = (*loaders.loaders(), edges)
     monkeypatch.setattr(loaders, "loaders", lambda: every)
-    app = checked(AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run())
+    app = checked(go(AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run(), "model"))
     found = uploader(app, "File (.edges, .json, .onnx, .pt2)")
     assert "an ONNX model" in found.help and "a list of edges" in found.help

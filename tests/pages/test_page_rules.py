@@ -14,6 +14,7 @@ from placement.constraints.rules import REGEX, Rule
 from studio import snapshot
 from studio.project import pins, rules
 from studio.transfer import archive
+from tests.pages.going import go
 from tests.pages.problems import diamond
 from tests.pages.test_pages import APP
 from tests.studio.test_pins import now
@@ -134,7 +135,7 @@ def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questi
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = imported.id
     app.session_state["rules-open"] = True
-    app.run().switch_page("pages/place.py").run()
+    go(app.run(), "place")
     assert not app.exception
     box = next(b for b in app.expander if b.label == ruling.TITLE)
     said = [text.value for text in box.markdown if "takes too long" in text.value]

@@ -16,6 +16,7 @@ from studio.jobs import jobs
 from studio.jobs import kinds as start
 from studio.project import claim, placements, store
 from studio.project.files import write_json
+from tests.pages.going import go, open_tab
 
 APP = Path(__file__).parents[2] / "app.py"
 PAGES = ("model", "devices", "place", "run", "compare", "what_if")
@@ -34,8 +35,7 @@ def opened(page="model", **settings):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
-    if page != "model":
-        app.switch_page(f"pages/{page}.py").run()
+    go(app, page)
     return checked(app), project
 
 
@@ -212,7 +212,7 @@ def test_the_goal_is_kept_in_the_project():
     checked(next(s for s in app.selectbox if s.label == "Goal").set_value("throughput").run())
     assert project.settings.objective == "throughput"
     assert metric(app, "Predicted per sample").value
-    checked(app.switch_page("pages/run.py").run())
+    checked(go(app, "run"))
     assert "--objective throughput" in app.code[-1].value
 
 
@@ -247,7 +247,7 @@ def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
     assert "'heft' is as it was" in told
     checked(app.run())
     assert next(s for s in app.selectbox if s.label == "Placement").value == "manual"
-    assert any(e.label == "Changes by hand" for e in app.expander)
+    assert "1 of 1 steps are made" in texts(checked(open_tab(app, "History")))
     checked(next(b for b in app.button if b.label == "Undo").click().run())
     now = snapshot(project)
     assert dict(now.placement.device_of) == before
@@ -305,7 +305,7 @@ def test_a_model_that_is_gone_is_told_on_every_page_and_another_can_be_opened(tm
     for page in PAGES:
         app, project = opened(page, model_kind="path", model=str(tmp_path / "gone.onnx"))
         assert any("gone.onnx" in str(e.value) for e in app.error)
-    checked(app.switch_page("pages/model.py").run())
+    checked(go(app, "model"))
     menu = next(s for s in app.sidebar.selectbox if s.label == "Sample")
     checked(menu.set_value("onnx-squeezenet").run())
     assert not app.error and store.find(open_id(app)).settings.model == "onnx-squeezenet"
@@ -386,7 +386,7 @@ def test_the_menu_of_projects_is_another_one_on_every_page_and_for_every_project
         return [b.proto.id or b.proto.popover.id for b in boxes]
 
     app, _ = opened()
-    found = [of_menu(app), of_menu(checked(app.switch_page("pages/place.py").run()))]
+    found = [of_menu(app), of_menu(checked(go(app, "place")))]
     app.query_params["project"] = store.create().id
     found.append(of_menu(checked(app.run())))
     assert len({str(ids) for ids in found}) == 3, found
@@ -514,7 +514,7 @@ def test_a_second_session_can_look_but_not_change():
     second.query_params["project"] = project.id
     checked(second.run())
     assert "open in another session" in texts(second)
-    looks = ("Colour by", "Which ops", "Format")
+    looks = ("Colour by", "Which ops", "Format", "Against")
     assert not [s.label for s in second.selectbox if not s.disabled and s.label not in looks]
     checked(next(b for b in second.button if b.label == "Take over").click().run())
     assert "open in another session" not in texts(second)

@@ -6,6 +6,7 @@ from streamlit.testing.v1 import AppTest
 import placement as pl
 from pages.ui.panels import training_phases
 from studio.project import store
+from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, metric
 from tests.studio.test_standings import own_home
 
@@ -51,7 +52,8 @@ def test_the_model_page_says_what_training_holds():
     project.change(model="alexnet:training", dims={"batch": 1})
     app = AppTest.from_file(str(APP), default_timeout=300)
     app.query_params["project"] = project.id
-    checked(app.run())
+    app.run()
+    checked(go(app, "model"))
     # 61,100,840 parameters of four bytes.
     assert metric(app, "Parameters").value == metric(app, "Gradients").value == "233 MiB"
     assert metric(app, "Forward + backward + update ops").value.count("+") == 2

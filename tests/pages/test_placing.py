@@ -15,6 +15,7 @@ from placement.core.verb_options import PlaceOptions
 from studio.jobs import command_line, kinds
 from studio.project import pins, store
 from studio.project.files import write_json
+from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -66,7 +67,7 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
-    app.switch_page("pages/place.py").run()
+    go(app, "place")
     app.selectbox(key=f"placer-{project.id}").set_value("annealing")
     app.number_input(key=f"place-seed-{project.id}").set_value(7)
     next(b for b in app.button if b.label == "Place").click()
@@ -85,7 +86,7 @@ def test_what_was_typed_stays_with_its_project(project):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
-    app.switch_page("pages/place.py").run()
+    go(app, "place")
     app.selectbox(key=f"placer-{project.id}").set_value("annealing").run()
     app.number_input(key=f"place-seed-{project.id}").set_value(7)
     moves = next(n for n in app.number_input if n.label == "Max iterations")

@@ -10,6 +10,7 @@ from placement.core.timeline import Observed, PartTime
 from placement.schedule.simulated import simulate
 from profiling.measuring.store import ProfileStore
 from studio.jobs import jobs, refining
+from tests.pages.going import go
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
 
 __all__ = ["own_home"]
@@ -68,7 +69,7 @@ def button(app, label):
 
 def test_a_run_tells_its_differences_and_refines_until_it_is_taken_back(ran):
     app, project = ran
-    checked(app.switch_page("pages/run.py").run())
+    checked(go(app, "run"))
     assert "longer than predicted" in texts(app)
     assert not any(m.label.startswith("Predicted, ") for m in app.metric)
     checked(button(app, "Refine predictions").click().run())

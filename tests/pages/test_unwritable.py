@@ -14,6 +14,7 @@ from studio import snapshot as studio
 from studio.jobs import jobs, kinds
 from studio.project import store, trash
 from tests.disks import files_up_to, filled, small_disk, without_rights
+from tests.pages.going import go
 from tests.pages.test_pages import (
     APP,
     checked,
@@ -172,7 +173,7 @@ def test_every_kind_of_change_is_taken_back_whole(home, worked_on, name):
     app, project = worked_on
     page, label = CHANGES[name]
     if page != "place":
-        checked(app.switch_page(f"pages/{page}.py").run())
+        checked(go(app, page))
     everything = tree(home)
     with limited(home):
         shown = texts(press(app, label))
@@ -218,7 +219,7 @@ def test_a_folder_that_cannot_be_made_still_shows_the_sample(home, closed):
         says_why(shown, home)
         assert "onnx-inception-v2 (371 ops)" in shown and saving.LOOK_ONLY in shown
         for page in PAGES[1:]:
-            says_why(texts(checked(visit.switch_page(f"pages/{page}.py").run())), home)
+            says_why(texts(checked(go(visit, page))), home)
         assert not tree(home)
     shown = texts(checked(visit.run()))
     assert "All changes saved" in shown and "cannot be written" not in shown

@@ -12,6 +12,7 @@ from placement.core import formatting
 from studio import standings
 from studio.project import store
 from tests.loaders.test_huggingface import TINY
+from tests.pages.going import go
 
 APP = Path(__file__).parents[2] / "app.py"
 SAID = "No weights: predicted only"
@@ -27,7 +28,8 @@ def tiny(tmp_path, monkeypatch, dims):
     project.change(model_kind="path", model=str(path), machine="null-2", dims=dims)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    return project, app.run()
+    app.run()
+    return project, go(app, "model")
 
 
 def texts(app):
@@ -40,8 +42,7 @@ def test_every_page_says_that_there_are_no_weights(tmp_path, monkeypatch):
     shown = [box for box in app.selectbox if box.label == "dtype"]
     assert [box.value for box in shown] == ["bfloat16"]
     for page in ("model", "run", "compare"):
-        if page != "model":
-            app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         assert not app.exception, (page, app.exception[0].message)
         assert any(
             SAID.replace(" ", "") in text.replace("*", "").replace(" ", "") for text in texts(app)
@@ -61,7 +62,7 @@ def test_steps_of_generating_say_tokens_a_second_and_the_first_token(tmp_path, m
     step_s = now.simulated.value
     rate, first = formatting.token_rate(3 * 4 / step_s), formatting.seconds(step_s)
     for page in ("place", "compare"):
-        app.switch_page(f"pages/{page}.py").run()
+        go(app, page)
         assert not app.exception, (page, app.exception[0].message)
         said = next(text for text in texts(app) if "first token" in text)
         assert rate in said and first in said, page

@@ -10,6 +10,7 @@ from placement.core.objective import CallRules
 from studio import snapshot
 from studio.project import store
 from tests.instances import random_problem
+from tests.pages.going import go
 from tests.workloads import diamond, workload
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -28,8 +29,7 @@ def opened(content, page, tmp_path, **settings):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.run()
-    if page != "model":
-        app.switch_page(f"pages/{page}.py").run()
+    go(app, page)
     assert not app.exception, app.exception[0].message
     return app
 

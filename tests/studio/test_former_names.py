@@ -15,6 +15,7 @@ from studio.jobs import jobs, outcomes
 from studio.project import store
 from studio.project.facts import Facts
 from studio.project.files import write_json
+from tests.pages.going import go
 from tests.pages.test_pages import APP, texts
 from tests.workloads import diamond
 
@@ -81,7 +82,7 @@ def test_a_taken_name_is_not_given_twice(old):
 def test_the_pages_show_the_present_name_alone(old, page):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = old.id
-    app.run().switch_page(f"pages/{page}.py").run()
+    go(app.run(), page)
     assert not app.exception
     shown = " ".join(texts(app))
     chosen = [str(box.value) for box in app.selectbox]

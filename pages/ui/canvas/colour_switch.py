@@ -51,13 +51,13 @@ class Colouring:
 
 def switch(now: Studio, view: canvas.View) -> Colouring:
     """Draw the switch above the picture; what is chosen there."""
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    row = st.container(key="colours", horizontal=True, vertical_alignment="center", gap="small")
     row.markdown("Colours", help=HELP, width="content")
     by = _menu(row, "colour-by", list(BY), BY)
     others = [item.name for item in now.shelf.items if item.name != now.named.name]
     against = ""
     if by == "difference" and others:
-        against = _menu(row, f"colour-against-{now.shelf.folder.name}", others, {})
+        against = _menu(row, _against_key(now), others, {})
     hatched = row.checkbox(
         "Hatch devices",
         value=bool(choices.remembered("hatch", False)),
@@ -66,6 +66,17 @@ def switch(now: Studio, view: canvas.View) -> Colouring:
         help=HATCH_HELP,
     )
     return Colouring(tones_of(now, view, by, against), hatched)
+
+
+def compare_with(now: Studio, name: str) -> None:
+    """Have the graph coloured by the difference to a placement; from a callback."""
+    for key, value in (("colour-by", "difference"), (_against_key(now), name)):
+        choices.store(key, value)
+        choices.put(key, value)
+
+
+def _against_key(now: Studio) -> str:
+    return f"colour-against-{now.shelf.folder.name}"
 
 
 def _menu(row: DeltaGenerator, key: str, options: list[str], shown: dict[str, str]) -> str:
@@ -160,7 +171,7 @@ def _by_group(now: Studio, view: canvas.View) -> canvas.Tones:
 def _by_difference(now: Studio, view: canvas.View, against: str) -> canvas.Tones:
     if not against:
         same = ("same device", lone_colour("same"))
-        title = "There is no other placement yet: make one on the Place page, or copy this one"
+        title = "There is no other placement yet: press Place to make one, or copy this one"
         everywhere = [0] * len(view.op_names)
         return canvas.tones_by_class(view, everywhere, [same], by="difference", title=title)
     return difference(now, view, now.placement, standings.placement_of(now, against), against)

@@ -42,17 +42,21 @@ def draw_canvas(
     editing: Editing = UNTOUCHED,
     *,
     key: str = "canvas",
-    height: int = 620,
+    height_px: int | None = 620,
     on_ops: Callable[[], None] = lambda: None,
 ) -> None:
-    """Draw a view with its colours; `on_ops` is called when there are edits to read."""
+    """Draw a view with its colours; `on_ops` is called when there are edits to read.
+
+    Without a height it fills the place that it is in, and what stands around the drawing is slim.
+    """
     data = {
         "key": key,
-        "height": height,
+        "height": height_px,
         **outbox.state(key),
         **drawing.payload(),
         **editing.payload(),
     }
+    height = "stretch" if height_px is None else height_px
     _renderers()["canvas"](key=key, data=_checked(data), height=height, on_ops_change=on_ops)
 
 

@@ -44,26 +44,18 @@ MOST_LABEL = 70
 
 def on_ops() -> None:
     """Apply what was done in the picture, then redraw only what it touches."""
-    redraw(apply(), *fragments.EDITED)
+    opened = any(isinstance(gesture, OPENING) for gesture in apply())
+    fragments.only(*(("store",) if opened else ()), *fragments.EDITED)
 
 
-def redraw(done: Iterable[Gesture], *touched: str) -> None:
-    """Redraw what gestures touch, and the view with it where other blocks may be open."""
-    opened = any(isinstance(gesture, OPENING) for gesture in done)
-    fragments.only(*(("store",) if opened else ()), *touched)
-
-
-def apply(*, looks_only: bool = False) -> list[Gesture]:
-    """Apply the gestures that wait, oldest first, and return them.
-
-    With `looks_only` nothing but the selection and the open blocks may change.
-    """
+def apply() -> list[Gesture]:
+    """Apply the gestures that wait, oldest first, and return them."""
     done = outbox.unread("canvas", GESTURES)
     for gesture in done:
         with callbacks.uninterrupted():
             if not isinstance(gesture, Edit):
                 _look(studio(), gesture)
-            elif not looks_only:
+            else:
                 with saving.change():
                     _edit(studio(), gesture)
             outbox.applied("canvas", gesture)

@@ -1,1 +1,1 @@
-"""The Compare page: the board of all methods, and how two placements differ."""
+"""Comparing: the board of all methods, and how two placements differ."""

@@ -304,4 +304,6 @@ def _open(names: Sequence[str]) -> None:
     name, now = names[click["row"]], studio()
     if choices.renew_claim(now.project) and any(i.name == name for i in now.shelf.items):
         now.shelf.choose(name)
-        choices.say("success", f"{name} is now the placement on the screen, on all pages.")
+        choices.say("success", f"{name} is now the placement on the screen.")
+    # All of the page: whatever it says of one placement may not stay beside another.
+    st.rerun()

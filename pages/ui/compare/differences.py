@@ -1,31 +1,28 @@
-"""Where two placements differ: the graph coloured by the moves from one to the other."""
+"""Where two placements differ: the moves from one to the other, in words and in the graph."""
 
 from collections import Counter
 from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.ui import canvas
-from pages.ui.canvas import colour_switch, gestures
+from pages.ui.canvas import colour_switch
 from pages.ui.panels.side_by_side import Side
 from pages.ui.session import choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out
 from pages.ui.shell import glossary
-from pages.ui.shell.messages import plain_errors
 from placement.core.placement import Placement
-from placement.drawing import op_values
 from placement.schedule.order import order_of_ops
 from placement.schedule.symmetry import renaming, with_names
 from studio.snapshot import Studio
 
-MOST_MOVES, HEIGHT = 8, 480
+MOST_MOVES = 8
 
 
 def show(now: Studio, here: Side, there: Side) -> None:
-    """Draw the picture of the first placement, coloured by what the second has elsewhere."""
+    """Say what the second placement has elsewhere; a button colours the graph by it."""
     new = renaming(now.pinned_problem, here.placement, there.placement)
     moves = moves_of(here.placement, with_names(there.placement, new))
-    st.subheader("Where they differ", help=f"Select and open blocks as elsewhere. {glossary.EQUAL}")
+    st.subheader("Where they differ", help=glossary.EQUAL)
     if not moves:
         st.info(sameness(now, here, there, new))
         return
@@ -35,8 +32,26 @@ def show(now: Studio, here: Side, there: Side) -> None:
         f"From **{names[0]}** to **{names[1]}**, {moved} of {total} ops change their device:"
         f" {glossary.plain(in_words(moves))}.{exchange(names[1], new)}"
     )
-    gestures.mount_view()
-    _draw(here, there)
+    st.button(
+        "Show in the graph",
+        key="difference-shown",
+        icon=":material/palette:",
+        disabled=not choices.may_write(),
+        on_click=_colour,
+        args=(here.name, there.name),
+        help=f"Puts {names[0]} on the screen and colours its ops by where {names[1]} has them.",
+    )
+
+
+def _colour(here: str, there: str) -> None:
+    """Put a placement on the screen, and colour the graph by what another has elsewhere."""
+
+    def colour(now: Studio) -> None:
+        if any(item.name == here for item in now.shelf.items):
+            now.shelf.choose(here)
+        colour_switch.compare_with(now, there)
+
+    carry_out(colour)
 
 
 def sameness(now: Studio, here: Side, there: Side, new: Mapping[str, str]) -> str:
@@ -74,28 +89,3 @@ def in_words(moves: Counter[tuple[str, str]]) -> str:
     ranked = sorted(moves.items(), key=lambda move: (-move[1], move[0]))
     said = [f"{number} from {a} to {b}" for (a, b), number in ranked[:MOST_MOVES]]
     return ", ".join(said) + (", and others" if len(ranked) > MOST_MOVES else "")
-
-
-@st.fragment(key="canvas")
-@plain_errors()
-def _draw(here: Side, there: Side) -> None:
-    if gestures.apply(looks_only=True):
-        st.rerun()
-    now = studio()
-    view, placed = gestures.view_of(now), op_values.device_indices(now.problem, here.placement)
-    devices = canvas.device_keys([d.name for d in now.machine.devices])
-    drawing = canvas.Drawing(
-        view=view,
-        paint=canvas.paint(view, placed, len(devices)),
-        devices=devices,
-        selection=choices.selection(),
-        focus=choices.focus(),
-        search=choices.search_answer(),
-        tones=colour_switch.difference(now, view, here.placement, there.placement, there.name),
-        crossings=canvas.crossings(view, now.model.graph, placed),
-    )
-    canvas.draw_canvas(drawing, canvas.Editing(read_only=True), height=HEIGHT, on_ops=_on_ops)
-
-
-def _on_ops() -> None:
-    gestures.redraw(gestures.apply(looks_only=True), "canvas", "compared")

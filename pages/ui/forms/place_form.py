@@ -1,17 +1,15 @@
-"""The row that lets a method place the model: menu, goal, limits, settings and the button."""
+"""What lets a method place the model: menu, settings with goal and limits, and the button."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.forms import option_fields, policy_fields
 from pages.ui.forms import settings as forms
-from pages.ui.panels import search_account
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
-from pages.ui.shell import glossary, job_status
+from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
@@ -46,30 +44,39 @@ LIVE_HELP = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the row asks for; its settings are the ones that differ from the method's defaults."""
+    """What the fields ask for; its settings are the ones that differ from the method's defaults."""
 
     method: Method
     options: PlaceOptions
 
 
 def show(now: Studio) -> None:
-    """Draw the row."""
+    """Draw it into a line: the method, what else can be set, and the button."""
     offered = methods.offered(now.problem)
     locked = not choices.may_write()
-    method, goal, limit, more, go = st.columns(
-        [0.26, 0.24, 0.18, 0.16, 0.16], vertical_alignment="bottom"
-    )
     remembered = _remembered()
-    name = method.selectbox(
+    name = st.selectbox(
         "Method",
         list(offered),
         index=list(offered).index(remembered) if remembered in offered else 0,
         key=_method_key(now),
         on_change=choices.remember("placer", _method_key(now)),
-        help=f"{glossary.AUTO} The summary of the chosen method stands below.",
+        help=f"{glossary.AUTO} What the chosen method does stands in Settings.",
         disabled=locked,
     )
-    goal.selectbox(
+    with st.popover("Settings", disabled=locked):
+        _about(now, offered[name])
+        _goal_and_limit(now, offered[name], locked)
+        option_fields.seed(st, PlaceOptions, "place-seed")
+        if _may_measure(now):
+            _live_fields(offered[name])
+        forms.settings_form(name, offered[name].settings, disabled=locked)
+        policy_fields.show(now, offered[name], disabled=locked)
+    _button(now, offered[name])
+
+
+def _goal_and_limit(now: Studio, method: Method, locked: bool) -> None:
+    st.selectbox(
         "Goal",
         list(Objective),
         index=list(Objective).index(now.settings.objective),
@@ -81,24 +88,15 @@ def show(now: Studio) -> None:
         disabled=locked,
     )
     option_fields.number(
-        limit,
+        st,
         option_of(PlaceOptions, "time_limit_s"),
-        _limit_key(now, name),
-        value=choices.remembered(f"time-limit-{name}", methods.time_limit_s(offered[name])),
+        _limit_key(now, method.name),
+        value=choices.remembered(f"time-limit-{method.name}", methods.time_limit_s(method)),
         placeholder="none",
-        on_change=choices.remember(f"time-limit-{name}", _limit_key(now, name)),
+        on_change=choices.remember(f"time-limit-{method.name}", _limit_key(now, method.name)),
         help="A search stops then and gives the best it has found.",
         disabled=locked,
     )
-    with more.popover("Settings", width="stretch", disabled=locked):
-        option_fields.seed(st, PlaceOptions, "place-seed")
-        if _may_measure(now):
-            _live_fields(offered[name])
-        forms.settings_form(name, offered[name].settings, disabled=locked)
-        policy_fields.show(now, offered[name], disabled=locked)
-    _button(now, go, offered[name])
-    _about(now, offered[name])
-    job_status.show(now, "place", search_account.live)
 
 
 def _may_measure(now: Studio) -> bool:
@@ -153,16 +151,17 @@ def selection_button(now: Studio) -> None:
     )
 
 
-def _button(now: Studio, where: DeltaGenerator, method: Method) -> None:
+def _button(now: Studio, method: Method) -> None:
     fits = _fits(now, method)
-    where.button(
+    st.button(
         "Place",
         type="primary",
-        width="stretch",
         disabled=_is_locked(now, method),
         on_click=_start,
         args=(_goal_key(now), now.settings.objective),
-        help=None if fits else "This method does not work for the chosen goal.",
+        help="Let the method decide which device runs what."
+        if fits
+        else "This method does not work for the chosen goal.",
     )
 
 

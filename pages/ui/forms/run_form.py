@@ -1,10 +1,8 @@
 """Start a live run and watch its steps; older runs stay and can be looked at again."""
 
 import time
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -18,7 +16,7 @@ from placement.core import formatting
 from placement.core.decoding import decode
 from placement.core.objective import Objective
 from placement.core.placement import placement_from_json
-from placement.core.verb_options import RunOptions, StreamOptions
+from placement.core.verb_options import RunOptions, StreamOptions, option_of
 from studio.jobs import command_line, jobs, kinds, runs
 from studio.jobs.event_log import Step
 from studio.project.files import read_json
@@ -36,20 +34,23 @@ KEYS: Mapping[type, Mapping[str, str]] = {
 }
 
 
-def controls(now: Studio) -> None:
-    locked = not choices.may_write()
+def button(now: Studio, show: Callable[[], None]) -> None:
+    """The button that starts a run; `show` brings what it says into sight."""
     reason = why_not(now)
-    busy = jobs.is_live(now.project.folder, "run")
-    options, go = _fields(now, locked)
-    go.button(
+    st.button(
         "Run" if not now.emulated else "Run (emulated)",
-        type="primary",
         icon=":material/play_arrow:",
-        disabled=locked or busy or bool(reason),
+        disabled=not choices.may_write() or jobs.is_live(now.project.folder, "run") or bool(reason),
         on_click=_start,
-        args=(options,),
-        width="stretch",
+        args=(show,),
+        help=glossary.plain(reason) or "Run the placement on the screen and measure its steps.",
     )
+
+
+def controls(now: Studio) -> None:
+    """How often to run, and the progress of a run that goes on."""
+    reason = why_not(now)
+    options = _fields(now, not choices.may_write())
     if reason:
         st.info(glossary.plain(reason))
     else:
@@ -60,15 +61,17 @@ def controls(now: Studio) -> None:
     job_status.command_box(argv)
 
 
-def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]:
-    """The fields in the words of the goal: what they hold, and the cell for the button."""
-    kind: type[RunOptions | StreamOptions] = RunOptions
-    if now.settings.objective is Objective.THROUGHPUT:
-        kind = StreamOptions
+def _kind(now: Studio) -> type[RunOptions | StreamOptions]:
+    """The options in the words of the goal."""
+    return StreamOptions if now.settings.objective is Objective.THROUGHPUT else RunOptions
+
+
+def _fields(now: Studio, locked: bool) -> RunOptions | StreamOptions:
+    """The fields, and what they hold."""
+    kind = _kind(now)
     keys = KEYS[kind]
-    *cells, go = st.columns(len(keys) + 1, vertical_alignment="bottom")
     values: dict[str, int | None] = {}
-    for cell, (name, key) in zip(cells, keys.items(), strict=True):
+    for cell, (name, key) in zip(st.columns(len(keys)), keys.items(), strict=True):
         if name == "seed":
             values[name] = option_fields.seed(cell, kind, key, disabled=locked)
         else:
@@ -76,7 +79,18 @@ def _fields(now: Studio, locked: bool) -> tuple[RunOptions | StreamOptions, Any]
             values[name] = option_fields.kept_number(
                 cell, kind, name, key, placeholder="chosen for you", disabled=locked
             )
-    return decode(values, kind), go
+    return decode(values, kind)
+
+
+def _asked(now: Studio) -> RunOptions | StreamOptions:
+    """What the fields hold now, or what was last typed into them where they are not drawn."""
+    kind = _kind(now)
+    kept = {
+        name: choices.remembered(key, option_of(kind, name).default)
+        for name, key in KEYS[kind].items()
+        if name != "seed"
+    }
+    return option_fields.typed(decode(kept, kind), KEYS[kind])
 
 
 def why_not(now: Studio) -> str:
@@ -168,6 +182,6 @@ def _pick(key: str, drawn: str | None) -> None:
         choices.show_run(str(picked))
 
 
-def _start(drawn: RunOptions | StreamOptions) -> None:
-    options = option_fields.typed(drawn, KEYS[type(drawn)])
-    carry_out(partial(kinds.start_run, options=options))
+def _start(show: Callable[[], None]) -> None:
+    show()
+    carry_out(lambda now: kinds.start_run(now, _asked(now)))

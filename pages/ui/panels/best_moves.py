@@ -16,19 +16,23 @@ from studio.snapshot import Studio
 MOST_NAMES = 12
 
 
-def show(now: Studio) -> None:
-    """Draw the list; it is looked for only while somebody has it open."""
+def folded(now: Studio) -> None:
+    """Draw the list in a box; it is looked for only while somebody has it open."""
     box = st.expander("Moves that would save most", key="hints-open", on_change="rerun")
-    if not box.open:
-        return
-    with box:
-        found = cache.hints(now.pinned_problem, now.placement)
-        every = covers_all(now.pinned_problem)
-        st.caption(heading(len(found), every), help=glossary.HINTS)
-        if not every:
-            st.caption(glossary.MANY_MOVES)
-        for number, hint in enumerate(found):
-            _row(now, number, hint)
+    if box.open:
+        with box:
+            show(now)
+
+
+def show(now: Studio) -> None:
+    """Look for the moves and draw the list."""
+    found = cache.hints(now.pinned_problem, now.placement)
+    every = covers_all(now.pinned_problem)
+    st.caption(heading(len(found), every), help=glossary.HINTS)
+    if not every:
+        st.caption(glossary.MANY_MOVES)
+    for number, hint in enumerate(found):
+        _row(now, number, hint)
 
 
 def heading(num_found: int, every: bool) -> str:

@@ -20,20 +20,36 @@ HELP = (
 )
 
 
-def show(now: Studio) -> None:
-    """Draw the list; its entries are made only while somebody has it open."""
-    history = now.history
-    of = len(history.done) + len(history.undone)
+def folded(now: Studio) -> None:
+    """Draw the list in a box; its entries are made only while somebody has it open."""
+    of = _num_steps(now)
     if not of:
         return
     # The label never changes: the box would close.
     box = st.expander("Changes by hand", key="changes-open", on_change="rerun")
-    if not box.open:
+    if box.open:
+        with box:
+            _count(now)
+            with st.container(height=min(320, 40 + 44 * (of + 1)), gap="xxsmall"):
+                _entries(now.history)
+
+
+def show(now: Studio) -> None:
+    """Draw the list as it is, where there is one."""
+    if not _num_steps(now):
+        st.caption("Nothing was changed by hand in this placement.", help=HELP)
         return
-    with box:
-        st.caption(f"{len(history.done)} of {of} steps are made.", help=HELP)
-        with st.container(height=min(320, 40 + 44 * (of + 1)), gap="xxsmall"):
-            _entries(history)
+    _count(now)
+    with st.container(gap="xxsmall"):
+        _entries(now.history)
+
+
+def _num_steps(now: Studio) -> int:
+    return len(now.history.done) + len(now.history.undone)
+
+
+def _count(now: Studio) -> None:
+    st.caption(f"{len(now.history.done)} of {_num_steps(now)} steps are made.", help=HELP)
 
 
 def _entries(history: History) -> None:

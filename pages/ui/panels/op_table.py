@@ -25,37 +25,47 @@ MOST_NAME = 120
 
 @st.fragment(key="table")
 @plain_errors()
-def show(view_of: Callable[[Studio], canvas.View]) -> None:
-    """Draw the table where it is open; `view_of` gives what the picture shows."""
+def folded(view_of: Callable[[Studio], canvas.View]) -> None:
+    """Draw the table in a box, once that is open; `view_of` gives what the picture shows."""
     opened = st.expander("Table of ops", key="table-open", on_change="rerun")
-    if not opened.open:
-        return
+    if opened.open:
+        with opened:
+            _table(view_of)
+
+
+@st.fragment(key="table")
+@plain_errors()
+def show(view_of: Callable[[Studio], canvas.View]) -> None:
+    """Draw the table as it is."""
+    _table(view_of)
+
+
+def _table(view_of: Callable[[Studio], canvas.View]) -> None:
     _apply()
     now = studio()
-    with opened:
-        left, right, show = st.columns([0.5, 0.28, 0.22])
-        text = left.text_input(
-            "Filter",
-            key="table-filter",
-            placeholder="Filter by name, type or block",
-            label_visibility="collapsed",
-        )
-        shown = right.selectbox(
-            "Which ops",
-            list(op_rows.SHOWN),
-            format_func=op_rows.SHOWN.__getitem__,
-            key="table-shown",
-            label_visibility="collapsed",
-        )
-        show.button(
-            "Show in the picture",
-            key="table-look",
-            on_click=_look,
-            disabled=not choices.selection(),
-            help="Opens the blocks around the selected ops and moves the picture to them.",
-            width="stretch",
-        )
-        _draw(now, str(text), str(shown), _lone(view_of(now)))
+    left, right, show = st.columns([0.5, 0.28, 0.22])
+    text = left.text_input(
+        "Filter",
+        key="table-filter",
+        placeholder="Filter by name, type or block",
+        label_visibility="collapsed",
+    )
+    shown = right.selectbox(
+        "Which ops",
+        list(op_rows.SHOWN),
+        format_func=op_rows.SHOWN.__getitem__,
+        key="table-shown",
+        label_visibility="collapsed",
+    )
+    show.button(
+        "Show in the picture",
+        key="table-look",
+        on_click=_look,
+        disabled=not choices.selection(),
+        help="Opens the blocks around the selected ops and moves the picture to them.",
+        width="stretch",
+    )
+    _draw(now, str(text), str(shown), _lone(view_of(now)))
 
 
 def _look() -> None:

@@ -163,4 +163,3 @@ def _add(first_device: str) -> None:
 
 def _apply() -> None:
     carry_out(lambda now: choices.say("info", rules.apply(now), PLACE))
-    fragments.only(*fragments.EDITED, "rules")

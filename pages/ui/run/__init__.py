@@ -1,1 +1,1 @@
-"""The Run page: what runs and training runs have measured."""
+"""Runs: what runs and training runs have measured."""

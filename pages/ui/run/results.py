@@ -163,11 +163,7 @@ def timelines(
         )
     ]
     timeline_component.draw(panels, key="run-gantt", of=about, began=began)
-    st.page_link(
-        "pages/timeline.py",
-        label="On the Timeline page a click on a bar selects its ops in the picture",
-        icon=":material/view_timeline:",
-    )
+    st.caption("In the tab Timeline a click on a bar selects its ops in the graph.")
 
 
 def _critical(result: RunResult, sources: spans.Sources) -> None:

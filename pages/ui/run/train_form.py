@@ -107,9 +107,7 @@ def why_not(now: Studio) -> str:
     """Why the current placement cannot be trained here; empty where it can."""
     if now.settings.objective is not Objective.LATENCY:
         goal = Objective.LATENCY.heading
-        return (
-            f"Training runs step after step; choose the goal {goal!r} on the Place page to train."
-        )
+        return f"Training runs step after step; to train, choose the goal {goal!r} in Settings."
     return run_form.why_not(now)
 
 

@@ -6,7 +6,7 @@ everything that must survive it is in the project on disk.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from streamlit.runtime import Runtime
@@ -92,6 +92,11 @@ def take_named_model() -> str | None:
         return None
     del st.query_params[named.QUERY]
     return named.model_of(str(word))
+
+
+def lead_to(page: str) -> NoReturn:
+    """Go to a page, a file of the studio, with the project that is open."""
+    st.switch_page(page, query_params={"project": project().id})
 
 
 def nonce() -> str:

@@ -4,6 +4,8 @@ to write that this one has."""
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
+import streamlit as st
+
 from pages.ui.session import cache, choices, fragments, saving
 from studio.project.store import Project
 from studio.snapshot import Studio
@@ -45,10 +47,11 @@ def edit(change: Callable[[Studio], str | None]) -> None:
 
 
 def carry_out(asked: Callable[[Studio], object]) -> None:
-    """Do what somebody asked for, where this session may write."""
+    """Do what somebody asked for, where this session may write, and draw all of the page anew."""
     now = studio()
     if choices.renew_claim(now.project):
         asked(now)
+    st.rerun()
 
 
 def attempt(now: Studio, change: Callable[[Studio], str | None]) -> None:

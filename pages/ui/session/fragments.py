@@ -2,23 +2,24 @@
 
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 # In this order: the picture answers before the moves are looked at anew.
 EDITED = (
     "said",
+    "placements",
     "numbers",
     "canvas",
     "side",
+    "dock",
     "table",
-    "timeline",
-    "analysis",
     "hints",
     "export",
     "command",
 )
 SELECTED = ("canvas", "side", "table", "timeline")
-# Not every page that can be edited on has these; those of a set come together.
-ON_SOME_PAGES = (frozenset({"timeline", "analysis"}), frozenset({"command"}))
+# On whatever page there is a picture; the others are on some pages, or in what is open of them.
+WITH_PICTURE = frozenset({"canvas", "side"})
 
 
 def only(*fragments: str) -> None:
@@ -26,10 +27,16 @@ def only(*fragments: str) -> None:
 
     A browser that has just left the page may still send a late edit to a callback of it.
     """
-    for own in (*ON_SOME_PAGES, frozenset[str]()):
-        others = frozenset[str]().union(*ON_SOME_PAGES) - own
-        names = tuple(name for name in fragments if name not in others)
-        try:
-            st.rerun(names)
-        except StreamlitAPIException:
-            continue
+    names = tuple(name for name in fragments if _is_drawn(name))
+    if names and not WITH_PICTURE & (set(fragments) - set(names)):
+        st.rerun(names)
+
+
+def _is_drawn(name: str) -> bool:
+    context = get_script_run_ctx()
+    if context is None:
+        return False
+    try:
+        return bool(context.fragment_storage.resolve_target(name))
+    except StreamlitAPIException:
+        return False

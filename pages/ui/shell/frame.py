@@ -48,7 +48,7 @@ def show(page: str) -> None:
         _projects(now, page)
     messages.take(now)
     # One place for all of it, so that nothing below moves, and is drawn anew, when it changes.
-    with st.container():
+    with st.container(key="notices"):
         saving.show()
         if not mine and not choices.unwritable():
             _banner(now)

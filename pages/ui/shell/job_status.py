@@ -35,6 +35,21 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
             _ended(now, job)
 
 
+def follow(now: Studio, verb: str, more: Callable[[jobs.Job], None]) -> None:
+    """Draw what the newest job of a kind has so far; its progress stands elsewhere."""
+    with st.container():
+        if jobs.is_live(now.project.folder, verb):
+            _follow(verb, more)
+
+
+@st.fragment(run_every=POLL_S)
+@plain_errors()
+def _follow(verb: str, more: Callable[[jobs.Job], None]) -> None:
+    job = jobs.latest(studio().project.folder, verb)
+    if job is not None and job.is_live:
+        more(job)
+
+
 @st.fragment(run_every=POLL_S)
 @plain_errors()
 def _live(verb: str, more: Callable[[jobs.Job], None]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from studio.jobs import jobs
 from studio.snapshot import Studio
 
 PAGES = Path(__file__).parents[2]
@@ -49,54 +48,42 @@ def _next(now: Studio, page: str) -> Step | None:
         return Step("This network cannot be opened as it is; choose another: Model", "model")
 
 
-def _model(now: Studio) -> Step:
+def _studio(now: Studio) -> Step | None:
     if not now.settings.touched:
         return Step(
-            "A sample, already placed: one colour per device. Open yours on the left, or improve"
-            " it: Place",
-            "place",
+            "A sample, already placed: one colour per device. Press Place to improve it, drag ops"
+            " onto a device, or open your own network: Model",
+            "model",
         )
     if now.is_estimate and now.can_measure:
         return Step(
             "Times are estimates so far. Measure this network on this computer: Devices", "devices"
         )
-    if len(now.shelf.items) > 1:
-        return _place(now)
-    return Step("Let a method place this network, or move ops by hand: Place", "place")
+    return None
+
+
+def _model(now: Studio) -> Step:
+    if not now.settings.touched:
+        return Step(
+            "A sample, already placed: one colour per device. Open yours on the left, or improve"
+            " it: Studio",
+            "studio",
+        )
+    return Step("Let a method place this network, or move ops by hand: Studio", "studio")
 
 
 def _on_devices(now: Studio) -> Step:
     if now.is_estimate and now.can_measure:
         return Step("Press Measure this model, and times are no estimates any more.")
-    return Step("Let a method decide which device runs what: Place", "place")
-
-
-def _place(now: Studio) -> Step:
-    if not now.can_measure:
-        return Step("See when each device is busy, and what decides the time: Timeline", "timeline")
-    if _has_run(now):
-        return Step("See when each device is busy, predicted and measured: Timeline", "timeline")
-    return Step("See what this placement really takes on this computer: Run", "run")
-
-
-def _run(now: Studio) -> Step | None:
-    if _has_run(now):
-        return Step("Hold this placement against others: Compare", "compare")
-    return None
+    return Step("Let a method decide which device runs what: Studio", "studio")
 
 
 def _nothing(now: Studio) -> None:
     """For pages that say themselves what to do."""
 
 
-def _has_run(now: Studio) -> bool:
-    latest = jobs.latest(now.project.folder, "run")
-    return latest is not None and latest.status == "done"
-
-
 STEPS: dict[str, Callable[[Studio], Step | None]] = {
+    "studio": _studio,
     "model": _model,
     "devices": _on_devices,
-    "place": _place,
-    "run": _run,
 }

@@ -1,1 +1,1 @@
-"""The Timeline page: one step, what decides it, and who holds memory."""
+"""Timeline and memory: one step, what decides it, and who holds memory."""

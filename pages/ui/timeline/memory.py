@@ -31,31 +31,32 @@ LEGEND = (
 
 
 def show(now: Studio, run: Measured | None) -> None:
-    st.subheader("Memory over time", help=LEGEND)
     every = cache.memory(now.problem, now.placement)
     curves = [curve for curve in every if curve.peak_bytes] or every[:1]
     lines = [told(curve) for curve in curves]
     empty = [glossary.plain(curve.device) for curve in every if curve not in curves]
     lines += [f"{', '.join(empty)}: nothing."] if empty else []
-    st.markdown("  \n".join(lines))
+    used = {} if run is None else run.result.peak_bytes
+    text, chart = st.columns([0.28, 0.72])
+    text.subheader("Memory over time", help=LEGEND)
+    text.markdown("  \n".join(lines))
     far = any(_is_far(curve) for curve in curves)
-    whole = far and st.toggle(
+    whole = far and text.toggle(
         "Show up to the limit",
         key="memory-whole",
         help="The limits are so far above what is held that the curves would look flat.",
     )
-    used = {} if run is None else run.result.peak_bytes
-    st.plotly_chart(
+    if now.problem.memory_model == "sum":
+        text.caption("This file states one size for each op, which counts from start to end.")
+    elif now.settings.objective is Objective.THROUGHPUT:
+        text.caption("Of one sample alone; each sample in flight adds its values.")
+    if run is not None and used:
+        text.caption(f"Dotted: what the {run.verb.lower()} run set aside.")
+    chart.plotly_chart(
         figure(curves, timelines.colours_of(now), used, whole=bool(whole)),
         key="memory",
         config=charts.CONFIG,
     )
-    if now.problem.memory_model == "sum":
-        st.caption("This file states one size for each op, which counts from start to end.")
-    elif now.settings.objective is Objective.THROUGHPUT:
-        st.caption("Of one sample alone; in a full pipeline each sample in flight adds its values.")
-    if run is not None and used:
-        st.caption(f"Dotted: what the {run.verb.lower()} run set aside.")
 
 
 def told(curve: MemoryCurve) -> str:

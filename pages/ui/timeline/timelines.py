@@ -52,9 +52,6 @@ def show() -> None:
     with plain_errors():
         now = studio()
         run = chosen(now)
-        _numbers(now, run)
-        if run is not None:
-            _warn(now, run)
         timeline_component.draw(
             panels(now, run),
             key=KEY,
@@ -63,6 +60,9 @@ def show() -> None:
             selection=choices.selection(),
             on_pick=_on_pick,
         )
+        if run is not None:
+            _warn(now, run)
+        _numbers(now, run)
 
 
 def colours_of(now: Studio) -> dict[str, str]:
@@ -141,7 +141,7 @@ def _numbers(now: Studio, run: Measured | None) -> None:
             cells[1].caption(said, help=glossary.plain(reason))
             return
         with cells[1]:
-            st.page_link("pages/run.py", label="Measure it", icon=":material/play_circle:")
+            st.caption("Not measured yet: press Run above.")
         return
     measured = run.result.step_s.median
     cells[1].metric(
@@ -191,7 +191,7 @@ def _pick_run(key: str, drawn: str) -> None:
     wanted = choices.changed(key, drawn)
     if wanted is not None:
         choices.show_run(str(wanted))
-    fragments.only("timeline", "analysis")
+    fragments.only("dock")
 
 
 def _warn(now: Studio, run: Measured) -> None:

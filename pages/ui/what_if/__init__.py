@@ -1,1 +1,1 @@
-"""The What-if page: sliders, and what a placement would do."""
+"""What if: sliders, and what a placement would do."""

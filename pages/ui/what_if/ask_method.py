@@ -9,7 +9,7 @@ from streamlit.elements.lib.column_types import ButtonColumnResult, ColumnConfig
 from pages.ui.forms import option_fields
 from pages.ui.panels import search_account
 from pages.ui.session import cache, choices
-from pages.ui.session.current import studio
+from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import job_status
 from pages.ui.what_if import conditions
 from placement.constraints.fusion import mended
@@ -64,12 +64,10 @@ def _form(now: Studio) -> None:
 
 def _ask(name: str, limit_s: float | None) -> None:
     """With what sliders and fields hold now: a click may come before the page was drawn with it."""
-    now = studio()
     placer = str(choices.typed(choices.own("what-if-method"), name))
     limit_s = choices.typed(choices.own(f"what-if-limit-{placer}"), limit_s)
-    if choices.renew_claim(now.project):
-        options = PlaceOptions(placer=placer, time_limit_s=limit_s)
-        kinds.start_what_if(now, conditions.live(now), options)
+    options = PlaceOptions(placer=placer, time_limit_s=limit_s)
+    carry_out(lambda now: kinds.start_what_if(now, conditions.live(now), options))
 
 
 def _answers(now: Studio) -> None:
@@ -171,3 +169,4 @@ def keep(names: Sequence[str]) -> None:
     name = now.shelf.add(item.name, placement, item.made_by, facts, show=False)
     now.project.change()
     choices.say("success", f"{name} is now among the placements; here it is predicted anew.")
+    st.rerun()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.panels import placement_menu, side_by_side, timeline_component, yardstick
+from pages.ui.panels import side_by_side, timeline_component, yardstick
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status, messages
@@ -65,7 +65,6 @@ def show() -> None:
     messages.show()
     left, right = st.columns([0.36, 0.64], gap="medium")
     with left:
-        placement_menu.chooser(now)
         st.subheader("The what-if machine", help="The machine of this project with other parts.")
         wanted = conditions.sliders(now)
         st.button(
@@ -173,7 +172,7 @@ def _others(now: Studio, changed: Problem, case: Case) -> None:
     """Whether another placement of the shelf would then be better."""
     items = [i for i in now.shelf.items if i.name != now.named.name]
     if not items:
-        st.caption("There is no other placement to hold against it; the Compare page makes some.")
+        st.caption("There is no other placement to hold against it; the tab Board makes some.")
         return
     many = len(now.problem.kernels.ops) * len(items) > AT_ONCE
     if many and not st.toggle("Predict the other placements there too", key="what-if-others"):

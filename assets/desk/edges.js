@@ -1,0 +1,157 @@
+// The desk's edges: the dock is dragged in height, folded and shown full, the inspector folded.
+//
+// All of it is a few attributes of the document, which desk.css reads. It is remembered by project
+// in the browser, so that a drag never waits for Python.
+
+const LEAST_PX = 80;
+const STEP_PX = 24;
+const NARROW = "(max-width: 999px)";
+const root = document.documentElement;
+const desks = new WeakMap();
+
+class Desk {
+  constructor(parent) {
+    this.parent = parent;
+    this.generation = 0;
+    this.unfolded = null;
+    this.grip = parent.querySelector(".grip");
+    this.buttons = Object.fromEntries(
+      [...parent.querySelectorAll("button")].map((button) => [button.dataset.do, button]),
+    );
+    this.grip.addEventListener("pointerdown", (event) => this.grab(event));
+    this.grip.addEventListener("dblclick", () => this.set({ height: 0, dock: "open" }));
+    this.grip.addEventListener("keydown", (event) => this.key(event));
+    for (const [what, button] of Object.entries(this.buttons)) {
+      button.addEventListener("click", () => this.press(what));
+    }
+    // A tab that is clicked in a folded dock opens it.
+    this.onTab = (event) => {
+      const tab = event.target.closest?.(".st-key-desk-dock [role=tab]");
+      if (tab && this.state.dock === "folded") this.set({ dock: "open" });
+    };
+    document.addEventListener("click", this.onTab, true);
+  }
+
+  update({ project, unfold }) {
+    if (project !== this.project) {
+      this.project = project;
+      this.state = { height: 0, dock: "open", details: "", ...this.remembered() };
+    }
+    if (this.unfolded !== null && unfold > this.unfolded && this.state.dock === "folded") {
+      this.state.dock = "open";
+    }
+    this.unfolded = unfold;
+    this.show();
+  }
+
+  remembered() {
+    try {
+      return JSON.parse(localStorage.getItem(this.place()) ?? "{}");
+    } catch {
+      return {};
+    }
+  }
+
+  place() {
+    return `placement-desk-${this.project}`;
+  }
+
+  set(changes) {
+    Object.assign(this.state, changes);
+    this.show();
+    try {
+      localStorage.setItem(this.place(), JSON.stringify(this.state));
+    } catch {
+      // A browser that keeps nothing shows it all the same.
+    }
+  }
+
+  // Where nobody has chosen, the inspector is folded on a screen where it would lie over the graph.
+  details() {
+    return this.state.details || (matchMedia(NARROW).matches ? "folded" : "open");
+  }
+
+  show() {
+    const { height, dock } = this.state;
+    if (height) root.style.setProperty("--desk-dock", `${height}px`);
+    else root.style.removeProperty("--desk-dock");
+    root.dataset.dock = dock;
+    root.dataset.details = this.details();
+    this.label("fold", dock === "folded" ? "▴ Open" : "▾ Fold", dock === "folded" ? "Open the dock" : "Fold the dock");
+    this.label("full", dock === "full" ? "Beside the graph" : "Full", dock === "full" ? "Show the graph above the dock again" : "Show the dock alone");
+    const open = this.details() === "open";
+    this.label("details", open ? "Hide details" : "Details", open ? "Fold the panel beside the graph" : "Show what is selected, and the load of each device");
+    this.buttons.details.setAttribute("aria-expanded", String(open));
+    this.grip.setAttribute("aria-valuenow", String(Math.round(this.height())));
+  }
+
+  label(what, text, title) {
+    const button = this.buttons[what];
+    button.textContent = text;
+    button.title = title;
+    button.setAttribute("aria-label", title);
+  }
+
+  press(what) {
+    const { dock } = this.state;
+    if (what === "fold") this.set({ dock: dock === "folded" ? "open" : "folded" });
+    else if (what === "full") this.set({ dock: dock === "full" ? "open" : "full" });
+    else this.set({ details: this.details() === "open" ? "folded" : "open" });
+  }
+
+  height() {
+    return document.querySelector(".st-key-desk-dock")?.getBoundingClientRect().height ?? 0;
+  }
+
+  grab(event) {
+    if (event.button) return;
+    event.preventDefault();
+    this.grip.focus({ preventScroll: true });
+    this.grip.setPointerCapture(event.pointerId);
+    const [from, height] = [event.clientY, this.height()];
+    const move = ({ clientY }) => this.resize(height + from - clientY);
+    const drop = () => {
+      this.grip.removeEventListener("pointermove", move);
+      this.grip.removeEventListener("lostpointercapture", drop);
+    };
+    this.grip.addEventListener("pointermove", move);
+    this.grip.addEventListener("lostpointercapture", drop);
+  }
+
+  // Below the least height the dock folds; above, the graph keeps as much.
+  resize(height) {
+    if (height < LEAST_PX / 2) this.set({ dock: "folded" });
+    else {
+      const most = window.innerHeight - 3 * LEAST_PX;
+      this.set({ dock: "open", height: Math.round(Math.min(most, Math.max(LEAST_PX, height))) });
+    }
+  }
+
+  key(event) {
+    const steps = { ArrowUp: STEP_PX, ArrowDown: -STEP_PX };
+    if (event.key in steps) this.resize(this.height() + steps[event.key]);
+    else if (event.key === "Enter" || event.key === " ") this.press("fold");
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  destroy() {
+    document.removeEventListener("click", this.onTab, true);
+    delete root.dataset.dock;
+    delete root.dataset.details;
+  }
+}
+
+export default function ({ data, parentElement }) {
+  if (!data) return;
+  let desk = desks.get(parentElement);
+  if (!desk) desks.set(parentElement, (desk = new Desk(parentElement)));
+  const generation = (desk.generation += 1);
+  desk.update(data);
+  return () => {
+    if (desk.generation !== generation) return;
+    desks.delete(parentElement);
+    desk.destroy();
+  };
+}

@@ -1,0 +1,25 @@
+"""Studio page: the graph, what its placement costs and what would change that, on one screen."""
+
+from pages.ui.canvas import picture
+from pages.ui.desk import desk, dock, score, strip
+from pages.ui.forms import place_form
+from pages.ui.panels import editor, export, rules, search_account
+from pages.ui.session.current import studio
+from pages.ui.shell import frame, job_status
+
+frame.around()
+now = studio()
+desk.lay(now)
+strip.show(now)
+score.show()
+with desk.part("graph"):
+    picture.show()
+with desk.part("inspector"):
+    job_status.follow(now, "place", search_account.live)
+    editor.panel()
+    rules.show()
+    export.show()
+    place_form.command()
+dock.show()
+with desk.part("working"):
+    job_status.show(now, "place")

@@ -1,0 +1,51 @@
+"""The desk: where the parts of the Studio page stand, and the edges that a person moves.
+
+Streamlit draws the parts one after the other into containers with names; `assets/desk/desk.css`
+puts these on a grid as large as the window. How high the dock is, and what is folded, is the
+business of the browser alone: it is drawn at once, remembered by project, and Python never hears of
+it.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.ui.session import choices
+from studio.snapshot import Studio
+
+ASSETS = Path(__file__).resolve().parents[3] / "assets" / "desk"
+
+
+def part(name: str, *, in_line: bool = False) -> DeltaGenerator:
+    """The container of a part of the desk; in a line its elements stand beside each other."""
+    key = f"desk-{name}"
+    if in_line:
+        return st.container(key=key, horizontal=True, gap="xsmall", vertical_alignment="center")
+    return st.container(key=key, gap="xsmall")
+
+
+def lay(now: Studio) -> None:
+    """Turn the page into a desk, with the edges of dock and inspector."""
+    st.html(ASSETS / "desk.css")
+    with part("edges"):
+        _edges()(
+            key="desk-edges-drawn",
+            data={"project": now.project.id, "unfold": choices.kept("unfold", 0)},
+            height="content",
+        )
+
+
+def unfold() -> None:
+    """Open the dock in the browser where it is folded: something in it has to be seen."""
+    choices.keep("unfold", choices.kept("unfold", 0) + 1)
+
+
+@cache
+def _edges() -> Callable[..., object]:
+    html, css, js = (
+        (ASSETS / f"edges.{kind}").read_text("utf-8") for kind in ("html", "css", "js")
+    )
+    return st.components.v2.component("placement_desk", html=html, css=css, js=js)

@@ -1,0 +1,130 @@
+"""The dock below the graph: what a placement does, in tabs; only the open one is computed."""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from pages.ui.canvas import gestures
+from pages.ui.compare import board, differences
+from pages.ui.desk import desk
+from pages.ui.forms import run_form
+from pages.ui.panels import best_moves, finals, history, op_table, side_by_side, yardstick
+from pages.ui.run import results, stream_results, train_form
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
+from pages.ui.timeline import critical_path, memory, micro_batches, timelines
+from pages.ui.what_if import ask_method, comparison
+from placement.api.results import StreamResult
+from placement.core import formatting
+from studio.jobs import jobs
+from studio.snapshot import Studio
+
+KEY, STUDIO = "dock-tab", "pages/studio.py"
+TIMELINE, BOARD, RUN, WHAT_IF = "Timeline", "Board", "Run", "What if"
+MEMORY, TABLE, HINTS, HISTORY = "Memory", "Table", "Hints", "History"
+
+
+@st.fragment(key="dock")
+def show() -> None:
+    """Draw the tabs, and what the open one holds."""
+    choices.preset(KEY, _opened())
+    with desk.part("dock"):
+        tabs = st.tabs(list(CONTENTS), key=KEY, on_change=_remember, height="stretch")
+        for content, tab in zip(CONTENTS.values(), tabs, strict=True):
+            if tab.open:
+                with tab, plain_errors():
+                    content(studio())
+
+
+def open_tab(name: str) -> None:
+    """Have a tab open when the page is drawn next; from a callback, or before it is drawn."""
+    choices.keep(KEY, name)
+    choices.put(KEY, name)
+    desk.unfold()
+
+
+def lead_to(name: str) -> None:
+    """Go to the Studio page with this tab open: for the addresses that such things had before."""
+    open_tab(name)
+    choices.lead_to(STUDIO)
+
+
+def _opened() -> str:
+    kept = str(choices.kept(KEY, choices.remembered(KEY, TIMELINE)))
+    return kept if kept in CONTENTS else TIMELINE
+
+
+def _remember() -> None:
+    for remember in (choices.keep, choices.store):
+        remember(KEY, choices.typed(KEY, TIMELINE))
+
+
+def _timeline(now: Studio) -> None:
+    timelines.show()
+    run = timelines.chosen(now)
+    critical_path.show(now, run)
+    micro_batches.show(now)
+
+
+def _board(now: Studio) -> None:
+    finals.show(now)
+    rows = board.show(now)
+    st.subheader("Side by side")
+    sides = side_by_side.chosen(now, rows)
+    if len(sides) < 2:
+        st.info("Pick two placements or more; a method or the button above makes some.")
+    if sides:
+        side_by_side.table(now, sides)
+        side_by_side.timelines(sides)
+    pair = side_by_side.pair(now, sides)
+    if pair is not None:
+        differences.show(now, *pair)
+
+
+def _run(now: Studio) -> None:
+    (train_form.show if train_form.is_wanted(now) else _measure)(now)
+
+
+def _measure(now: Studio) -> None:
+    """Repeat one step and compare it with what was predicted."""
+    run_form.controls(now)
+    shown = run_form.chosen_run(now)
+    if shown is None and not jobs.is_live(now.project.folder, "run"):
+        goal, can_run = now.settings.objective, not run_form.why_not(now)
+        yardstick.remember(now, now.named.name, now.placement, now.simulated.value)
+        st.info(
+            f"No run yet. The placement {glossary.plain(now.named.name)} is predicted to take"
+            f" {formatting.seconds(now.simulated.value, now.problem.unit)} per {goal.per}"
+            f" ({now.costs})" + ("; press Run above to measure it." if can_run else "."),
+            icon=":material/play_circle:" if can_run else ":material/info:",
+        )
+    elif shown is not None:
+        streams = isinstance(shown.result, StreamResult)
+        (stream_results if streams else results).show(now, shown)
+
+
+def _what_if(now: Studio) -> None:
+    comparison.show()
+    ask_method.show(now)
+
+
+def _memory(now: Studio) -> None:
+    memory.show(now, timelines.chosen(now))
+
+
+def _table(now: Studio) -> None:
+    op_table.show(gestures.view_of)
+
+
+CONTENTS: Mapping[str, Callable[[Studio], None]] = {
+    TIMELINE: _timeline,
+    BOARD: _board,
+    RUN: _run,
+    WHAT_IF: _what_if,
+    MEMORY: _memory,
+    TABLE: _table,
+    HINTS: best_moves.show,
+    HISTORY: history.show,
+}

@@ -1,0 +1,130 @@
+"""The Studio page in a real browser: shares of the window, folding, tabs, and a picture at rest."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.studio import (
+    PATIENCE_MS,
+    PROBE,
+    choose,
+    drawn,
+    open_tab,
+    score,
+    select,
+    settled,
+    until,
+)
+
+# How far anything around the parts can be scrolled, in pixels.
+SCROLLS = """() => {
+  const around = [document.scrollingElement, document.querySelector('[data-testid="stMain"]')];
+  const hidden = (e) => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth];
+  return Math.max(...around.flatMap(hidden));
+}"""
+TABS = {
+    "Timeline": ".gantt .bar",
+    "Board": '[data-testid="stDataFrame"]',
+    "Run": '[data-testid="stNumberInput"]',
+    "What if": '[data-testid="stMetric"]',
+    "Memory": ".js-plotly-plot",
+    "Table": "tbody tr[data-op]",
+    "Hints": 'p:text-matches("Predicted, each as if|helps")',
+    "History": 'p:text-matches("steps are made|Nothing was changed")',
+}
+
+
+@pytest.fixture
+def desk(new_page):
+    """The Studio page of a new project, at rest."""
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    return page
+
+
+def share(page):
+    """Of the window, what the stage of the graph has."""
+    stage, size = page.evaluate(f"{PROBE}.stage"), page.viewport_size
+    return stage["width"] * stage["height"] / (size["width"] * size["height"])
+
+
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(desk):
+    for width, height in ((1024, 768), (1440, 900)):
+        desk.set_viewport_size({"width": width, "height": height})
+        desk.wait_for_timeout(300)
+        assert desk.evaluate(SCROLLS) <= 0, (width, height)
+    assert share(desk) >= 0.40
+    press(desk, "Fold the dock")
+    press(desk, "Fold the panel beside the graph")
+    desk.wait_for_function(f"{PROBE}.stage.height > 600")
+    assert share(desk) >= 0.70 and desk.evaluate(SCROLLS) <= 0
+    # Remembered by the browser, for this project.
+    desk.reload()
+    drawn(desk)
+    desk.wait_for_function(f"{PROBE}.stage.height > 600")
+    press(desk, "Open the dock")
+    # What 1440 x 900 comes to at 150 %, with the inspector over the graph.
+    desk.set_viewport_size({"width": 960, "height": 600})
+    press(desk, "Show what is selected, and the load of each device")
+    expect(desk.get_by_text("Predicted load of each device")).to_be_visible()
+    desk.wait_for_timeout(300)
+    assert share(desk) >= 0.35 and desk.evaluate(SCROLLS) <= 0
+
+
+def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(desk):
+    before = desk.evaluate(f"{PROBE}.stage.height")
+    grip = desk.get_by_role("separator", name="Height of the dock").bounding_box()
+    desk.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] + 4)
+    desk.mouse.down()
+    desk.mouse.move(grip["x"] + grip["width"] / 2, grip["y"] - 96, steps=4)
+    desk.mouse.up()
+    desk.wait_for_function(f"Math.abs({PROBE}.stage.height - {before - 100}) < 2")
+    for name, content in TABS.items():
+        open_tab(desk, name)
+        expect(desk.locator(f".st-key-desk-dock {content}").first).to_be_visible()
+    press(desk, "Show the dock alone")
+    expect(desk.locator(".canvas").first).not_to_be_visible()
+    press(desk, "Show the graph above the dock again")
+    assert desk.evaluate(f"{PROBE}.stage.height") == pytest.approx(before - 100, abs=2)
+
+
+def test_place_and_run_from_the_strip_change_the_score(new_page):
+    page = new_page()
+    drawn(page)
+    choose(page, "Sample", "onnx-squeezenet")
+    until(page, "p.counts.reduce((a, b) => a + b) === 66")
+    page.get_by_role("link", name="Studio", exact=True).click()
+    drawn(page)
+    settled(page)
+    first = score(page).inner_text()
+    choose(page, "Method", "round_robin")
+    press(page, "Place")
+    expect(page.get_by_text(re.compile("Placed by round_robin")).first).to_be_visible(
+        timeout=PATIENCE_MS
+    )
+    expect(score(page)).not_to_have_text(first)
+    press(page, "Run")
+    strip = page.locator(".st-key-desk-score")
+    expect(strip).to_contain_text(re.compile(r"measured [\d.]+ (ms|s|µs) \(prediction "))
+    expect(page.get_by_role("tab", name="Run", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
+
+
+def test_twenty_edits_leave_the_picture_where_it_is(desk):
+    select(desk, 1)
+    before = drawn(desk)
+    for number in range(20):
+        desk.keyboard.press(str(1 + number % 2))
+    until(desk, "p.confirmed && p.pending === 0")
+    settled(desk)
+    after = drawn(desk)
+    for what in ("scale", "centre", "stage"):
+        assert after[what] == before[what], what
+    expect(desk.get_by_role("button", name="Undo", exact=True).first).to_be_enabled()

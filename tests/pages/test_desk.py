@@ -1,0 +1,65 @@
+"""The Studio page: addresses of before, the score against a reference, and fragments by name."""
+
+import pytest
+
+from pages.ui.desk import score
+from placement import simulate
+from placement.core import formatting
+from studio import snapshot as studio
+from tests.pages.going import open_tab
+from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
+
+__all__ = ["own_home"]
+ADDRESSES = {
+    "place": "Timeline",
+    "timeline": "Timeline",
+    "run": "Run",
+    "compare": "Board",
+    "what_if": "What if",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_of_before_leads_to_what_it_had(address):
+    app, project = opened("model", model="onnx-squeezenet", machine="null-2")
+    checked(app.switch_page(f"pages/{address}.py").run())
+    assert app.session_state["dock-tab"] == ADDRESSES[address]
+    assert "Place" in [b.label for b in app.button]
+    assert app.query_params["project"] in (project.id, [project.id])
+
+
+def test_the_score_is_held_against_the_reference_that_a_person_chooses():
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    now = snapshot(project)
+    assert menu(app, "Against").options == ["all on null:0", "all on null:1"]
+    now.shelf.add("alone", studio.all_on(now, "null:1"), "single", show=False)
+    checked(app.run())
+    for name in ("all on null:1", "alone"):
+        menu(app, "Against").set_value(name).run()
+        # What was run now is the score alone.
+        checked(app.run())
+        other_s = simulate(now.problem, studio.all_on(now, "null:1")).value
+        change = formatting.percent(now.simulated.value / other_s - 1.0, signed=True)
+        assert f"**{change}**] against {name}" in texts(app)
+        assert project.settings.form["reference"] == name
+
+
+def test_a_change_is_told_by_its_direction():
+    assert score.against(0.8, 1.0, "heft") == ":green[**-20%**] against heft"
+    assert score.against(1.5, 1.0, "heft") == ":orange[**+50%**] against heft"
+    assert score.against(1.0, 1.0, "heft") == "the same as heft"
+    assert "not possible" in score.against(1.0, None, "heft")
+
+
+def test_only_the_tab_that_is_open_is_computed(monkeypatch):
+    app, _ = opened("studio", model="onnx-squeezenet", machine="null-2")
+    for tab, name in (("Hints", "hints"), ("Memory", "memory")):
+        asked = []
+        real = getattr(score.cache, name)
+        monkeypatch.setattr(
+            score.cache, name, lambda *of, real=real, asked=asked: asked.append(of) or real(*of)
+        )
+        checked(open_tab(app, "Table"))
+        assert not asked
+        checked(open_tab(app, tab))
+        assert asked

@@ -88,11 +88,33 @@ function drawNode(ctx, canvas, i) {
   ctx.stroke();
 
   if (!far) {
-    const words = model.tones && shade.colour ? inkOn(fill) : theme.text;
+    const ink = model.tones && shade.colour ? inkOn(fill) : theme.text;
+    const words = { ink, ground: isHatched(canvas, i, shade) ? alpha(fill, 0.86) : "" };
     if (node.closed) drawGroupFace(ctx, canvas, i, x, y, words);
     else drawOpFace(ctx, canvas, i, x, y, words);
   }
   drawStates(ctx, canvas, i, x, y, radius);
+}
+
+// Whether strokes of a hatch lie where a card has its words.
+function isHatched({ model }, i, { bands }) {
+  if (model.tones) return false;
+  if (bands) return bands.some(([, , hatch]) => hatch);
+  return Boolean(hatchOf(model, deviceAt(model.colours[i])));
+}
+
+// Words of a card; under them the ground is laid again where a hatch would strike them out.
+function write(ctx, text, x, y, { ink, ground }) {
+  if (ground && text) {
+    const size = Number(/([\d.]+)px/.exec(ctx.font)[1]);
+    const width = ctx.measureText(text).width + 6;
+    ctx.fillStyle = ground;
+    ctx.beginPath();
+    ctx.roundRect(ctx.textAlign === "right" ? x - width + 3 : x - 3, y - size * 0.62, width, size * 1.24, 3);
+    ctx.fill();
+  }
+  ctx.fillStyle = ink;
+  ctx.fillText(text, x, y);
 }
 
 // How much of a colour goes into the ground under text.
@@ -138,7 +160,7 @@ function drawBands(ctx, { theme, scale }, bands, x, y, w, h, strength) {
   }
 }
 
-function drawOpFace(ctx, canvas, i, x, y, ink) {
+function drawOpFace(ctx, canvas, i, x, y, words) {
   const { model, theme, scale } = canvas;
   const node = model.nodes[i];
   const sub = scale >= SUB_SCALE ? node.sub : "";
@@ -149,13 +171,11 @@ function drawOpFace(ctx, canvas, i, x, y, ink) {
   if (device >= 0) drawEdgeOfDevice(ctx, canvas, device, x, y, node.h);
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  ctx.fillStyle = ink;
   const title = titled(ctx, canvas, node.label, room, 12.5, 29);
-  ctx.fillText(title, left, node.y - (sub ? 8 : 0));
+  write(ctx, title, left, node.y - (sub ? 8 : 0), words);
   if (!sub) return;
-  ctx.fillStyle = alpha(ink, 0.78);
   ctx.font = `400 10.5px ${theme.font}`;
-  ctx.fillText(fitted(ctx, sub, room), left, node.y + 9);
+  write(ctx, fitted(ctx, sub, room), left, node.y + 9, { ...words, ink: alpha(words.ink, 0.78) });
 }
 
 // The left edge of an op's card is wider where it alone has the hatch of the device.
@@ -177,38 +197,37 @@ function drawEdgeOfDevice(ctx, { model, theme, scale }, device, x, y, h) {
   ctx.fillRect(x + width, y, 1.5, h);
 }
 
-function drawGroupFace(ctx, canvas, i, x, y, ink) {
+function drawGroupFace(ctx, canvas, i, x, y, words) {
   const { model, theme, scale } = canvas;
   const node = model.nodes[i];
   const near = scale >= SUB_SCALE;
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  ctx.fillStyle = ink;
   const left = x + (near ? 12 : 8);
   const beside = titled(ctx, canvas, node.label, node.w - 44, 13, 29);
   // The plus gives way to a title that needs the whole width.
   const folds = near || beside === node.label;
   const title = folds ? beside : titled(ctx, canvas, node.label, node.w - 14, 13, 29);
-  ctx.fillText(title, left, y + (near ? 15 : 22));
+  write(ctx, title, left, y + (near ? 15 : 22), words);
   if (folds) drawFold(ctx, x + node.w - 15, y + (near ? 15 : 22), true, theme);
-  if (near) drawSubtitle(ctx, model, i, x, y, alpha(ink, 0.78), theme);
+  if (near) drawSubtitle(ctx, model, i, x, y, { ...words, ink: alpha(words.ink, 0.78) }, theme);
   drawMix(ctx, canvas, model.mixOf(i), x + 12, y + node.h - 16, node.w - 24, 8);
 }
 
-function drawSubtitle(ctx, model, i, x, y, ink, theme) {
+function drawSubtitle(ctx, model, i, x, y, words, theme) {
   const node = model.nodes[i];
-  ctx.fillStyle = ink;
   ctx.font = `400 11px ${theme.font}`;
   const sub = fitted(ctx, node.sub, node.w - 24);
-  ctx.fillText(sub, x + 12, y + 32);
-  drawSum(ctx, model.sums[i], x + node.w - 12, y + 32, node.w - 36 - ctx.measureText(sub).width);
+  write(ctx, sub, x + 12, y + 32, words);
+  const room = node.w - 36 - ctx.measureText(sub).width;
+  drawSum(ctx, model.sums[i], x + node.w - 12, y + 32, room, words);
 }
 
 // The time of all ops inside, where there is room for it.
-function drawSum(ctx, text, right, y, room) {
+function drawSum(ctx, text, right, y, room, words) {
   if (!text || ctx.measureText(text).width > room) return;
   ctx.textAlign = "right";
-  ctx.fillText(text, right, y);
+  write(ctx, text, right, y, words);
 }
 
 // Selection ring (dashed where only a part is selected) and the critical path's diamond.

@@ -151,6 +151,9 @@ class Gantt {
         const outline = box.cloneNode();
         outline.setAttribute("class", "selected");
         outline.removeAttribute("fill");
+        // Around the bar, whose own edge says whether it is on the critical path.
+        for (const side of ["x", "y"]) outline.setAttribute(side, Number(box.getAttribute(side)) - 2);
+        for (const side of ["width", "height"]) outline.setAttribute(side, Number(box.getAttribute(side)) + 4);
         over.push(outline);
       }
       const [left, wide] = [Number(box.getAttribute("x")), Number(box.getAttribute("width"))];
@@ -161,7 +164,7 @@ class Gantt {
         plot.append(node("text", { x: middle, y: y(bar.row) + 15.5, class: "inside", style: `fill:${bar.ink}` }, text));
       }
     });
-    plot.append(this.chain(panel, y), ...over);
+    plot.append(...over, this.chain(panel, y));
     group.append(plot);
     return group;
   }

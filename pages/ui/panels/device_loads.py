@@ -21,7 +21,8 @@ BUSY_HELP = (
 )
 MEMORY_HELP = (
     "Most memory that is taken at one time: weights, working space and values that wait to be"
-    " read. Devices without a limit show only what is taken."
+    " read. Grey is what the device has; all bars of memory are on one scale. Devices without a"
+    " limit show only what is taken."
 )
 
 
@@ -79,11 +80,13 @@ def show(now: Studio) -> None:
 
 def html(loads: Sequence[Load], unit: str) -> str:
     """The loads as HTML; names come from files, so they are escaped."""
-    rows = "".join(_row(load, unit) for load in loads)
+    known = [load.limit_bytes for load in loads if load.limit_bytes is not None]
+    most_bytes = max([*known, *(load.memory_bytes for load in loads)], default=0.0)
+    rows = "".join(_row(load, unit, most_bytes) for load in loads)
     return f'<div style="max-height:{MOST_HEIGHT}px;overflow-y:auto">{rows}</div>'
 
 
-def _row(load: Load, unit: str) -> str:
+def _row(load: Load, unit: str, most_bytes: float) -> str:
     number = formatting.counted(load.num_ops, "op")
     busy = f"{formatting.seconds(load.busy_s, unit)} busy ({formatting.percent(load.busy_share)})"
     memory, share = formatting.num_bytes(load.memory_bytes), load.memory_share
@@ -97,7 +100,11 @@ def _row(load: Load, unit: str) -> str:
         f'<span style="{_dot(load.colour)}"></span><b>{escape(load.device)}</b></span>'
         f'<span style="white-space:nowrap">{number}</span></div>'
     )
-    lines = _bar(load.busy_share, load.colour, busy, "") + _bar(share, load.colour, memory, over)
+    of_most = 1.0 / most_bytes if most_bytes else 0.0
+    room = None if share is None else (load.limit_bytes or 0.0) * of_most
+    held = 0.0 if share is None else load.memory_bytes * of_most
+    lines = _bar(load.busy_share, 1.0, load.colour, busy, "")
+    lines += _bar(held, room, load.colour, memory, over)
     return f'<div style="font-size:13px;line-height:1.35;margin:0 0 8px">{head}{lines}</div>'
 
 
@@ -108,18 +115,17 @@ def _dot(colour: str) -> str:
     )
 
 
-def _bar(share: float | None, colour: str, text: str, more: str) -> str:
-    """A bar with its figure beside it; where there is no share only the figure.
+def _bar(share: float, room: float | None, colour: str, text: str, more: str) -> str:
+    """A bar with its figure beside it, and grey behind it what there is, where that is known.
 
-    All bars are equally wide, so that their lengths compare from row to row.
+    Of all rows the shares are of one whole, so that lengths compare from device to device.
     """
-    width = 0.0 if share is None else 100 * min(1.0, share)
-    track = "transparent" if share is None else "rgba(128,128,128,.25)"
+    back = 0.0 if room is None else 100 * min(1.0, room)
+    grey = f"linear-gradient(rgba(128,128,128,.25) 0 0) 0 0/{back:.1f}% 100% no-repeat"
+    shape = "height:7px;border-radius:4px"
     return (
         '<div style="display:flex;align-items:center;gap:8px">'
-        f'<div class="track" style="flex:0 0 {TRACK};height:7px;border-radius:4px;'
-        f'background:{track}">'
-        f'<div style="width:{width:.1f}%;height:7px;border-radius:4px;background:{colour}"></div>'
-        "</div>"
+        f'<div class="track" style="flex:0 0 {TRACK};{shape};background:{grey}">'
+        f'<div style="width:{100 * min(1.0, share):.1f}%;{shape};background:{colour}"></div></div>'
         f'<span style="flex:1 1 0;text-align:right">{escape(text)}{more}</span></div>'
     )

@@ -7,6 +7,7 @@ known are followed from their last part to their first, with what is certain of 
 these are too many the answer says how far from the best it can be.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,16 +22,19 @@ MOST_AT_ONCE = 1_000
 PROVEN = 1.0 + 1e-9
 
 
-def best_in_clusters(table: IdealTable, start: Chain) -> Chain:
-    """The optimal contiguous split, or the best that was found; `start` is the best in one cluster.
+def best_in_clusters(table: IdealTable, start: Chain, others: Sequence[Chain]) -> Chain:
+    """The optimal contiguous split, or the best that was found.
 
-    Its `bound_s` is below its load where the search was cut short.
+    `start` is the best within one cluster, and the others may be better in several. The answer's
+    `bound_s` is below its load where the search was cut short.
     """
     from placement.splits.exact.clusters_compiled import Backwards, search_backwards
 
     units, instance = table.units, table.units.instance
-    device = start.device_of_unit.copy()
-    best_s = value_s(units.priced, instance.rules, device, start.replicas)
+    known = [chain.device_of_unit for chain in (start, *others)]
+    values_s = [value_s(units.priced, instance.rules, each, start.replicas) for each in known]
+    best_s = min(values_s)
+    device = known[values_s.index(best_s)].copy()
     # No load is smaller than within one cluster, and no sum over phases than the largest sum.
     least_s = table.best(best_s)
     for axis in (1, 2):

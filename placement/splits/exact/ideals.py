@@ -41,7 +41,10 @@ def best_chain(units: Units, *, max_ideals: int, most_replicas: int = 1) -> Chai
     if found is None or (rules.has_clusters and most_replicas > 1):
         return None
     if rules.has_clusters:
-        return best_in_clusters(table, found)
+        # Their stages balance if some of their transfers are slow, or all.
+        factors = rules.slow_link_factor**0.5, rules.slow_link_factor
+        others = [_least_load(table.slower(factor)) for factor in factors]
+        return best_in_clusters(table, found, [chain for chain in others if chain is not None])
     return best_in_phases(table, found) if rules.gpipe else found
 
 

@@ -1,6 +1,6 @@
 """Contiguous splits as chains of ideals, and the table of all ideals that recurrences read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +48,15 @@ class IdealTable:
         """No load of any part is larger."""
         cost = float(self.units.net_cost_s.sum())
         return max(float(self.ideals.acc_s[-1]) + cost, float(self.ideals.cpu_s[-1])) * (1.0 + 1e-9)
+
+    def slower(self, factor: float) -> "IdealTable":
+        """The table where every transfer takes so many times as long."""
+        crossings = self.crossings._replace(
+            crossing_s=self.crossings.crossing_s * factor,
+            net_cost_s=self.crossings.net_cost_s * factor,
+        )
+        units = replace(self.units, net_cost_s=self.units.net_cost_s * factor)
+        return replace(self, units=units, crossings=crossings)
 
     def best(self, cap_s: float) -> Floats:
         """Least maximal load by (ideal, accelerators, CPUs) over chains of loads up to `cap_s`."""

@@ -93,8 +93,10 @@ class _Merging:
                 w in self.pins[n] and (len(self.pins[n]) == 2 or self.first[self.maker[n]] != v)
                 for n in nets
             )
-        phases = [[n for n in nets if self.late[n] == late] for late in (False, True)]
-        return all(self._saves(v, w, some) for some in (phases if self.rules.gpipe else [nets]))
+        if not self.rules.gpipe:
+            return self._saves(v, w, nets)
+        phases = ([n for n in nets if self.late[n] == late] for late in (False, True))
+        return all(self._saves(v, w, some) for some in phases)
 
     def _saves(self, v: int, w: int, nets: list[int]) -> bool:
         """Whether some nets of v cost no more where v is with w."""

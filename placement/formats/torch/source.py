@@ -95,7 +95,7 @@ def functions(
     wheres = wheres or [_ON_CPU] * len(segments)
     shared = shared_values(program, segments)
     found = [
-        _function(program, names, _Table(shared, wheres[i]), i, reuse, in_place)
+        function(program, names, shared, i, wheres[i], reuse=reuse, in_place=in_place)
         for i, names in enumerate(segments)
     ]
     return tuple(found), shared
@@ -115,15 +115,19 @@ def shared_values(program: TorchProgram, segments: Sequence[Sequence[str]]) -> d
     return {name: i for i, name in enumerate(dict.fromkeys(names))}
 
 
-def _function(
+def function(
     program: TorchProgram,
     names: Sequence[str],
-    words: _Table,
+    shared: Mapping[str, int],
     number: int,
-    reuse: bool,
-    in_place: bool,
+    where: Where = _ON_CPU,
+    *,
+    reuse: bool = False,
+    in_place: bool = False,
 ) -> Function:
-    body = "\n    ".join(lines(program, names, words.shared, words, reuse=reuse, in_place=in_place))
+    """One of these functions: the segment of this number, of values with these places."""
+    words = _Table(shared, where)
+    body = "\n    ".join(lines(program, names, shared, words, reuse=reuse, in_place=in_place))
     table = dict(words.table)
     exec(compile(f"def segment(v):\n    {body}\n", f"<segment {number}>", "exec"), table)
     return table["segment"]  # type: ignore[no-any-return]
@@ -149,11 +153,11 @@ def lines(
             if value.name not in here:
                 here.add(value.name)
                 found.append(f"x{place[value.name]} = {words.read(value.name)}")
-        spare = _results(kernel, shared) if reuse and is_update(kernel) else ()
+        spare = results_of(kernel, shared) if reuse and is_update(kernel) else ()
         into = shared[kernel.name] if kernel.name in written else None
         found.append(f"x{place[kernel.name]} = {_call(words, kernel, place, spare, into)}")
         made = {kernel.name}
-        for part in _parts(kernel):
+        for part in parts_of(kernel):
             index = words.constant(part.args[1])
             found.append(f"x{place[part.name]} = x{place[part.args[0].name]}[{index}]")
             made.add(part.name)
@@ -168,10 +172,10 @@ def lines(
 
 def _used(program: TorchProgram, kernel: Node) -> Iterable[Node]:
     """Values that must be there while a kernel is the current one."""
-    return (*program.reads(kernel), kernel, *_parts(kernel))
+    return (*program.reads(kernel), kernel, *parts_of(kernel))
 
 
-def _parts(kernel: Node) -> list[Node]:
+def parts_of(kernel: Node) -> list[Node]:
     """Results taken from a kernel, and from these in turn, in order."""
     found: list[Node] = []
     waiting = [kernel]
@@ -183,9 +187,9 @@ def _parts(kernel: Node) -> list[Node]:
     return found
 
 
-def _results(update: Node, shared: Mapping[str, int]) -> list[int]:
+def results_of(update: Node, shared: Mapping[str, int]) -> list[int]:
     """The places of an update's results, in their order."""
-    return [shared[part.name] for part in sorted(_parts(update), key=lambda part: part.args[1])]
+    return [shared[part.name] for part in sorted(parts_of(update), key=lambda part: part.args[1])]
 
 
 def written_caches(program: TorchProgram) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """A PyTorch program as kernels: every aten op of the graph is one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -27,6 +27,7 @@ class TorchCompiled(Compiled):
     program: TorchProgram
     machine: Machine
     runtime: str
+    asked_for_python: bool = False
 
     @classmethod
     def of(cls, model: Model, machine: Machine, runtime: str) -> "TorchCompiled":
@@ -47,6 +48,9 @@ class TorchCompiled(Compiled):
         first = self._opened(schedule, feeds, prompt=True)
         return (first, *(first.beside() for _ in range(depth - 1)))
 
+    def in_python(self) -> "TorchCompiled":
+        return replace(self, asked_for_python=True)
+
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
         if device is None or device.on_host:
             return WholeTorch(self.program, device, feeds)
@@ -63,7 +67,8 @@ class TorchCompiled(Compiled):
         devices = [self.machine.device(s.device) for s in schedule.segments]
         away = {d.name: d for d in devices if d.runtime == self.runtime and not d.on_host}
         if not away:
-            return PlacedTorch(self.program, schedule, self.machine, feeds)
+            python = self.asked_for_python
+            return PlacedTorch(self.program, schedule, self.machine, feeds, in_python=python)
         return SpreadTorch(
             self.program, schedule, self.machine, feeds, tuple(away.values()), prompt=prompt
         )

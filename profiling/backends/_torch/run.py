@@ -1,7 +1,8 @@
 """Running a PyTorch program on CPU lanes: in segments, or whole as the framework runs it by itself.
 
 Values that cross borders are handed on in one list; nothing is copied between lanes of the CPU. A
-step starts from the same state every time: what it would update is among its outputs.
+step starts from the same state every time: what it would update is among its outputs. Segments are
+graphs of the library, but for those that cannot be (`graphs.py`).
 """
 
 import copy
@@ -13,10 +14,17 @@ import numpy as np
 import torch
 from torch import fx
 
+from placement.core.formatting import counted
 from placement.core.machine import Device, Machine
 from placement.core.schedule import Schedule
 from placement.formats.torch.program import Node, TorchProgram, is_update, num_bytes
-from placement.formats.torch.source import functions, written_caches
+from placement.formats.torch.source import (
+    Function,
+    function,
+    shared_values,
+    written_caches,
+)
+from profiling.backends._torch.graphs import NotCaptured, captured, use_interpreter
 from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
@@ -24,7 +32,10 @@ _thread = threading.local()
 
 
 class PlacedTorch(Program):
-    """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed."""
+    """See `profiling.backends.base.Program`; with several `feeds` the inputs can be changed.
+
+    With `in_python` no segment is a graph.
+    """
 
     def __init__(
         self,
@@ -32,13 +43,18 @@ class PlacedTorch(Program):
         schedule: Schedule,
         machine: Machine,
         feeds: Sequence[Mapping[str, Any]],
+        *,
+        in_python: bool = False,
     ) -> None:
         devices = [machine.device(segment.device) for segment in schedule.segments]
         self._program, self._feeds = program, feeds
         self._cores = [device.cores for device in devices]
         segments = [segment.kernels for segment in schedule.segments]
-        self._run, self._shared = functions(program, segments, reuse=True, in_place=True)
         self._written = written_caches(program)
+        self._shared = shared_values(program, segments)
+        self._run, reasons = _functions(program, segments, self._shared, in_python)
+        if not in_python:
+            self.lanes_note = lanes_note(reasons, len(segments))
         self.actual_devices = {device.name: "cpu" for device in devices}
         self.peak_bytes = planned_peak_bytes(program, schedule)
         self._allocate()
@@ -53,7 +69,14 @@ class PlacedTorch(Program):
         self._values: list[Any] = [None] * len(self._shared)
         for name, value in self._program.state.items():
             self._values[self._shared[name]] = value
+        for held, node in self._program.updates:
+            self._values[self._shared[node]] = self._spare(held, node)
         self.feed(0)
+
+    def _spare(self, held: str, node: str) -> torch.Tensor | None:
+        """What a piece of state may have its new value written to; None where that is made anew."""
+        is_spare = is_update(self._program.maker[node]) or node in self._written
+        return torch.empty_like(self._program.state[held]) if is_spare else None
 
     def feed(self, number: int) -> None:
         for name in self._program.inputs:
@@ -69,7 +92,8 @@ class PlacedTorch(Program):
             if node in self._written:
                 continue  # the next step writes into this very cache
             # Two tensors take turns; what the model itself holds is never written to.
-            values[self._shared[node]] = None if old is self._program.state[held] else old
+            mine = old is not self._program.state[held]
+            values[self._shared[node]] = old if mine else self._spare(held, node)
 
     def state(self) -> dict[str, Any]:
         return {held: self._values[self._shared[held]] for held, _ in self._program.updates}
@@ -99,6 +123,34 @@ class PlacedTorch(Program):
 
     def close(self) -> None:
         self._values = []
+
+
+def _functions(
+    program: TorchProgram,
+    segments: Sequence[Sequence[str]],
+    shared: Mapping[str, int],
+    in_python: bool,
+) -> tuple[list[Function], list[str]]:
+    """A function per segment, and why some are no graphs."""
+    found, reasons = [], []
+    for i, names in enumerate(segments):
+        try:
+            if not in_python:
+                found.append(captured(program, names, shared, i))
+                continue
+        except NotCaptured as error:
+            reasons.append(str(error))
+        found.append(function(program, names, shared, i, reuse=True, in_place=True))
+    return found, reasons
+
+
+def lanes_note(reasons: Sequence[str], num_segments: int) -> str:
+    """How segments ran, and why `reasons` of them not as graphs."""
+    note = "Segments ran natively, without the interpreter's lock."
+    if reasons:
+        which = f"{len(reasons)} of {counted(num_segments, 'segment')}"
+        note = f"{note[:-1]}, but for {which}, because {reasons[0]}."
+    return note
 
 
 class WholeTorch(Program):
@@ -175,6 +227,7 @@ def use_threads(number: int) -> None:
         # A thread takes over what others have set when it first asks; so it asks first.
         torch.get_num_threads()
         torch.set_num_threads(number)
+        use_interpreter()
         _thread.number = number
 
 

@@ -8,6 +8,7 @@ from studio.jobs import command_line
 frame.around()
 now = studio()
 machine_choice.chooser(now)
+machine_choice.drawn(now)
 machine_choice.tables(now)
 job_status.command_box(command_line.machine(now.project))
 measurement.show(now)

@@ -92,6 +92,16 @@ def num_bytes(value: float | None) -> str:
     return f"{value:.0f} B"
 
 
+def bandwidth(bytes_per_s: float) -> str:
+    """How fast bytes are carried, in the decimal units of data sheets."""
+    for scale, name in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        # What three digits round up to a thousand of a unit is one of the next.
+        if bytes_per_s >= 0.9995 * scale:
+            number = bytes_per_s / scale
+            return f"{number:{'.3g' if number < 999.5 else '.0f'}} {name}"
+    return f"{bytes_per_s:.3g} B/s"
+
+
 def apart(more: float, less: float) -> tuple[str, str]:
     """Two amounts of which the first is larger, in bytes where rounding would make them alike."""
     said = num_bytes(more), num_bytes(less)

@@ -6,13 +6,14 @@ from urllib.parse import urlsplit
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.ui.devices import load_rules
+from pages.ui.devices import figures, load_rules, picture
 from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.core.machine import Device, Machine, machine_from_json
 from placement.core.verb_options import ProblemOptions, option_of
 from placement.costs.offload import refusal
+from placement.drawing.machine_graph import machine_graph
 from placement.files.input import json_value
 from profiling import backends
 from profiling.devices.local import presets
@@ -20,6 +21,10 @@ from studio.project.files import write_bytes
 from studio.snapshot import Studio
 
 LOCAL = "local"
+RAILS = (
+    "Processors stand above the accelerators that are closest to them. A line carries all links"
+    " between the devices below and above it that are about as fast; the faster, the thicker."
+)
 
 
 def chooser(now: Studio) -> None:
@@ -134,10 +139,22 @@ def _heading(machine: str) -> str:
     return f"This computer, {runtime} alone" if colon else "This computer"
 
 
-def tables(now: Studio) -> None:
-    machine = now.machine
+def drawn(now: Studio) -> None:
+    """The machine as a graph, and beside it the figures of what is picked there."""
     if now.emulated:
         st.info(glossary.EMULATED, icon=":material/theater_comedy:")
+    st.subheader("Devices and links", help=RAILS)
+    graph = machine_graph(now.problem.machine, with_links=now.problem.execution.uses_links)
+    left, right = st.columns([0.72, 0.28], gap="medium")
+    with left:
+        picture.draw(graph)
+    with right:
+        figures.show(now, graph, picture.picked(graph))
+
+
+def tables(now: Studio) -> None:
+    """The same figures in rows."""
+    machine = now.machine
     st.subheader("Devices")
     st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
     st.subheader("Links", help="How tensors get from one device to another, and how fast.")
@@ -157,7 +174,7 @@ def _links(now: Studio) -> None:
             "From": link.src,
             "To": link.dst,
             "Delay": formatting.seconds(link.latency_s),
-            "Per second": formatting.num_bytes(link.bytes_per_s),
+            "Per second": formatting.bandwidth(link.bytes_per_s),
         }
         for link in (now.problem.machine if measured else now.machine).links
     ]

@@ -17,12 +17,14 @@ from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.objective import CallRules
 from placement.core.placement import Placement
-from placement.core.problem import Objective, Problem
+from placement.core.problem import Execution, Objective, Problem
 from placement.core.profile import Profile
 from placement.core.violations import violations
+from placement.drawing.names import names_of
 from placement.placers import placer_class
 from placement.placers.base import Placer
-from placement.schedule.order import moved
+from placement.schedule.order import moved, spelled_order
+from placement.schedule.reordering import Blocked, run_before
 from placement.schedule.simulated import Simulated
 from profiling import backends
 from studio.project import edits
@@ -311,10 +313,12 @@ def all_on(now: Studio, device: str) -> Placement:
     return Placement(now.placement.graph, now.placement.machine, changed.device_of)
 
 
-def edit(now: Studio, ops: Sequence[str], device: str) -> str:
+def edit(now: Studio, ops: Sequence[str], device: str, *, within_rules: bool = False) -> str:
     """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
 
     A ValueError says why none of the ops may go there; those that may are moved without the others.
+    With `within_rules` nothing moves, either, where a placement that keeps all rules would break
+    one, as by going beyond a memory.
     """
     move = edits.assign(now.problem, now.state, ops, device)
     stayed = edits.why_they_stay(move, device)
@@ -322,10 +326,55 @@ def edit(now: Studio, ops: Sequence[str], device: str) -> str:
         if stayed:
             raise ValueError(stayed)
         return ""
-    told = do(now, edits.Edit(edits.label_of(move, device), move.changes))
+    step = edits.Edit(edits.label_of(move, device), move.changes)
+    if within_rules:
+        _require_rules(now, step)
+    told = do(now, step)
     extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
     also = f"{formatting.counted(extra, 'more op')} moved along (fused into one kernel)."
     return " ".join(filter(None, (told, also if extra else "", stayed)))
+
+
+def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
+    """Let ops run right before others of their device, or last there without any; what to tell.
+
+    The order becomes part of the placement. A ValueError says in a sentence why it cannot be.
+    """
+    called = names_of(now.model.graph).of
+    if now.problem.execution is Execution.CALL:
+        raise ValueError("In this file all that a device computes is one call, without an order.")
+    if now.settings.objective is Objective.THROUGHPUT:
+        raise ValueError(
+            "For throughput the order on a device changes nothing, because samples overlap; to"
+            " order ops, let the goal be latency."
+        )
+    pinned = next((op for op in ops if op in now.pins), None)
+    if pinned is not None:
+        raise ValueError(f"{called(pinned)!r} is pinned, so it stays in its order, too; unpin it.")
+    try:
+        order = run_before(now.problem, now.placement, ops, before)
+    except Blocked as error:
+        later, earlier, lane = error.wait
+        waits = f"by the order on {lane} it waits for it" if lane else "it needs what that computes"
+        said = f"{called(later)!r} cannot run before {called(earlier)!r}: {waits}."
+        raise ValueError(said) from error
+    if order == spelled_order(now.problem, now.placement):
+        return ""
+    where = f"before {called(before[0])}" if before else "last on its device"
+    named = called(ops[0]) if len(ops) == 1 else formatting.counted(len(ops), "op")
+    step = edits.Edit(f"{named} {where}", order=(now.placement.order, order))
+    _require_rules(now, step)
+    return do(now, step)
+
+
+def _require_rules(now: Studio, step: edits.Edit) -> None:
+    """ValueError where a step makes a placement break a rule that breaks none so far."""
+    step = _with_the_rest(now, step)
+    state = edits.applied(now.state, step)
+    after = _placed_in(now, state)
+    broken = now.cache.violations(now.problem, after)
+    if broken and not violations_of(now):
+        raise ValueError(f"Nothing was changed. After it: {broken[0]}")
 
 
 def do(now: Studio, step: edits.Edit) -> str:
@@ -333,7 +382,7 @@ def do(now: Studio, step: edits.Edit) -> str:
     name, told = now.named.name, ""
     history = now.shelf.history(name)
     step = _with_the_rest(now, step)
-    if step.changes and not now.named.by_hand:
+    if (step.changes or step.order) and not now.named.by_hand:
         name = now.shelf.add("manual", now.placement, HAND, Facts(start=name))
         told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
     _store(now, name, edits.applied(now.state, step), history.add(step))
@@ -382,9 +431,14 @@ def _store(now: Studio, name: str, state: edits.State, history: edits.History) -
     if state.pins != now.pins:
         now.shelf.keep_pins(state.pins)
     now.shelf.keep_history(name, history)
-    placed = dataclasses.replace(
-        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
-    )
+    placed = _placed_in(now, state)
     if placed != now.placement:
         now.shelf.replace(name, placed)
     now.project.change()
+
+
+def _placed_in(now: Studio, state: edits.State) -> Placement:
+    """The placement on the screen in another state."""
+    return dataclasses.replace(
+        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
+    )

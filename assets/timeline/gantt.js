@@ -1,11 +1,16 @@
 // Timelines one above the other on one time axis.
 //
 // Drawn as SVG from bars that Python has made. What is zoomed into stays while Python sends other
-// bars or another selection.
+// bars or another selection. Below each device are the links that it sends over; folded, they are
+// one thin strip.
 
-const ROW = 24, BAR = 17, TITLE = 24, AXIS = 30, GAP = 10, RIGHT = 14;
+const ROW = 24, BAR = 17, STRIP = 10, SLIM = 5, TITLE = 24, AXIS = 30, GAP = 10, RIGHT = 14;
+// More rows of links than these are folded at first.
+const MOST_LINKS = 4;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
+// By the name of a device, whether somebody folded its links; it outlives a change of page.
+const folds = (globalThis.__placementGanttFolds ??= new Map());
 
 class Gantt {
   constructor(parent) {
@@ -23,6 +28,7 @@ class Gantt {
   }
 
   close() {
+    this.pointer.drop();
     this.watcher.disconnect();
     this.outbox.close();
   }
@@ -38,6 +44,7 @@ class Gantt {
     this.of = data.of;
     [this.from, this.to] = this.within(this.from, this.to);
     this.root.querySelector(".help").textContent = data.help;
+    this.rows = data.panels.map((panel) => rowsOf(panel));
     this.legend(data.legend);
     this.draw();
     this.pointer?.again();
@@ -53,6 +60,45 @@ class Gantt {
         return entry;
       }),
     );
+  }
+
+  // The number of the panel whose bars can be dragged; -1 for none.
+  get editable() {
+    return this.data.panels.findIndex((panel) => panel.key === this.data.editable);
+  }
+
+  isFolded(device) {
+    const most = Math.max(...this.rows.map((rows) => rows.filter((row) => !row.device).length));
+    return folds.get(device) ?? most > MOST_LINKS;
+  }
+
+  fold(device) {
+    folds.set(device, !this.isFolded(device));
+    this.draw();
+  }
+
+  // All at once: folded unless they are already.
+  foldAll() {
+    const names = this.rows.flat().filter((row) => row.links).map((row) => row.name);
+    const folded = names.some((name) => !this.isFolded(name));
+    for (const name of names) folds.set(name, folded);
+    this.draw();
+  }
+
+  // Where each row of a panel is, from its top on, and how tall; folded links share a strip.
+  spread(number) {
+    const spots = [];
+    let top = TITLE, strip = null;
+    for (const row of this.rows[number]) {
+      const folded = row.owner !== null && this.isFolded(row.owner);
+      if (row.device) strip = null;
+      const shares = folded && strip !== null;
+      const tall = folded ? STRIP : ROW;
+      if (folded && !shares) strip = top;
+      spots[row.index] = { top: shares ? strip : top, tall, folded };
+      if (!shares) top += tall;
+    }
+    return { spots, tall: top + GAP };
   }
 
   within(from, to) {
@@ -87,17 +133,22 @@ class Gantt {
     const width = this.frame.clientWidth;
     if (!this.data || width < 80) return;
     this.width = width;
-    const longest = Math.max(4, ...this.data.panels.flatMap((p) => p.rows.map((r) => r.name.length)));
-    this.left = Math.min(24 + longest * 7, width * 0.24);
+    this.pointer?.drop();
+    this.spreads = this.data.panels.map((panel, i) => this.spread(i));
+    const shown = this.rows.flatMap((rows, i) => rows.filter((row) => !this.spreads[i].spots[row.index].folded));
+    const longest = Math.max(4, ...shown.map((row) => row.name.length));
+    this.left = Math.min(36 + longest * 7, width * 0.24);
     this.plot = width - this.left - RIGHT;
-    const tall = this.data.panels.map((p) => TITLE + p.rows.length * ROW + GAP);
+    const tall = this.spreads.map((spread) => spread.tall);
     const height = tall.reduce((sum, h) => sum + h, 0) + AXIS;
     const svg = node("svg", { width, height, role: "img", "aria-label": this.data.label });
     svg.append(this.definitions());
     const grid = node("g", { class: "grid" });
     svg.append(grid);
     let top = 0;
+    this.tops = [];
     this.data.panels.forEach((panel, i) => {
+      this.tops.push(top);
       svg.append(this.panel(panel, top, i));
       top += tall[i];
     });
@@ -128,14 +179,17 @@ class Gantt {
     const title = node("text", { x: 4, y: top + 16, class: "title" }, panel.title);
     if (panel.note) title.append(node("tspan", { dx: 10, class: "note" }, panel.note));
     group.append(title);
-    const y = (row) => top + TITLE + row * ROW;
-    panel.rows.forEach((row, i) => {
-      const label = node("text", { x: this.left - 8, y: y(i) + 16, class: "row" });
-      const room = Math.floor((this.left - 16) / 6.6);
+    const { spots } = this.spreads[number];
+    const y = (row) => top + spots[row].top, slim = (row) => spots[row].folded;
+    for (const row of this.rows[number]) {
+      if (row.links) group.append(this.knob(row, y(row.index)));
+      if (slim(row.index)) continue;
+      const label = node("text", { x: this.left - 8, y: y(row.index) + 16, class: row.device ? "row" : "row link" });
+      const room = Math.floor((this.left - 28) / 6.6);
       label.textContent = row.name.length > room ? `${row.name.slice(0, room - 1)}…` : row.name;
       label.append(node("title", {}, `${row.name}: ${row.about}`));
       group.append(label);
-    });
+    }
     const plot = node("g", { "clip-path": "url(#plot)" });
     for (const [row, start, end] of panel.idle) {
       this.box(plot, y(row), start, end, { class: "idle", "data-tip": `${panel.rows[row].name} idle` });
@@ -145,8 +199,9 @@ class Gantt {
       const box = this.box(plot, y(bar.row), bar.start_s, bar.end_s, {
         class: bar.path ? "bar path" : "bar", fill: bar.colour,
         "data-panel": number, "data-bar": i,
-      });
+      }, slim(bar.row));
       if (!box) return;
+      if (this.canMove(number, i)) box.classList.add("movable");
       if (selected.has(i)) {
         const outline = box.cloneNode();
         outline.setAttribute("class", "selected");
@@ -159,22 +214,43 @@ class Gantt {
       const [left, wide] = [Number(box.getAttribute("x")), Number(box.getAttribute("width"))];
       const middle = (Math.max(left, this.left) + Math.min(left + wide, this.width - RIGHT)) / 2;
       const room = Math.floor((Math.min(left + wide, this.width) - Math.max(left, this.left) - 8) / 6.4);
-      if (bar.text && room >= Math.min(bar.text.length, 4)) {
+      if (bar.text && !slim(bar.row) && room >= Math.min(bar.text.length, 4)) {
         const text = bar.text.length > room ? `${bar.text.slice(0, room - 1)}…` : bar.text;
         plot.append(node("text", { x: middle, y: y(bar.row) + 15.5, class: "inside", style: `fill:${bar.ink}` }, text));
       }
     });
-    plot.append(...over, this.chain(panel, y));
+    plot.append(...over, this.chain(panel, y, slim));
     group.append(plot);
     return group;
   }
 
+  // Opens and closes the links of a device.
+  knob(row, y) {
+    const folded = this.isFolded(row.name);
+    const said = `${folded ? "Show" : "Fold"} the ${row.links === 1 ? "link" : `${row.links} links`} of ${row.name}`;
+    const knob = node("g", {
+      class: "knob", "data-fold": row.name, tabindex: 0, role: "button",
+      "aria-expanded": String(!folded), "aria-label": said,
+    });
+    knob.append(
+      node("title", {}, said), node("rect", { x: 1, y: y + 2, width: 20, height: 20 }),
+      node("text", { x: 11, y: y + 16 }, folded ? "▸" : "▾"),
+    );
+    return knob;
+  }
+
+  // Bars of devices stand for ops that can go elsewhere, those of links do not.
+  canMove(number, i) {
+    const panel = this.data.panels[number];
+    return number === this.editable && panel.rows[panel.bars[i].row].sender === null;
+  }
+
   // Nothing at all where it lies outside of what is zoomed into.
-  box(into, y, start, end, attributes) {
+  box(into, y, start, end, attributes, slim = false) {
     if (end < this.from || start > this.to) return null;
     const left = Math.max(this.x(start), this.left - 20), right = Math.min(this.x(end), this.width + 20);
     const width = Math.max(LEAST_PX, right - left);
-    const made = node("rect", { x: left, y: y + 3, width, height: BAR, ...attributes });
+    const made = node("rect", { x: left, y: y + (slim ? 1 : 3), width, height: slim ? SLIM : BAR, ...attributes });
     made.dataset.start = start;
     made.dataset.end = end;
     into.append(made);
@@ -182,13 +258,13 @@ class Gantt {
   }
 
   // The critical path: below its bars, and straight up or down where it goes on elsewhere.
-  chain(panel, y) {
+  chain(panel, y, slim) {
     const group = node("g", { class: "chain" });
     let before = null;
     // On top of the lines: where the path went on without data, in the queue of a device or link.
     const turns = [];
     for (const [row, start, end, kind, queued] of panel.path) {
-      const middle = y(row) + BAR + 4.5;
+      const middle = y(row) + (slim(row) ? SLIM + 2.5 : BAR + 4.5);
       if (before !== null && before !== middle) {
         group.append(node("line", { x1: this.x(start), y1: before, x2: this.x(start), y2: middle }));
       }
@@ -214,6 +290,17 @@ class Gantt {
     const name = `${unit} since ${this.data.began} began`;
     grid.append(node("text", { x: this.left + this.plot / 2, y: bottom + 26, class: "unit" }, name));
   }
+}
+
+// The rows of a panel as they are drawn: each device, then the links that it sends over.
+function rowsOf(panel) {
+  const rows = panel.rows.map((row, index) => ({ ...row, index, device: row.sender === null, owner: null, links: 0 }));
+  const drawn = rows.filter((row) => row.device).flatMap((device) => {
+    const own = rows.filter((row) => row.sender === device.index);
+    device.links = own.length;
+    return [device, ...own.map((row) => ({ ...row, owner: device.name }))];
+  });
+  return [...drawn, ...rows.filter((row) => row.sender === -1)];
 }
 
 export default function ({ data, parentElement, setStateValue }) {

@@ -1,4 +1,4 @@
-// What a person's hands do to timelines: zoom, move along, point at a bar, click it.
+// What a person's hands do to timelines: zoom, move along, point at a bar, click it, drag it.
 
 const NEAR_PX = [0, 2, -2, 4, -4], CLICK_PX = 4, STEP = 1.5;
 
@@ -14,15 +14,28 @@ class Pointer {
     const whole = () => gantt.look(0, gantt.end);
     const verbs = {
       in: () => gantt.zoom(1 / STEP), out: () => gantt.zoom(STEP), whole,
-      left: () => gantt.pan(-0.25), right: () => gantt.pan(0.25),
+      left: () => gantt.pan(-0.25), right: () => gantt.pan(0.25), fold: () => gantt.foldAll(),
     };
-    const keys = { "+": "in", "=": "in", "-": "out", 0: "whole", ArrowLeft: "left", ArrowRight: "right" };
+    const keys = { "+": "in", "=": "in", "-": "out", 0: "whole", ArrowLeft: "left", ArrowRight: "right", l: "fold" };
     for (const button of root.querySelectorAll("[data-do]")) {
       button.addEventListener("click", () => verbs[button.dataset.do]());
     }
     root.addEventListener("keydown", (event) => {
       // Streamlit has shortcuts of its own for plain letters.
       event.stopPropagation();
+      if (event.key === "Escape") this.drop();
+      const device = event.target.closest?.("[data-fold]")?.dataset.fold;
+      const edit = gantt.data?.editable ? editOf(event) : null;
+      if (device !== undefined && (event.key === "Enter" || event.key === " ")) {
+        event.preventDefault();
+        this.fold(device);
+        return;
+      }
+      if (edit) {
+        event.preventDefault();
+        gantt.outbox.push(edit);
+        return;
+      }
       const verb = event.ctrlKey || event.metaKey ? "" : keys[event.key];
       if (!verb) return;
       event.preventDefault();
@@ -35,6 +48,13 @@ class Pointer {
     frame.addEventListener("pointercancel", () => this.drop());
     frame.addEventListener("pointerleave", () => (this.tip.hidden = true));
     frame.addEventListener("dblclick", whole);
+  }
+
+  // The knob is drawn anew and keeps the focus.
+  fold(device) {
+    this.gantt.fold(device);
+    const knobs = [...this.gantt.root.querySelectorAll("[data-fold]")];
+    knobs.find((knob) => knob.dataset.fold === device)?.focus({ preventScroll: true });
   }
 
   at(event) {
@@ -61,12 +81,22 @@ class Pointer {
 
   press(event) {
     if (event.button !== 0 || !this.gantt.svg) return;
-    this.pressed = { x: this.at(event), target: this.under(event) };
+    const target = this.under(event), { panel, bar } = target.dataset ?? {};
+    const movable = bar !== undefined && !event.shiftKey && this.gantt.canMove(Number(panel), Number(bar));
+    const drag = movable ? new BarDrag(this.gantt, Number(panel), Number(bar), event) : null;
+    this.pressed = { x: this.at(event), target, drag };
   }
 
   move(event) {
     if (!this.pressed) return this.hover(event);
-    const x = this.at(event), { x: start } = this.pressed;
+    const x = this.at(event), { x: start, drag } = this.pressed;
+    if (drag) {
+      if (!drag.isUnderWay && !drag.isFar(event)) return;
+      this.tip.hidden = true;
+      frameCapture(this.gantt.frame, event.pointerId);
+      drag.to(event);
+      return;
+    }
     if (Math.abs(x - start) < CLICK_PX) return;
     this.tip.hidden = true;
     if (!this.band) {
@@ -87,9 +117,16 @@ class Pointer {
 
   release(event) {
     const { pressed, band, gantt } = this;
+    const dropped = pressed?.drag?.isUnderWay, told = dropped ? pressed.drag.told() : null;
     this.drop();
     if (!pressed) return;
-    if (band) {
+    const knob = pressed.target.closest?.("[data-fold]");
+    if (dropped) {
+      gantt.root.focus({ preventScroll: true });
+      if (told) gantt.outbox.push(told);
+    } else if (knob && !band) {
+      this.fold(knob.dataset.fold);
+    } else if (band) {
       const [a, b] = this.between(pressed.x, this.at(event));
       if (b - a >= CLICK_PX) gantt.look(gantt.seconds(a), gantt.seconds(b));
     } else if (pressed.target.dataset?.bar !== undefined && gantt.data.pickable) {
@@ -102,6 +139,7 @@ class Pointer {
   }
 
   drop() {
+    this.pressed?.drag?.end();
     this.pressed = null;
     this.band?.remove();
     this.band = null;
@@ -130,6 +168,22 @@ class Pointer {
     this.tip.style.left = `${Math.max(4, left)}px`;
     this.tip.style.top = `${Math.min(y + 14, Math.max(4, box.height - this.tip.offsetHeight - 4))}px`;
   }
+}
+
+// What a key asks for, of those that change the placement; the same keys as in the picture.
+function editOf(event) {
+  const letter = event.key.toLowerCase();
+  if (event.ctrlKey || event.metaKey) {
+    if (letter === "z") return { kind: event.shiftKey ? "redo" : "undo" };
+    return letter === "y" ? { kind: "redo" } : null;
+  }
+  if (event.altKey) return null;
+  // The digit's place on the keyboard counts, so that other layouts do not matter.
+  const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code) ?? /^([1-9])$/.exec(event.key);
+  if (digit) return { kind: "assign", device: Number(digit[1]) - 1 };
+  if (letter === "u") return { kind: event.shiftKey ? "redo" : "undo" };
+  if (letter === "p") return { kind: "pin" };
+  return event.key === "Delete" ? { kind: "unpin" } : null;
 }
 
 function frameCapture(frame, pointer) {

@@ -22,11 +22,16 @@ MOST_NAMES = 3
 
 @dataclass(frozen=True)
 class Row:
-    """A device, or a link as "src->dst"; `about` says how busy it is."""
+    """A device, or a link as "src->dst"; `about` says how busy it is.
+
+    `sender` is the row of the device that a link sends from, -1 if that is not drawn; None for
+    devices.
+    """
 
     name: str
     colour: str
     about: str = ""
+    sender: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,9 @@ class Panel:
             "version": self.version,
             "title": self.title,
             "note": self.note,
-            "rows": [{"name": shown(r.name), "about": r.about} for r in self.rows],
+            "rows": [
+                {"name": shown(r.name), "about": r.about, "sender": r.sender} for r in self.rows
+            ],
             "bars": [
                 {
                     "row": b.row,
@@ -141,7 +148,12 @@ def panel(
     names = [*colours, *links]
     number = {name: i for i, name in enumerate(names)}
     rows = tuple(
-        Row(name, colours.get(name, LINK_COLOUR), _busy(busy.get(name, 0.0), step_s))
+        Row(
+            name,
+            colours.get(name, LINK_COLOUR),
+            _busy(busy.get(name, 0.0), step_s),
+            None if name in colours else number.get(name.partition("->")[0], -1),
+        )
         for name in names
     )
     queued = dict(zip(map(_id, path), waits, strict=True)) if waits else {}

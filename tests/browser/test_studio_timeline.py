@@ -6,6 +6,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.studio import drawn, go, metric, open_tab, select, until, upload
+from tests.instances import canonical_file
 from tests.workloads import edges, node, workload
 
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
@@ -61,6 +62,100 @@ def test_bars_and_picture_share_the_selection_and_what_is_zoomed_stays(page):
     memory = page.get_by_test_id("stPlotlyChart").last
     devices = len(drawn(page)["counts"])
     expect(memory.locator(".scatterlayer .trace")).to_have_count(devices)
+
+
+def bars_of(page, row):
+    """The predicted bars of a device that are wide enough to be taken, from left to right."""
+    bars = page.locator(".gantt").first.locator('[data-panel="predicted"] .bar.movable')
+    found = bars.evaluate_all(
+        "bars => bars.map((b) => ({...b.dataset, ...b.getBoundingClientRect().toJSON()}))"
+    )
+    tops = sorted({bar["y"] for bar in found})
+    return sorted((b for b in found if b["y"] == tops[row]), key=lambda b: b["x"])
+
+
+def drag(page, bar, to_x, to_y):
+    """Take a bar in its middle and let it go elsewhere; what is said beside it on the way."""
+    page.mouse.move(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(to_x, to_y, steps=4)
+    said = page.locator(".gantt .said").text_content()
+    page.mouse.up()
+    return said
+
+
+def names_on(page, row):
+    """What is written on the predicted bars of a device, from left to right."""
+    y = bars_of(page, row)[0]["y"]
+    texts = page.locator(".gantt").first.locator('[data-panel="predicted"] .inside')
+    found = texts.evaluate_all(
+        "all => all.map((t) => [t.textContent, t.getBoundingClientRect().toJSON()])"
+    )
+    on_row = [(box["x"], text) for text, box in found if y - 4 < box["y"] < y + 14]
+    return [text for _, text in sorted(on_row)]
+
+
+def wait_for_names(page, row, names):
+    """The picture is drawn anew before the timeline is."""
+    for _ in range(600):
+        if names_on(page, row) == names:
+            return
+        page.wait_for_timeout(100)
+    assert names_on(page, row) == names
+
+
+def test_bars_go_to_another_device_along_their_own_and_back_again(page, tmp_path):
+    """HEFT puts n4, n6, n9 and n10 of the canonical graph on P2; n10 reads n9, n6 not n4."""
+    drawn(page)
+    path = tmp_path / "canonical.json"
+    path.write_text(json.dumps(canonical_file()))
+    upload(page, str(path))
+    expect(page.get_by_text(re.compile(r"\(10 ops\)")).first).to_be_visible()
+    go(page, "Studio", "Timeline")
+    gantt = page.locator(".gantt").first
+    expect(gantt.locator(".bar").first).to_be_visible()
+    # Six links are many, so that the lanes stand close together.
+    expect(gantt.locator(".row.link")).to_have_count(0)
+    start = ["n4", "n6", "n9", "n10"]
+    wait_for_names(page, 1, start)
+    n4, on_p3 = bars_of(page, 1)[0], bars_of(page, 2)[0]
+
+    assert drag(page, n4, n4["x"] + 60, on_p3["y"] + 8) == "to P3"
+    until(page, "p.counts.join() === '2,3,5'")
+    wait_for_names(page, 1, ["n6", "n9", "n10"])
+    gantt.press("Control+z")
+    wait_for_names(page, 1, start)
+    gantt.press("1")
+    until(page, "p.counts.join() === '3,3,4'")
+    gantt.press("Control+z")
+    until(page, "p.counts.join() === '2,4,4'")
+    wait_for_names(page, 1, start)
+
+    n4, n6, n9, n10 = bars_of(page, 1)
+    assert drag(page, n10, n9["x"] + 1, n9["y"] + 8) == "before n9"
+    said = "'n10' cannot run before 'n9': it needs what that computes."
+    expect(page.get_by_text(said).first).to_be_attached()
+    assert names_on(page, 1) == start
+    assert drag(page, n6, n4["x"] + 1, n4["y"] + 8) == "before n4"
+    wait_for_names(page, 1, ["n6", "n4", "n9", "n10"])
+
+
+def test_links_fold_into_a_strip_for_each_device(page):
+    drawn(page)
+    go(page, "Studio", "Timeline")
+    gantt = page.locator(".gantt").first
+    expect(gantt.locator(".bar").first).to_be_visible()
+    links, knobs = gantt.locator(".row.link"), gantt.locator(".knob")
+    open_ones, height = links.count(), gantt.locator("svg").bounding_box()["height"]
+    assert open_ones and knobs.count()
+    before = gantt.locator(".bar").count()
+    gantt.get_by_role("button", name="Links").click()
+    expect(links).to_have_count(0)
+    assert gantt.locator("svg").bounding_box()["height"] < height
+    assert gantt.locator(".bar").count() == before
+    knobs.first.focus()
+    page.keyboard.press("Enter")
+    expect(links.first).to_be_visible()
 
 
 def training():

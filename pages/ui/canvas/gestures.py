@@ -57,7 +57,7 @@ def apply() -> list[Gesture]:
                 _look(studio(), gesture)
             else:
                 with saving.change():
-                    _edit(studio(), gesture)
+                    edit(studio(), gesture)
             outbox.applied("canvas", gesture)
     return done
 
@@ -163,7 +163,7 @@ def _search(now: Studio, asked: Search) -> None:
     choices.answer_search({**answer, "at": at, "total": len(found), "note": note})
 
 
-def _edit(now: Studio, gesture: Edit) -> None:
+def edit(now: Studio, gesture: Edit) -> None:
     """Change the placement or its pins, and say what is to be said about it."""
     if not choices.renew_claim(now.project):
         choices.say("warning", choices.unwritable() or READ_ONLY)

@@ -1,26 +1,38 @@
-"""Drawn timelines as a Streamlit component: panels on one axis, and the bars that were clicked.
+"""Drawn timelines as a Streamlit component: panels on one axis, and what was done to their bars.
 
-Clicks come through an outbox, as gestures in the picture do. Each tells on which drawing it was
-made.
+Clicks and drops come through an outbox, as gestures in the picture do, and change what these
+change. Each tells on which drawing it was made.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
-from pages.ui.session import choices, outbox
+from pages.ui.canvas import gestures
+from pages.ui.canvas.messages import Assign, Edit, Pin, Redo, Undo, Unpin
+from pages.ui.session import callbacks, choices, outbox, saving
+from pages.ui.session.current import attempt, studio
 from pages.ui.session.outbox import Count, Message
 from placement.core import formatting
 from placement.drawing.gantt import Panel
+from studio import snapshot
+from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "timeline"
 OUTBOX = ASSETS.parent / "canvas" / "outbox.js"
-SCRIPTS = (OUTBOX, *(ASSETS / f"{name}.js" for name in ("elements", "pointer", "gantt")))
+SCRIPTS = (OUTBOX, *(ASSETS / f"{name}.js" for name in ("elements", "drag", "pointer", "gantt")))
 ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything again."
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
+EDITING = (
+    "Drag a predicted bar to another device to move its ops, or along its own to run it earlier or"
+    " later. Keys 1 to 9 move what is selected to that device, P pins it, Ctrl+Z takes back."
+)
+BESIDE = "Drag beside bars, or with Shift, across a stretch to zoom into it; double-click for all."
+NOTHING = "Nothing is selected: click a bar or a block first, then press the key of a device."
 QUEUED = {"mark": "queued", "text": "there it waited its turn"}
 LEGEND = (
     {"mark": "path", "text": "critical path"},
@@ -39,12 +51,15 @@ def draw(
     selection: Iterable[str] = (),
     legend: Sequence[Mapping[str, str]] = LEGEND,
     on_pick: Callable[[], None] | None = None,
+    editable: str = "",
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
-    What is zoomed into stays until `of`, what the timelines are about, changes.
+    What is zoomed into stays until `of`, what the timelines are about, changes. The panel whose key
+    is `editable` is of the placement on the screen: its bars can be dragged.
     """
     chosen = tuple(selection)
+    zooming = f"{EDITING} {BESIDE}" if editable else ZOOMING
     data = {
         "of": of,
         "began": began,
@@ -54,8 +69,9 @@ def draw(
             *(sign for sign in legend if sign != QUEUED or any(p.has_queues for p in panels)),
             *([SELECTED] if on_pick else []),
         ],
-        "help": f"{PICKING} {ZOOMING}" if on_pick else ZOOMING,
+        "help": f"{PICKING} {zooming}" if on_pick else zooming,
         "pickable": on_pick is not None,
+        "editable": editable,
         **outbox.state(key),
     }
     # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.
@@ -67,29 +83,110 @@ def _ignored() -> None:
     """Nothing happens at a click."""
 
 
-class Click(Message, frozen=True, tag="pick"):
-    """A click on a bar of one version of a panel; with `add` what is selected stays so."""
+class Bar(Message, frozen=True):
+    """Something about a bar of one version of a panel."""
 
     panel: str
     version: str
     bar: Count
+
+
+class Click(Bar, frozen=True, tag="pick"):
+    """A click on a bar; with `add` what is selected stays so."""
+
     add: bool = False
 
 
-def select_picked(key: str, panels: Sequence[Panel]) -> bool:
-    """Select the ops of the bars that were clicked since the last time; whether there were any.
+class Dragged(Bar, frozen=True):
+    """A bar was dragged, and with `all` whatever is selected."""
 
-    A click on a drawing that is no longer this one is passed over: its bars stand for other ops.
+    all: bool = False
+
+
+class Drop(Dragged, frozen=True, kw_only=True, tag="drop"):
+    """To the device with this number."""
+
+    device: Count
+
+
+class Order(Dragged, frozen=True, kw_only=True, tag="order"):
+    """Along its device, to right before another bar, or to the end."""
+
+    before: Count | None
+
+
+MESSAGES: tuple[type[Message], ...] = (Click, Drop, Order, Assign, Pin, Unpin, Undo, Redo)
+
+
+class Done(NamedTuple):
+    """What messages did: whether bars were clicked, and whether the placement may be another."""
+
+    selected: bool = False
+    edited: bool = False
+
+
+def select_picked(key: str, panels: Sequence[Panel]) -> bool:
+    """Select the ops of the bars that were clicked since the last time; whether there were any."""
+    return apply(key, panels, (Click,)).selected
+
+
+def apply(key: str, panels: Sequence[Panel], kinds: Sequence[type[Message]] = MESSAGES) -> Done:
+    """Do what was done to bars since the last time: select their ops, move and order them.
+
+    What was done to a drawing that is no longer this one is passed over: its bars stand for other
+    ops.
     """
-    found, drawn = False, {(panel.key, panel.version): panel.bars for panel in panels}
-    for click in outbox.unread(key, (Click,), box="picks"):
-        bars = drawn.get((click.panel, click.version), ())
-        if click.bar < len(bars):
-            before = choices.selection() if click.add else ()
-            choices.select(dict.fromkeys((*before, *bars[click.bar].ops)))
-            found = True
-        outbox.applied(key, click)
-    return found
+    done, drawn = Done(), {(panel.key, panel.version): panel for panel in panels}
+    for message in outbox.unread(key, kinds, box="picks"):
+        with callbacks.uninterrupted():
+            about = (message.panel, message.version) if isinstance(message, Bar) else ("", "")
+            panel = drawn.get(about)
+            if isinstance(message, Click):
+                found = _select(message, panel)
+                done = done._replace(selected=done.selected or found)
+            else:
+                with saving.change():
+                    _edit(message, panel)
+                done = done._replace(edited=True)
+            outbox.applied(key, message)
+    return done
+
+
+def _select(click: Click, panel: Panel | None) -> bool:
+    if panel is None or click.bar >= len(panel.bars):
+        return False
+    before = choices.selection() if click.add else ()
+    choices.select(dict.fromkeys((*before, *panel.bars[click.bar].ops)))
+    return True
+
+
+def _edit(message: Message, panel: Panel | None) -> None:
+    now = studio()
+    if isinstance(message, Assign) and not choices.selection():
+        choices.say("info", NOTHING)
+    elif isinstance(message, Edit):
+        gestures.edit(now, message)
+    elif isinstance(message, Dragged) and panel is not None and message.bar < len(panel.bars):
+        _put(now, message, panel)
+
+
+def _put(now: Studio, dragged: Dragged, panel: Panel) -> None:
+    """What was dragged is selected, and moves as the selection does in the picture."""
+    if not choices.renew_claim(now.project):
+        choices.say("warning", choices.unwritable() or gestures.READ_ONLY)
+        return
+    chosen = choices.selection() if dragged.all else ()
+    ops = tuple(dict.fromkeys((*chosen, *panel.bars[dragged.bar].ops)))
+    choices.select(ops)
+    devices = now.machine.devices
+    match dragged:
+        case Drop(device=number) if number < len(devices):
+            name = devices[number].name
+            attempt(now, partial(snapshot.edit, ops=ops, device=name, within_rules=True))
+        case Order(before=None):
+            attempt(now, partial(snapshot.reorder, ops=ops, before=()))
+        case Order(before=int(bar)) if bar < len(panel.bars):
+            attempt(now, partial(snapshot.reorder, ops=ops, before=panel.bars[bar].ops))
 
 
 @cache

@@ -20,6 +20,7 @@ from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
 KEY = "gantt"
+PREDICTED = "predicted"
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ def show() -> None:
             began=glossary.BEGINNING[now.settings.objective],
             selection=choices.selection(),
             on_pick=_on_pick,
+            editable=PREDICTED if choices.may_write() else "",
         )
         if run is not None:
             _warn(now, run)
@@ -82,7 +84,7 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
     now, predicted = _now, _now.simulated
     alone = glossary.ALONE[now.settings.objective]
     return gantt.panel(
-        "predicted",
+        PREDICTED,
         f"Predicted, {alone}" if alone else "Predicted",
         f"{formatting.seconds(predicted.timeline.step_s, now.problem.unit)}, times {costs}",
         predicted.timeline,
@@ -120,9 +122,10 @@ def ops_of(now: Studio, run: Measured) -> spans.OpsOf:
 
 def _on_pick() -> None:
     now = studio()
-    if timeline_component.select_picked(KEY, panels(now, chosen(now))):
+    done = timeline_component.apply(KEY, panels(now, chosen(now)))
+    if done.selected:
         choices.look_at_selection()
-    fragments.only(*fragments.SELECTED)
+    fragments.only(*(fragments.EDITED if done.edited else fragments.SELECTED))
 
 
 def _numbers(now: Studio, run: Measured | None) -> None:

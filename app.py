@@ -44,6 +44,8 @@ def draw() -> None:
     from pages.ui.shell import frame
     from pages.ui.shell.messages import plain_errors
 
+    # Before the menu: its icons would be fetched from elsewhere to stand in the browser's tab.
+    st.set_page_config(page_title="Placement Studio", page_icon=ASSETS / "icon.svg", layout="wide")
     page = st.navigation(
         [
             st.Page(
@@ -57,13 +59,8 @@ def draw() -> None:
         ],
         position="top",
     )
-    st.set_page_config(
-        page_title="Placement Studio",
-        page_icon=ASSETS / "icon.svg",
-        layout="wide",
-        # The Studio page says in its strip what other pages say in the sidebar.
-        initial_sidebar_state="collapsed" if page.url_path == "" else 260,
-    )
+    # The Studio page says in its strip what other pages say in the sidebar.
+    st.set_page_config(initial_sidebar_state="collapsed" if page.url_path == "" else 260)
     st.html(ASSETS / "studio.css")
     canvas.mount_library(gestures.cancel_layout)
     with plain_errors():

@@ -61,7 +61,7 @@ def test_bad_files_give_one_sentence_each_and_change_nothing(page, tmp_path):
         expect(page.get_by_text("onnx-inception-v2 (371 ops)").first).to_be_visible()
 
 
-@pytest.mark.parametrize("where", ["Model", "Place"])
+@pytest.mark.parametrize("where", ["Model", "Studio"])
 def test_a_hostile_name_is_shown_and_never_executed(page, tmp_path, where):
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))

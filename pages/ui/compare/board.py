@@ -206,6 +206,7 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         hide_index=True,
         key="board",
         placeholder="–",
+        width="content",
         height=min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3),
         alt="Placements of this project with their predicted and measured times, the best first",
     )

@@ -66,9 +66,8 @@ def _side() -> None:
 @st.fragment(key="side")
 @messages.plain_errors()
 def panel() -> None:
-    """The panel alone, for where placement and score stand elsewhere."""
+    """The panel alone, for where placement, score and messages stand elsewhere."""
     now = studio()
-    messages.show()
     _move_buttons(now, with_placing=True)
     inspector.show(now, choices.selection())
     pin_buttons.show(now)

@@ -52,7 +52,8 @@ def show(page: str) -> None:
         saving.show()
         if not mine and not choices.unwritable():
             _banner(now)
-        _said()
+        # On the Studio page they have a line of their own; elsewhere they would push the picture.
+        _said(page == "studio")
         next_step.show(now, page)
     if page not in ("model", "projects"):
         _ = now.model
@@ -62,9 +63,11 @@ def show(page: str) -> None:
 
 @st.fragment(key="said")
 @messages.plain_errors()
-def _said() -> None:
+def _said(takes_new: bool) -> None:
     """Messages, and why values are others than before: both end when what they are about does."""
     now = studio()
+    if takes_new:
+        messages.take_new(now)
     messages.still_true(now)
     with contextlib.suppress(ValueError):
         # Where the model or the machine cannot be had, its page says so.

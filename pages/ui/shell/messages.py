@@ -29,8 +29,15 @@ PASSING = ("info", "success")
 
 def take(now: Studio) -> None:
     """Take the page's messages with what they are about, to be shown while that is shown."""
+    choices.keep(_SAID, ("", []))
+    take_new(now)
+
+
+def take_new(now: Studio) -> None:
+    """Take messages that were left since the page was drawn, in place of those before."""
     said = [(kind, glossary.plain(text)) for kind, text in choices.take_messages()]
-    choices.keep(_SAID, (_about(now), said))
+    if said:
+        choices.keep(_SAID, (_about(now), said))
 
 
 def still_true(now: Studio) -> None:

@@ -6,7 +6,7 @@
 
 const ROW = 24, BAR = 17, STRIP = 10, SLIM = 5, TITLE = 24, AXIS = 30, GAP = 10, RIGHT = 14;
 // More rows of links than these are folded at first.
-const MOST_LINKS = 4;
+const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
 // By the name of a device, whether somebody folded its links; it outlives a change of page.

@@ -114,7 +114,7 @@ def test_bars_go_to_another_device_along_their_own_and_back_again(page, tmp_path
     go(page, "Studio", "Timeline")
     gantt = page.locator(".gantt").first
     expect(gantt.locator(".bar").first).to_be_visible()
-    # Six links are many, so that the lanes stand close together.
+    # Four links are many, so that the lanes stand close together.
     expect(gantt.locator(".row.link")).to_have_count(0)
     start = ["n4", "n6", "n9", "n10"]
     wait_for_names(page, 1, start)

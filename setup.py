@@ -5,6 +5,8 @@
 the path of the studio's server alone (placement/files/program.py).
 """
 
+import atexit
+import shutil
 import tempfile
 
 from setuptools import find_packages, setup
@@ -12,6 +14,7 @@ from setuptools.command.build_py import build_py
 
 # Files of an earlier build would be installed, too, and what lies in a folder is what it offers.
 BUILT = tempfile.mkdtemp(prefix="placement-studio-build-")
+atexit.register(shutil.rmtree, BUILT, ignore_errors=True)
 
 
 class WithoutThis(build_py):

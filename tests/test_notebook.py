@@ -1,7 +1,9 @@
 """What a notebook shows, read as a browser would and held against the values that it shows."""
 
+import copy
 import dataclasses
 import operator
+import pickle
 import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -174,6 +176,8 @@ def test_a_comparison_is_a_table_with_the_best_first():
     )
     board = Board(rows, ("cpu:0", "cpu:1"))
     assert board == rows and isinstance(board, tuple)
+    for again in (copy.deepcopy(board), pickle.loads(pickle.dumps(board))):
+        assert again == rows and again.devices == board.devices
     page = Page(shown(board))
     cells = [page.cells[i : i + 6] for i in range(0, len(page.cells), 6)]
     assert [row[0] for row in cells] == ["Method", "fast", "slow", HOSTILE]

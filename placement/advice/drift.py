@@ -1,31 +1,29 @@
-"""Drift of a computer: what its devices take now for the model alone, beside what the costs say.
+"""Drift of a computer: what its devices take for the model alone, now and when it was measured.
 
-A computer drifts. On a quiet one, too, the same program takes 2.1 ms now and 2.5 a minute later,
-because others leave it less of the last cache or a lower clock, and a profile is of the minute in
-which it was measured. A run that times the model alone on each device knows by how much, and so
-tells an error of the prediction from a drift of the computer.
+On a quiet computer, too, the same program takes 2.1 ms now and 2.5 a minute later, because others
+leave it less of the last cache or a lower clock, and a profile is of the minute in which it was
+measured. A run that times the unplaced model on each device, as the profile did, knows by how much,
+and so tells an error of the prediction from a drift of the computer. What refinements have learned
+since plays no part: these are two measurements of the same program.
 """
 
 import statistics
 from collections.abc import Mapping
 
-from placement.core.objective import Execution
-from placement.core.problem import Problem
+from placement.core.profile import Profile
 
 
-def drift(problem: Problem, alone_s: Mapping[str, float | None]) -> float | None:
-    """How many times as long as by the measured costs the model alone takes now; 1.1 is slower.
+def drift(profile: Profile | None, alone_s: Mapping[str, float | None]) -> float | None:
+    """How many times as long the model alone takes now as when it was measured; 1.1 is slower.
 
     `alone_s` has seconds of a step by device, None where the model does not fit. The median over
     devices; None where nothing can be compared.
     """
-    costs = problem.costs
-    if costs.origin != "measured" or problem.execution is Execution.CALL:
+    if profile is None:
         return None
-    predicted_s = (costs.call_s + costs.compute_s.sum(axis=0)).tolist()
     found = [
         now_s / then_s
-        for device, then_s in zip(problem.machine.devices, predicted_s, strict=True)
-        if (now_s := alone_s.get(device.name)) and 0.0 < then_s < float("inf")
+        for device, then_s in zip(profile.machine.devices, profile.step_s, strict=True)
+        if then_s and (now_s := alone_s.get(device.name))
     ]
     return statistics.median(found) if found else None

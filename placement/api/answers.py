@@ -183,8 +183,13 @@ def of_prediction(problem: Problem, placement: Placement) -> SimulateResult:
 
 
 def of_run(
-    problem: Problem, predicted: Simulated, measured: Run, placement: Placement
+    problem: Problem,
+    predicted: Simulated,
+    measured: Run,
+    placement: Placement,
+    profile: Profile | None = None,
 ) -> RunResult:
+    """A live run beside its prediction, and beside what the profile measured of the model alone."""
     return _result(
         RunResult,
         measured,
@@ -195,7 +200,7 @@ def of_run(
         error=_error(predicted.timeline.step_s, measured.median_s),
         drift=None
         if measured.timeline.origin == "emulated"
-        else drift(problem, measured.baseline_s),
+        else drift(profile, measured.baseline_s),
         costs=problem.costs.origin,
         lanes_note=measured.lanes_note or None,
         critical_path=critical_path(measured.timeline),
@@ -212,9 +217,14 @@ def of_run(
 
 
 def of_stream(
-    problem: Problem, predicted: Simulated, measured: Stream, placement: Placement
+    problem: Problem,
+    predicted: Simulated,
+    measured: Stream,
+    placement: Placement,
+    profile: Profile | None = None,
 ) -> StreamResult:
-    whole = asdict(of_run(problem, predicted, measured.run, placement))
+    """A live pipeline beside its prediction, as `of_run` for single steps."""
+    whole = asdict(of_run(problem, predicted, measured.run, placement, profile))
     differing = {
         "predicted_s": predicted.value,
         "error": _error(predicted.value, measured.run.median_s),

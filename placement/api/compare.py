@@ -31,6 +31,9 @@ class Board(Drawn, tuple[CompareRow, ...]):
         made.devices = tuple(devices)
         return made
 
+    def __getnewargs__(self) -> tuple[tuple[CompareRow, ...], tuple[str, ...]]:
+        return tuple(self), self.devices
+
 
 def compare(
     model: Model,

@@ -11,14 +11,13 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import placement
 from placement import loaders
@@ -33,6 +32,7 @@ FIRST_PORT, NUM_PORTS = 8501, 20
 START_S, END_S, LOOK_EVERY_S = 120.0, 10.0, 0.05
 _EVERYWHERE = ("0.0.0.0", "::", "")
 _LOOPBACK = "127.0.0.1"
+T = TypeVar("T", str, int | None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,13 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for model in options.models:
             if not loaders.is_sample(model):
-                loaders.require_file(str(Path(model).expanduser()))
+                loaders.require_file(str(named.expanded(model)))
         with _serving(options, given[cut + 1 :]) as (server, addresses):
             shown = window.show_until_closed(addresses) if options.window else Shown.NOWHERE
             if shown is Shown.CLOSED:
                 return 0
             if shown is Shown.NOWHERE:
                 _show_in_browser(() if options.no_browser else addresses, addresses)
+            elif shown is Shown.ELSEWHERE:
+                # A window that was open already has taken it, and does not say when it is closed.
+                _show_in_browser((), addresses)
             return server.wait()
     except (ValueError, OSError) as error:
         return fail(str(error))
@@ -79,19 +82,19 @@ def _serving(
 ) -> Iterator[tuple[subprocess.Popen[bytes], tuple[str, ...]]]:
     """The server's process, once it answers, and an address for each model; it ends with this."""
     host = _host(further)
-    port = _port(host, options.port)
+    port = _port(host, _given(further, "--server.port", options.port))
     folder = program_folder()
     words, variables = named.variables(options.models, Path.cwd())
     # `streamlit run app.py` in that folder, as `make run` does it.
     command = (
         *(sys.executable, "-m", "streamlit", "run", str(folder / "app.py")),
-        *("--server.headless", "true", "--server.port", str(port), *further),
+        *("--server.headless", "true", *further, "--server.port", str(port)),
     )
     server = subprocess.Popen(command, cwd=folder, env={**os.environ, **variables})
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
-        url = f"http://{host}:{port}/"
-        _wait_until_up(server, url)
+        url = _url(host, port, further)
+        _wait_until_up(server, host, port)
         asked = [urllib.parse.urlencode({"project": "new", named.QUERY: word}) for word in words]
         yield server, tuple(f"{url}?{query}" for query in asked) or (url,)
     finally:
@@ -99,42 +102,54 @@ def _serving(
         _end(server)
 
 
+def _given(further: Sequence[str], option: str, default: T) -> str | T:
+    """What the options of the server say of one of them."""
+    text = " ".join(further).replace("=", " ").split()
+    after = text[text.index(option) + 1 :] if option in text else []
+    return after[0] if after else default
+
+
 def _host(further: Sequence[str]) -> str:
     """Where this computer reaches the server, whatever address it listens at."""
-    text = " ".join(further).replace("=", " ").split()
-    given = text[text.index("--server.address") + 1 :] if "--server.address" in text else []
-    return given[0] if given and given[0] not in _EVERYWHERE else _LOOPBACK
+    given = _given(further, "--server.address", _LOOPBACK)
+    return _LOOPBACK if given in _EVERYWHERE else given
 
 
-def _port(host: str, chosen: int | None) -> int:
+def _url(host: str, port: int, further: Sequence[str]) -> str:
+    scheme = "https" if _given(further, "--server.sslCertFile", "") else "http"
+    base = _given(further, "--server.baseUrlPath", "").strip("/")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{shown}:{port}/{base}" + "/" * bool(base)
+
+
+def _port(host: str, chosen: int | str | None) -> int:
     """The port that was chosen, or else the first one that is free; ValueError if it is taken."""
-    candidates = (chosen,) if chosen else (*range(FIRST_PORT, FIRST_PORT + NUM_PORTS), 0)
+    try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+        candidates = (int(chosen),) if chosen else (*range(FIRST_PORT, FIRST_PORT + NUM_PORTS), 0)
+    except OSError:
+        raise ValueError(f"This computer has no address {host!r}; give another one.") from None
+    except ValueError:
+        raise ValueError(f"The port {chosen!r} is not a number; choose another one.") from None
     for port in candidates:
-        with socket.socket() as free, suppress(OSError, OverflowError):
+        with socket.socket(family) as free, suppress(OSError, OverflowError):
             # A server that has just ended leaves its port in waiting, which is free to take.
             free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             free.bind((host, port))
             return int(free.getsockname()[1])
-    raise ValueError(f"The port {chosen} cannot be had here; choose another, or leave it out.")
+    which = f"The port {chosen}" if chosen else f"A port of {host}"
+    raise ValueError(f"{which} cannot be had here; choose another address or port.")
 
 
-def _wait_until_up(server: subprocess.Popen[bytes], url: str) -> None:
+def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> None:
     end_s = time.monotonic() + START_S
     while time.monotonic() < end_s:
         if server.poll() is not None:
             raise ValueError("The studio's server did not start; the lines above say why.")
-        if _answers(f"{url}_stcore/health"):
+        with suppress(OSError), socket.create_connection((host, port), timeout=5):
             return
         time.sleep(LOOK_EVERY_S)
     raise ValueError(f"The studio's server did not answer within {START_S:.0f} s; try again.")
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False
 
 
 def _show_in_browser(wanted: Sequence[str], addresses: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 import placement as pl
 from placement.api import answers
 from placement.api.place import Placed
+from placement.api.problems import stored_profile
 from placement.api.refine import step_before_and_after
 from placement.api.results import (
     CompareResult,
@@ -224,6 +225,8 @@ def run(options: Namespace) -> int:
     if wants_refined:
         _require_refinable(options, problem)
     placement = chosen(options, problem)
+    measured_here = problem.costs.origin == "measured" and not options.profile
+    profile = stored_profile(model, problem.machine) if measured_here else None
     stop = Stop()
     answer: RunResult
     if problem.objective is Objective.THROUGHPUT:
@@ -232,13 +235,13 @@ def run(options: Namespace) -> int:
             predicted, streamed = pl.stream(
                 model, problem, placement, pipeline, inputs=inputs, emit=emit, stop=stop
             )
-        answer = answers.of_stream(problem, predicted, streamed, placement)
+        answer = answers.of_stream(problem, predicted, streamed, placement, profile)
     else:
         asked = read_options(options, RunOptions)
         predicted, measured = pl.run(
             model, problem, placement, asked, inputs=inputs, emit=listener(options)
         )
-        answer = answers.of_run(problem, predicted, measured, placement)
+        answer = answers.of_run(problem, predicted, measured, placement, profile)
         if wants_refined:
             answer = _refined(options, model, problem, answer, placement, predicted.schedule)
     short = {k: v for k, v in answer.to_json().items() if k not in _LONG_OF_RUNS}

@@ -132,6 +132,11 @@ class Problem:
         return any(device.streams_from for device in self.machine.devices)
 
     @property
+    def is_pipelined(self) -> bool:
+        """Whether segments on different devices work on different samples at the same time."""
+        return self.objective is Objective.THROUGHPUT and self.execution is not Execution.CALL
+
+    @property
     def num_devices(self) -> int:
         return len(self.machine.devices)
 

@@ -30,4 +30,12 @@ def model_of(word: str) -> str | None:
 
 def path_of(text: str) -> Path:
     """A path as a person types it, from the folder where the studio was started."""
-    return Path(os.environ.get(_FOLDER, "")) / Path(text).expanduser()
+    return Path(os.environ.get(_FOLDER, "")) / expanded(text)
+
+
+def expanded(text: str) -> Path:
+    """A path with `~` for a home folder; ValueError for that of nobody."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError(f"There is no home folder for {text!r}; name the whole path.") from None

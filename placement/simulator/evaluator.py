@@ -103,8 +103,7 @@ def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
 
 def has_requests(problem: Problem) -> bool:
     """Whether requests in flight have state of their own, as many as a schedule has stages."""
-    is_pipeline = problem.objective is Objective.THROUGHPUT
-    return is_pipeline and bool(problem.kernels.arrays.state_bytes.any())
+    return problem.is_pipelined and bool(problem.kernels.arrays.state_bytes.any())
 
 
 def can_overflow(problem: Problem) -> bool:

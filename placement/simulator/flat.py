@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints, starts
-from placement.core.problem import Execution, Objective, Problem
+from placement.core.problem import Execution, Problem
 from placement.simulator.lowering import host_of
 
 
@@ -105,6 +105,6 @@ def _flattened(problem: Problem) -> Flat:
         engine=machine.places.engine,
         values_in=machine.places.values,
         weights_in=machine.places.weights,
-        pipelined=problem.objective is Objective.THROUGHPUT,
+        pipelined=problem.is_pipelined,
     )
     return Flat._make(np.array(p) if isinstance(p, np.ndarray) else p for p in tuple(flat))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from placement.core.costs import Floats
-from placement.core.problem import Objective, Problem
+from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.lowering import (
     Tasks,
@@ -43,8 +43,7 @@ def held_over_time(
     places = problem.machine.places
     weights = [0] * problem.num_devices
     arrays = problem.kernels.arrays
-    is_pipeline = problem.objective is Objective.THROUGHPUT
-    num_in_flight = 1 + max(stages_of(tasks), default=0) if is_pipeline else 1
+    num_in_flight = 1 + max(stages_of(tasks), default=0) if problem.is_pipelined else 1
     for lies_in, sizes in (
         (places.weights, arrays.param_bytes),
         (places.values, num_in_flight * arrays.state_bytes),

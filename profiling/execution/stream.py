@@ -92,13 +92,13 @@ def stream(
     host = next((d for d in problem.machine.devices if d.on_host), None)
     try:
         expected = [expected_outputs(compiled, host, feeds, timeout_s) for feeds in made.feeds]
+        tolerance = made.programs[0].tolerance
+        outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
+        lanes = lanes_of(problem, lower(problem, made.schedule))
+        flow = Flow(made, lanes, outputs, options, emit, stop)
     except BaseException:
         release(made.programs, [])
         raise
-    tolerance = made.programs[0].tolerance
-    outputs = Outputs(expected, comparable=not compiled.random_ops, tolerance=tolerance)
-    lanes = lanes_of(problem, lower(problem, made.schedule))
-    flow = Flow(made, lanes, outputs, options, emit, stop)
     try:
         flow.run()
     finally:

@@ -91,8 +91,12 @@ class StreamLanes:
             )
             for i, lane in enumerate(lanes)
         ]
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                thread.start()
+        except BaseException:  # those that began wait for a sample that never comes
+            self._stop()
+            raise
 
     def begin(self, sample: int) -> None:
         """Let a sample begin; its inputs are in its slot."""

@@ -12,7 +12,7 @@ from placement.simulator.executions import lower
 from placement.simulator.simulate import times_of
 from profiling.backends.base import Program
 from profiling.devices.lanes import Lanes, Step
-from profiling.execution.execute import compiled_for, lanes_of, require_memory
+from profiling.execution.execute import compiled_for, require_memory, started
 from profiling.measuring.reference import release, safe_step
 from profiling.training.probes import Probes
 
@@ -65,10 +65,8 @@ class LiveSite:
         if self._program is not None:
             program.take_state(self._program.state())
         self._release()
-        tasks = lower(self._problem, schedule)
-        lanes = lanes_of(self._problem, tasks)
+        self._lanes = started(program, self._problem, lower(self._problem, schedule))
         self._program = program
-        self._lanes = Lanes(lanes, len(schedule.segments), program.run, native=program.native)
 
     def step(self) -> Step:
         assert self._program is not None and self._lanes is not None

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from placement.advice.drift import drift
@@ -11,44 +10,32 @@ from placement.api.wording import drift_in_words
 from placement.core.decoding import decode
 from tests.fuzz.kinds import run_result
 from tests.instances import random_problem
+from tests.lanes import profile_of
 
 
-def measured():
-    problem = random_problem(3, num_ops=12, num_devices=3, execution="segment")
-    return replace(problem, costs=replace(problem.costs, origin="measured"))
+def measured(step_s):
+    """The profile of a computer with a device for each of these steps of the model alone."""
+    problem = random_problem(3, num_ops=12, num_devices=len(step_s), execution="segment")
+    return replace(profile_of(problem), step_s=step_s)
 
 
-def alone_s(problem):
-    """By the definition: one call of all kernels, on each device."""
-    costs = problem.costs
-    return {
-        device.name: costs.call_s[d] + sum(costs.compute_s[:, d])
-        for d, device in enumerate(problem.machine.devices)
-    }
+def names(profile):
+    return [device.name for device in profile.machine.devices]
 
 
 def test_it_is_the_median_over_devices():
-    problem = measured()
-    factors = dict(zip(alone_s(problem), (1.3, 0.9, 1.1), strict=True))
-    now_s = {name: seconds * factors[name] for name, seconds in alone_s(problem).items()}
-    assert drift(problem, now_s) == pytest.approx(1.1)
+    profile = measured((1.0, 2.0, 4.0))
+    assert drift(profile, dict(zip(names(profile), (1.3, 1.8, 4.4), strict=True))) == (
+        pytest.approx(1.1)
+    )
 
 
-def test_devices_that_were_not_timed_or_that_some_kernel_lacks_say_nothing():
-    problem = measured()
-    first, second, third = alone_s(problem)
-    compute_s = np.array(problem.costs.compute_s)
-    compute_s[0, 1] = np.inf
-    problem = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
-    now_s = {first: alone_s(problem)[first] * 2, second: 1.0, third: None}
-    assert drift(problem, now_s) == pytest.approx(2.0)
-    assert drift(problem, {}) is None
-
-
-def test_estimates_do_not_drift():
-    problem = random_problem(3, num_ops=12, num_devices=3, execution="segment")
-    assert problem.costs.origin != "measured"
-    assert drift(problem, alone_s(problem)) is None
+def test_devices_that_were_not_timed_say_nothing():
+    profile = measured((1.0, None, 4.0))
+    first, second, third = names(profile)
+    assert drift(profile, {first: 2.0, second: 1.0, third: None}) == pytest.approx(2.0)
+    assert drift(profile, {}) is None
+    assert drift(None, {first: 2.0}) is None
 
 
 @pytest.mark.parametrize(

@@ -83,8 +83,31 @@ def test_the_server_is_asked_where_it_listens(further, host):
 
 
 @pytest.mark.parametrize(
+    ("further", "url"),
+    [
+        ((), "http://127.0.0.1:8700/"),
+        (("--server.address", "::1"), "http://[::1]:8700/"),
+        (("--server.baseUrlPath=/lab/", "--server.port", "1"), "http://127.0.0.1:8700/lab/"),
+        (("--server.sslCertFile", "cert.pem"), "https://127.0.0.1:8700/"),
+    ],
+)
+def test_the_browser_is_sent_where_the_server_answers(further, url):
+    assert desktop._url(desktop._host(further), 8700, further) == url
+
+
+def test_a_port_among_the_options_of_the_server_is_the_one_that_is_taken():
+    assert desktop._given(("--server.port", "9000"), "--server.port", None) == "9000"
+    assert desktop._port("127.0.0.1", "0") > 0
+    with pytest.raises(ValueError, match="'many' is not a number"):
+        desktop._port("127.0.0.1", "many")
+    with pytest.raises(ValueError, match="no address"):
+        desktop._port("no.such.host.invalid", None)
+
+
+@pytest.mark.parametrize(
     ("given", "said"),
     [
+        (["~nobody-at-all/a.onnx"], "There is no home folder for '~nobody-at-all/a.onnx'"),
         (["nothing.onnx"], "There is no file 'nothing.onnx'; check the path."),
         (["--ports", "1"], "Unrecognized arguments: --ports"),
         (["--port", "many"], "invalid int value: 'many'"),

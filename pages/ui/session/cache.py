@@ -221,8 +221,11 @@ def placed(posed: Problem, placer: str) -> Placed:
 
 @_kept(256)
 def simulated(posed: Problem, placement: Placement) -> Simulated:
-    """What a placement is predicted to do; an edit and its undo meet the same entry again."""
-    return pl.simulate(posed, placement)
+    """What a placement is predicted to do; an edit and its undo meet the same entry again.
+
+    Without the problem itself, of which far fewer are kept than of these.
+    """
+    return dataclasses.replace(pl.simulate(posed, placement), problem=None, placement=None)
 
 
 @_kept(256)

@@ -23,7 +23,7 @@ SCRIPTS = sorted(
     path for ending in ("js", "html") for path in (ROOT / "assets").rglob(f"*.{ending}")
 )
 # Percent signs of style sheets and of a library's own templates say nothing to people.
-STYLE = re.compile(r"(width|height|left|top)\s*:")
+STYLE = re.compile(r"(width|height|left|top|size)\s*:")
 
 
 def own_percents(tree):

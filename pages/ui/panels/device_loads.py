@@ -121,7 +121,7 @@ def _bar(share: float, room: float | None, colour: str, text: str, more: str) ->
     Of all rows the shares are of one whole, so that lengths compare from device to device.
     """
     back = 0.0 if room is None else 100 * min(1.0, room)
-    grey = f"linear-gradient(rgba(128,128,128,.25) 0 0) 0 0/{back:.1f}% 100% no-repeat"
+    grey = f"linear-gradient(rgba(128,128,128,.25) 0 0) no-repeat;background-size:{back:.1f}% 100%"
     shape = "height:7px;border-radius:4px"
     return (
         '<div style="display:flex;align-items:center;gap:8px">'

@@ -71,7 +71,9 @@ def bars_of(page, row):
         "bars => bars.map((b) => ({...b.dataset, ...b.getBoundingClientRect().toJSON()}))"
     )
     tops = sorted({bar["y"] for bar in found})
-    return sorted((b for b in found if b["y"] == tops[row]), key=lambda b: b["x"])
+    # None while the timeline is drawn anew.
+    y = tops[row] if row < len(tops) else -1
+    return sorted((b for b in found if b["y"] == y), key=lambda b: b["x"])
 
 
 def drag(page, bar, to_x, to_y):
@@ -86,7 +88,7 @@ def drag(page, bar, to_x, to_y):
 
 def names_on(page, row):
     """What is written on the predicted bars of a device, from left to right."""
-    y = bars_of(page, row)[0]["y"]
+    y = next((bar["y"] for bar in bars_of(page, row)), -100)
     texts = page.locator(".gantt").first.locator('[data-panel="predicted"] .inside')
     found = texts.evaluate_all(
         "all => all.map((t) => [t.textContent, t.getBoundingClientRect().toJSON()])"

@@ -13,7 +13,9 @@ def picked(page, what):
 
 
 def fill(page, label, value):
-    field = page.get_by_role("spinbutton", name=label)
+    field = page.get_by_role("spinbutton", name=label, exact=True)
+    expect(field).to_be_enabled()
+    settled(page)  # a field that is drawn anew forgets what was typed
     field.fill(value)
     field.press("Enter")
 
@@ -28,7 +30,7 @@ def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(page, tmp_path):
     colours = stripes.evaluate_all("found => found.map((s) => s.getAttribute('fill'))")
     assert len(set(colours)) == 5
     expect(page.locator(".machine .rail .speed")).to_have_text(["25 GB/s, 12 µs", "20 GB/s, 15 µs"])
-    memory = page.get_by_role("spinbutton", name="Memory in GiB")
+    memory = page.get_by_role("spinbutton", name="Memory in GiB", exact=True)
     picked(page, "cuda:1").click()
     expect(memory).to_be_disabled()
     page.get_by_role("button", name="Make a copy to change").click()
@@ -45,14 +47,21 @@ def test_a_device_and_a_link_are_picked_and_changed_in_a_copy(page, tmp_path):
     fill(page, "GB per second", "0")
     expect(page.get_by_text(re.compile("use more than zero")).first).to_be_visible()
     settled(page)
-    expect(page.get_by_role("spinbutton", name="GB per second")).to_have_value("40")
+    expect(page.get_by_role("spinbutton", name="GB per second", exact=True)).to_have_value("40")
 
 
 def test_names_of_a_machine_file_are_text_and_many_hosts_are_boxes(page, tmp_path):
     evil = "<img src=x onerror=alert(1)>"
     names = [evil, *(f"gpu:{i}" for i in range(1, 32))]
     devices = [
-        {"name": name, "kind": "gpu" if i % 8 else "cpu", "label": evil, "memory_bytes": 2**33}
+        {
+            "name": name,
+            "kind": "gpu" if i % 8 else "cpu",
+            "label": evil,
+            "memory_bytes": 2**33,
+            "flops_per_s": 1e13,
+            "memory_bytes_per_s": 1e12,
+        }
         for i, name in enumerate(names)
     ]
     links = [

@@ -5,7 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.studio import drawn, go, metric, open_tab, select, until, upload
+from tests.browser.studio import drawn, go, metric, open_tab, select, settled, until, upload
 from tests.instances import canonical_file
 from tests.workloads import edges, node, workload
 
@@ -119,6 +119,7 @@ def test_bars_go_to_another_device_along_their_own_and_back_again(page, tmp_path
     # Four links are many, so that the lanes stand close together.
     expect(gantt.locator(".row.link")).to_have_count(0)
     start = ["n4", "n6", "n9", "n10"]
+    settled(page)
     wait_for_names(page, 1, start)
     n4, on_p3 = bars_of(page, 1)[0], bars_of(page, 2)[0]
 
@@ -131,13 +132,16 @@ def test_bars_go_to_another_device_along_their_own_and_back_again(page, tmp_path
     until(page, "p.counts.join() === '3,3,4'")
     gantt.press("Control+z")
     until(page, "p.counts.join() === '2,4,4'")
+    settled(page)
     wait_for_names(page, 1, start)
 
     n4, n6, n9, n10 = bars_of(page, 1)
     assert drag(page, n10, n9["x"] + 1, n9["y"] + 8) == "before n9"
     said = "'n10' cannot run before 'n9': it needs what that computes."
     expect(page.get_by_text(said).first).to_be_attached()
-    assert names_on(page, 1) == start
+    settled(page)
+    wait_for_names(page, 1, start)
+    n4, n6, _, _ = bars_of(page, 1)
     assert drag(page, n6, n4["x"] + 1, n4["y"] + 8) == "before n4"
     wait_for_names(page, 1, ["n6", "n4", "n9", "n10"])
 

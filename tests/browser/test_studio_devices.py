@@ -14,6 +14,7 @@ def picked(page, what):
 
 def fill(page, label, value):
     field = page.get_by_role("spinbutton", name=label, exact=True)
+    expect(field).to_have_count(1)
     expect(field).to_be_enabled()
     settled(page)  # a field that is drawn anew forgets what was typed
     field.fill(value)

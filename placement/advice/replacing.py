@@ -37,12 +37,15 @@ class Slowdown:
     """Factors on the times of a profile, 2 for twice as long.
 
     `device` (D,) is on all that a device computes and on its calls, `link` on all hand-overs;
-    `contention` stands in place of the profile's.
+    `contention` stands in place of the profile's. `kernels` (K, D) and `links` (D, D, from and to)
+    are on single kernels and on hand-overs between two devices, beside those; None for all 1.
     """
 
     device: Floats
     link: float
     contention: float
+    kernels: Floats | None = None
+    links: Floats | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +101,16 @@ def unslowed(problem: Problem) -> Slowdown:
 def updated(problem: Problem, slowdown: Slowdown) -> Problem:
     """The problem with the profile brought up to date."""
     costs = problem.costs
+    kernels = 1.0 if slowdown.kernels is None else slowdown.kernels
+    link = slowdown.link * (1.0 if slowdown.links is None else slowdown.links)
     return replace(
         problem,
         costs=replace(
             costs,
-            compute_s=costs.compute_s * slowdown.device,
+            compute_s=costs.compute_s * slowdown.device * kernels,
             call_s=costs.call_s * slowdown.device,
-            latency_s=costs.latency_s * slowdown.link,
-            s_per_byte=costs.s_per_byte * slowdown.link,
+            latency_s=costs.latency_s * link,
+            s_per_byte=costs.s_per_byte * link,
             contention=slowdown.contention,
         ),
     )

@@ -1,10 +1,11 @@
-"""Watching a machine while it trains: has a device become slower or faster for good?
+"""Watching a machine while it trains: has a device, an op or a link become slower for good?
 
 Two signals, because neither is enough alone. The times of segments against what the profile says
 come free with every step; but they know nothing of idle devices, and a thread that mostly waits is
 served at once even on a core that another process keeps busy, so they miss half of what goes on.
 Probes, a fixed piece of work on every core now and then, are true but cost time. So segments raise
 the suspicion, fresh probes say which device it is, and what a probe has found only a probe ends.
+Segments and links that have become slow alone stand apart (`parts.py`).
 
 Medians over a window, a dead band, a number of steps in a row and a pause after every decision keep
 noise from deciding anything.
@@ -12,19 +13,19 @@ noise from deciding anything.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.advice.replacing import Slowdown
+from placement.advice.replacing import Slowdown, unslowed, updated
 from placement.core.costs import Floats
+from placement.core.decoding import shown
+from placement.core.formatting import counted
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from profiling.devices.lanes import Step
+from profiling.training.parts import Bools, Change, LinkChange, Parts, median
 from profiling.training.readings import Reader, Reading
-
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,28 +51,52 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Devices whose speed has changed: `factor` (D,) on their seconds since the last drift."""
+    """Devices whose speed has changed: `factor` (D,) on their seconds since the last drift; or
+    `parts` of the placement that have changed alone."""
 
     factor: Floats
     by_probe: tuple[bool, ...]
+    parts: tuple[Change, ...] = ()
 
     @property
     def size(self) -> float:
         """The largest change, up or down: 0.7 for twice or half as long."""
-        return float(np.abs(np.log(self.factor)).max())
+        factors = np.append(self.factor, [part.factor for part in self.parts])
+        return float(np.abs(np.log(factors)).max())
 
 
 def in_words(problem: Problem, drift: Drift) -> str:
     """A drift in a sentence for people."""
-    said = []
-    for device, factor in zip(problem.machine.devices, drift.factor.tolist(), strict=True):
-        if factor > 1.0:
-            said.append(f"{device.name} takes {factor:.1f} times as long as before")
-        elif factor < 1.0:
-            said.append(f"{device.name} is {1 / factor:.1f} times as fast as before")
+    devices = [device.name for device in problem.machine.devices]
+    changed = [
+        (name, factor)
+        for name, factor in zip(devices, drift.factor.tolist(), strict=True)
+        if factor != 1.0
+    ]
+    largest = sorted(drift.parts, key=lambda part: -abs(np.log(part.factor)))
+    changed += [(_part_in_words(problem, part), part.factor) for part in largest[:MOST_TOLD]]
+    said = [
+        f"{name} takes {factor:.1f} times as long as before"
+        if factor > 1.0
+        else f"{name} is {1 / factor:.1f} times as fast as before"
+        for name, factor in changed
+    ]
+    if len(largest) > MOST_TOLD:
+        said.append(f"{counted(len(largest) - MOST_TOLD, 'other part')} changed too")
     return " and ".join(said)
 
 
+def _part_in_words(problem: Problem, part: Change) -> str:
+    devices = [device.name for device in problem.machine.devices]
+    if isinstance(part, LinkChange):
+        return f"handing over from {devices[part.src]} to {devices[part.dst]}"
+    first, last = (shown(problem.kernels.ops[part.kernels[end]].name) for end in (0, -1))
+    named = first if len(part.kernels) == 1 else f"what runs from {first} to {last}"
+    return f"{named} on {devices[part.device]}"
+
+
+# Of single segments and links that have changed, so many are named.
+MOST_TOLD = 3
 # Up to so much of a settled placement's time, against the profile, is put down to the placement.
 USUAL = (0.5, 2.0)
 # What of a device's time must overlap with others' for their slowing each other to be seen.
@@ -90,6 +115,7 @@ class Monitor:
         self._problem, self.watch = problem, watch or Watch()
         num = problem.num_devices
         self._by_segments, self._by_probes = np.ones(num), np.ones(num)
+        self._parts = Parts(problem)
         self.link, self.contention = 1.0, problem.costs.contention
         self._calm_contention = problem.costs.contention
         self._probed_s: list[deque[float]] = [deque(maxlen=self.watch.probes) for _ in range(num)]
@@ -99,7 +125,11 @@ class Monitor:
 
     def begin(self, schedule: Schedule) -> None:
         """A placement takes over; what is usual for it is not known yet."""
-        self._reader = Reader(self._problem, schedule)
+        known = replace(
+            unslowed(self._problem), kernels=self._parts.kernels, links=self._parts.links
+        )
+        self._reader = Reader(updated(self._problem, known), schedule)
+        self._parts.begin(schedule, self._reader)
         self._settling: list[Reading] = []
         self._recent: deque[Reading] = deque(maxlen=self.watch.window)
         self._usual: Floats | None = None
@@ -114,7 +144,9 @@ class Monitor:
     @property
     def slowdown(self) -> Slowdown:
         """The factors in use, by which the profile is brought up to date."""
-        return Slowdown(self.device, self.link, self.contention)
+        return Slowdown(
+            self.device, self.link, self.contention, self._parts.kernels, self._parts.links
+        )
 
     def hear(self, step: Step) -> None:
         """Take note of a step."""
@@ -131,6 +163,8 @@ class Monitor:
         self._recent.append(reading)
         outside = self._outside(self._against_usual())
         self._in_a_row = np.where(outside, self._in_a_row + 1, 0)
+        if len(self._recent) == self.watch.window:
+            self._parts.hear(self._recent, self.device, self._steady)
 
     def hear_probe(self, seconds: Mapping[str, float]) -> None:
         """Take note of the seconds of the fixed piece of work, by device."""
@@ -154,7 +188,11 @@ class Monitor:
         if self._usual is None or self._number - self._asked_at < self.watch.window:
             return False
         off = self._outside(self._probed(self.watch.glance) / self._by_probes)
-        return bool((self._in_a_row >= self.watch.patience).any() or off.any())
+        return bool(
+            (self._in_a_row >= self.watch.patience).any()
+            or off.any()
+            or self._parts.suspects(self.watch.patience)
+        )
 
     def drift(self) -> Drift | None:
         """What has changed for good, after fresh probes; none for noise, or during the pause."""
@@ -163,6 +201,8 @@ class Monitor:
         by_probe = self._outside(change)
         if by_probe.any():
             found = Drift(np.where(by_probe, change, 1.0), tuple(by_probe.tolist()))
+        elif parts := self._changed_parts():
+            found = Drift(np.ones(len(change)), (False,) * len(change), parts)
         else:
             ratio = self._against_usual()
             # Where probes say otherwise, segments must be off by more to be believed.
@@ -186,22 +226,25 @@ class Monitor:
         by_probe = np.array(drift.by_probe)
         self._by_probes *= np.where(by_probe, drift.factor, 1.0)
         self._by_segments *= np.where(by_probe, 1.0, drift.factor)
+        self._parts.accept(drift.parts)
         for factors in (self._by_probes, self._by_segments):
             factors[np.abs(np.log(factors)) < np.log1p(SNAP)] = 1.0
         calm = bool((self.device == 1.0).all())
         self.contention = self._calm_contention if calm else self._contention(self._recent)
-        self.link = 1.0 if calm else self._link(self._recent)
+        if not drift.parts:
+            self.link = 1.0 if calm else self._link(self._recent)
         self._decided_at, self._decided_size = self._number, drift.size
 
     def _settle(self) -> None:
         """What is usual for the placement: what its devices take, against the factors in use."""
-        ratio = _median([r.ratio for r in self._settling])
+        ratio = median([r.ratio for r in self._settling])
         probed = self._probed(self.watch.probes)
         # What probes show counts here already, though it is no drift yet; but not their noise.
         in_use = np.where(self._outside(probed / self._by_probes), probed, self._by_probes)
         expected = self._by_segments * in_use
         usual = np.clip(ratio / expected, *USUAL)
         self._usual = np.where(np.isnan(usual), 1.0, usual)
+        self._parts.settle(self._settling, expected)
         self.contention = self._contention(self._settling, expected)
         self.link = self._link(self._settling)
         if (np.abs(np.log(expected)) < np.log1p(self.watch.band)).all():
@@ -214,8 +257,19 @@ class Monitor:
         """
         if self._usual is None or len(self._recent) < self.watch.window:
             return np.ones(self._problem.num_devices)
-        ratio = _median([r.ratio for r in self._recent]) / (self.device * self._usual)
+        ratio = median([r.ratio for r in self._recent]) / (self.device * self._usual)
         return np.where(np.isnan(ratio), 1.0, ratio)
+
+    @property
+    def _steady(self) -> Bools:
+        """Devices (D,) that probes find undisturbed, or that cannot be probed."""
+        undisturbed: Bools = self._by_probes == 1.0
+        return undisturbed & ~self._outside(self._probed(self.watch.glance))
+
+    def _changed_parts(self) -> tuple[Change, ...]:
+        if self._usual is None or len(self._recent) < self.watch.window:
+            return ()
+        return self._parts.changes(self._recent, self.device, self._steady, self.watch.patience)
 
     def _probed(self, last: int) -> Floats:
         """Median seconds of the last probes (D,) by what is usual; 1 where too few are known."""
@@ -235,8 +289,8 @@ class Monitor:
         """How much devices slow each other: what all of them take too long, by their overlap."""
         if not readings:
             return self.contention
-        ratio = _median([r.ratio for r in readings])
-        overlap = _median([r.overlap for r in readings])
+        ratio = median([r.ratio for r in readings])
+        overlap = median([r.overlap for r in readings])
         device = self.device if expected is None else expected
         busy = overlap > MIN_OVERLAP
         if busy.sum() < 2:
@@ -253,11 +307,3 @@ class Monitor:
         """Devices of one kind are as fast as each other when nothing disturbs them."""
         found = self._problem.machine.devices[device]
         return (found.provider, found.runtime) if found.on_host else found.name
-
-
-def _median(rows: Sequence[Floats]) -> Floats:
-    """Median by device, nan where a device had no work in most of the rows."""
-    found = np.array(rows)
-    filled = np.where(np.isnan(found), np.inf, found)
-    medians = np.median(filled, axis=0)
-    return np.where(np.isinf(medians), np.nan, medians)

@@ -83,6 +83,13 @@ def test_the_profile_is_brought_up_to_date():
     assert np.array_equal(costs.call_s, problem.costs.call_s * factors)
     assert np.array_equal(costs.latency_s, problem.costs.latency_s * 3.0)
     assert costs.contention == 0.5 and costs.origin == problem.costs.origin
+    kernels = np.ones(problem.costs.compute_s.shape)
+    links = np.ones(problem.costs.latency_s.shape)
+    kernels[2, 1], links[0, 1] = 5.0, 7.0
+    parts = updated(problem, replace(unslowed(problem), kernels=kernels, links=links)).costs
+    assert np.array_equal(parts.compute_s, problem.costs.compute_s * kernels)
+    assert np.array_equal(parts.latency_s, problem.costs.latency_s * links)
+    assert np.array_equal(parts.s_per_byte, problem.costs.s_per_byte * links)
     same = updated(problem, unslowed(problem))
     assert same.fingerprint == problem.fingerprint
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -230,3 +231,91 @@ def test_what_all_devices_take_too_long_together_is_their_slowing_each_other():
     slowed = updated(problem(), monitor.slowdown)
     wanted_s = step_time_s(updated(problem(), crowded), schedule)
     assert step_time_s(slowed, schedule) == pytest.approx(wanted_s, rel=0.02)
+
+
+def slow_parts(kernels=(), links=()):
+    """A world where single ops on a device, or links, take so many times as long."""
+    by_kernel, by_link = np.ones(problem().costs.compute_s.shape), np.ones((2, 2))
+    for op, device, factor in kernels:
+        by_kernel[problem().kernels.index[op], device] = factor
+    for src, dst, factor in links:
+        by_link[src, dst] = factor
+    return replace(CALM, kernels=by_kernel, links=by_link)
+
+
+def device_of(placement, op):
+    return int(placement.device_of[op][-1])
+
+
+def test_an_op_that_becomes_slow_alone_is_seen_named_and_moved():
+    """Ten times as long on its device, as fast as ever on the other one."""
+    schedule = make_schedule(problem(), start())
+    lone = min(schedule.segments, key=lambda s: (len(s.kernels), s.kernels))
+    op, device = lone.kernels[0], int(lone.device[-1])
+    world = slow_parts([(op, device, 10.0)])
+    found = trained(lambda number: world if number >= BUSY_FROM else CALM)
+    first = found.moves[0]
+    assert BUSY_FROM < first.step <= BUSY_FROM + 30
+    assert first.reason.startswith(f"'{op}' on cpu:{device} takes 10.0 times as long as before; ")
+    assert device_of(found.placement, op) != device
+    assert found.step_s[-1] <= 1.15 * best_s(world)
+    assert found.predicted_s[-1] == pytest.approx(found.step_s[-1], rel=0.02)
+
+
+def test_what_a_segment_shows_is_put_down_to_its_kernels_on_that_device():
+    schedule = make_schedule(problem(), start())
+    monitor = Monitor(problem())
+    monitor.begin(schedule)
+    heard(monitor, schedule, CALM, 30)
+    slow = max(schedule.segments, key=lambda s: len(s.kernels))
+    device = int(slow.device[-1])
+    world = slow_parts([(op, device, 4.0) for op in slow.kernels])
+    heard(monitor, schedule, world, 10)
+    drift = monitor.drift()
+    assert [part.factor for part in drift.parts] == pytest.approx([4.0], rel=0.05)
+    assert drift.factor.tolist() == [1.0, 1.0]
+    monitor.accept(drift)
+    monitor.begin(schedule)
+    factors = monitor.slowdown.kernels.copy()
+    on = [problem().kernels.index[op] for op in slow.kernels]
+    assert factors[on, device] == pytest.approx(np.full(len(on), 4.0), rel=0.05)
+    factors[on, device] = 1.0
+    assert (factors == 1.0).all()
+    heard(monitor, schedule, world, 30)
+    assert not monitor.suspects, "known by now"
+    heard(monitor, schedule, CALM, 10)
+    monitor.accept(monitor.drift())
+    assert monitor.slowdown.kernels == pytest.approx(np.ones_like(factors))
+
+
+def test_a_link_that_becomes_slow_alone_is_told_from_its_way_back():
+    schedule = make_schedule(problem(), start())
+    monitor = Monitor(problem())
+    monitor.begin(schedule)
+    heard(monitor, schedule, CALM, 30)
+    heard(monitor, schedule, slow_parts(links=[(0, 1, 400.0)]), 10)
+    drift = monitor.drift()
+    assert in_words(problem(), drift).startswith("handing over from cpu:0 to cpu:1 takes ")
+    monitor.accept(drift)
+    monitor.begin(schedule)
+    slowdown = monitor.slowdown
+    assert slowdown.links[0, 1] == pytest.approx(400.0, rel=0.1)
+    assert slowdown.links[1, 0] == 1.0 and slowdown.link == 1.0 and (slowdown.device == 1.0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_of_single_segments_moves_nothing(seed):
+    """Each segment off by up to a third in every step, and one in ten three times as long."""
+    rng = np.random.default_rng(seed)
+
+    class Noisy(VirtualSite):
+        def step(self):
+            step = super().step()
+            start_s, end_s = np.array(step.start_s), np.array(step.end_s)
+            longer = rng.uniform(0.75, 1.33, len(start_s))
+            longer[rng.random(len(start_s)) < 0.1] = 3.0
+            return replace(step, end_s=tuple(start_s + (end_s - start_s) * longer))
+
+    wanted = Adjust(policy=Policy(time_limit_s=60.0, max_moves=500))
+    found = train(problem(), start(), Noisy(problem()), steps=300, adjust=wanted)
+    assert len(found.step_s) == 300 and not found.moves and not found.stays

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from placement.api.refine import refining_run as refining_run
     from placement.api.run import run as run
     from placement.api.run import stream as stream
+    from placement.api.steps import steps as steps
     from placement.api.train import train as train
     from placement.costs.what_if import what_if as what_if
     from placement.formats.huggingface.module import from_transformers as from_transformers
@@ -60,6 +61,7 @@ _MODULES = {
     "run": "api.run",
     "samples": "api.models",
     "simulate": "schedule.simulated",
+    "steps": "api.steps",
     "stored_profile": "api.problems",
     "stream": "api.run",
     "train": "api.train",

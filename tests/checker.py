@@ -1,10 +1,11 @@
 """The slow, clear checker of timelines, written from the definitions in docs/design.md."""
 
 import itertools
+from collections.abc import Sequence
 
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 from placement.core.schedule import Schedule
-from placement.core.timeline import Timeline
+from placement.core.timeline import Span, Timeline
 
 CLOSE = 1e-9
 
@@ -89,3 +90,51 @@ def _late_starts(timeline: Timeline) -> list[str]:
         for ready in [max((timeline.spans[i].end_s for i in span.after), default=0.0)]
         if abs(span.start_s - ready) > CLOSE
     ]
+
+
+def plan_faults(problem: Problem, spans: Sequence[Span]) -> list[str]:
+    """What the plan of a list scheduler breaks, which may still lack kernels: one sentence each.
+
+    A kernel of such a plan takes its time, and a call beyond it where it may pay for one. Where
+    several of its inputs queue for one link, the plan knows of each only what went before all.
+    """
+    faults: list[str] = []
+    index, costs, kernels = problem.machine.index, problem.costs, problem.kernels
+    compute = {s.name: s for s in spans if s.kind == "compute"}
+    moves = {(s.name, s.device.split("->")[1]): s for s in spans if s.kind == "transfer"}
+    host = next((d.name for d in problem.machine.devices if d.on_host), None)
+    for name, span in compute.items():
+        d = index[span.device]
+        least = costs.compute_s[kernels.index[name], d]
+        most = least + (0 if problem.execution is Execution.OP else costs.call_s[d])
+        if not least - CLOSE <= span.duration_s <= most + CLOSE:
+            faults.append(f"{name} took {span.duration_s} on {span.device}, not {least} to {most}")
+    for row in {s.device for s in spans}:
+        on_row = sorted((s for s in spans if s.device == row), key=lambda s: (s.start_s, s.end_s))
+        if "->" in row and not problem.link_contention:
+            continue
+        for a, b in itertools.pairwise(on_row):
+            if b.start_s < a.end_s - CLOSE:
+                faults.append(f"{a.name} and {b.name} are on {row} at once")
+    for tensor in kernels.tensors:
+        made = None if tensor.producer is None else compute.get(tensor.producer)
+        at = made.device if made else (host if tensor.producer is None else None)
+        for reader in (compute[c] for c in tensor.consumers if c in compute):
+            if tensor.producer is not None and made is None:
+                faults.append(f"{reader.name} runs before {tensor.producer} is placed")
+                continue
+            since_s = made.end_s if made else 0.0
+            here = at is None or at == reader.device
+            here |= made is None and problem.machine.device(reader.device).on_host
+            move = moves.get((tensor.name, reader.device))
+            if not here and move is not None:
+                took_s = costs.transfer_s(index[str(at)], index[reader.device], tensor.num_bytes)
+                if abs(move.duration_s - took_s) > CLOSE or move.start_s < since_s - CLOSE:
+                    faults.append(f"{tensor.name} was sent too early or too fast")
+                since_s = move.end_s
+            elif not here:
+                faults.append(f"{tensor.name} was not sent to {reader.device}")
+            queued = problem.link_contention and move is not None and move.start_s > 0
+            if reader.start_s < since_s - CLOSE and not queued:
+                faults.append(f"{reader.name} starts before {tensor.name} is there")
+    return faults

@@ -28,6 +28,8 @@ from placement.api.results import (
     SimulateResult,
     Spread,
     Stay,
+    StepResult,
+    StepsResult,
     StreamResult,
     TrainResult,
     Value,
@@ -39,6 +41,7 @@ from placement.core.violations import violations
 from placement.costs.offload import streamed_bytes
 from placement.costs.roofline import waits_s
 from placement.schedule.simulated import simulate
+from placement.search.steps import placed_ops
 from placement.simulator.critical_path import critical_path
 from placement.simulator.throughput import bottleneck, loads_s
 
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
     from placement.advice.refining import Refined
     from placement.api.finals import Final, Finals
     from placement.api.place import Placed
+    from placement.api.steps import Steps
     from placement.core.machine import Machine
     from placement.core.placement import Placement
     from placement.core.problem import Problem
@@ -126,6 +130,19 @@ def of_placed(placed: Placed) -> PlaceResult:
         lower_bound=in_unit(placed.lower_bound, placed.unit),
         ops_per_device=placed.placement.ops_per_device(),
         placement=None,
+    )
+
+
+def of_steps(found: Steps) -> StepsResult:
+    problem = found.problem
+    return _result(
+        StepsResult,
+        found,
+        unit=problem.unit,
+        devices=tuple(device.name for device in problem.machine.devices),
+        steps=tuple(
+            _result(StepResult, step, device_of=placed_ops(problem, step)) for step in found.steps
+        ),
     )
 
 

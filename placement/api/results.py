@@ -22,6 +22,7 @@ from placement.core.placement import Placement
 from placement.core.schedule import Schedule
 from placement.core.timeline import Observed, Span, Timeline, require_complete
 from placement.costs.what_if import ConditionRows
+from placement.search.steps import Column, Question, Table
 
 MOST_STEPS, MOST_SPANS, MOST_ROWS = 1_000_000, 200_000, 10_000
 # Devices and links that a step keeps busy.
@@ -165,6 +166,41 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     tokens_per_s: Amount | None = None
     first_token_s: Amount | None = None
     waits_s: AmountOf | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_unit(self.unit)
+
+
+class StepResult(Value, frozen=True, kw_only=True):
+    """A step of a method: the line of its pseudo-code, why, and what is compared and drawn.
+
+    `device_of` has the ops that are placed, `spans` the plan so far; times are in seconds. The
+    method's answer stands in the last step alone.
+    """
+
+    UNLESS_TOLD = frozenset({"question", "placement"})
+
+    line: Count
+    why: Text
+    device_of: Mapping[str, str]
+    focus: Texts = ()
+    spans: Path = ()
+    ghosts: Path = ()
+    winner: int = -1
+    tables: tuple[Table, ...] = ()
+    question: Question | None = None
+    placement: Placement | None = None
+
+
+class StepsResult(Value, frozen=True, kw_only=True):
+    """What a placer works out on its way to a placement, and the lines that it follows."""
+
+    placer: Text
+    pseudo_code: Texts
+    unit: Text
+    devices: Texts
+    steps: Annotated[tuple[StepResult, ...], Meta(max_length=MOST_STEPS)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -584,6 +620,8 @@ def to_json(value: Any) -> Any:
         return {key: getattr(value, key) for key in _STEP_OF_PATH}
     if hasattr(value, "to_json"):
         return value.to_json()
+    if isinstance(value, Table | Column | Question):
+        return {key: to_json(each) for key, each in vars(value).items()}
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
     return [to_json(each) for each in value] if isinstance(value, list | tuple) else value

@@ -22,6 +22,7 @@ from placement.core.verb_options import (
     ProfileOptions,
     RefineOptions,
     RunOptions,
+    StepsOptions,
     StreamOptions,
     TrainOptions,
     options_of,
@@ -98,6 +99,14 @@ def _place(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--out", metavar="FILE", help="write the placement as JSON")
     sub.add_argument("--split", metavar="FILE", help="write a workload's placement as node ids")
     _add_jsonl(sub)
+
+
+def _steps(sub: argparse.ArgumentParser) -> None:
+    _add_problem(sub)
+    _add_options(sub, StepsOptions)
+    _add_pins(sub)
+    _add_mend(sub)
+    sub.add_argument("--out", metavar="FILE", help="write the placement of the last step as JSON")
 
 
 def _simulate(sub: argparse.ArgumentParser) -> None:
@@ -261,6 +270,7 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("placers", "list the placement algorithms and their settings", _none),
     ("profile", "measure every kernel on every device, and the links", _profile),
     ("place", "let an algorithm place every op", _place),
+    ("steps", "show what an algorithm works out on its way to a placement", _steps),
     ("simulate", "predict the step time of a placement", _simulate),
     ("run", "run a placement live and measure it", _run),
     ("train", "train, and place anew when a device becomes slower or faster", _train),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from placement.api.results import CompareRow, FinalsResult, RunResult, to_json
+from placement.api.results import CompareRow, FinalsResult, RunResult, StepsResult, to_json
 from placement.api.wording import (
     DIFFERENCES,
     FINALS,
@@ -113,6 +113,14 @@ def lines_of(answer: Mapping[str, Any]) -> Iterator[str]:
     for key, value in answer.items():
         if key != "unit" and value != "":
             yield f"{key}: {_readable(key, value, unit)}"
+
+
+def lines_of_steps(answer: StepsResult) -> Iterator[str]:
+    """The lines that a method follows, then each step: the line that it is at, and why."""
+    for number, line in enumerate(answer.pseudo_code, 1):
+        yield f"{number:3}  {line}"
+    for number, step in enumerate(answer.steps, 1):
+        yield f"step {number} (line {step.line + 1}): {step.why}"
 
 
 def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from placement.cli.printing import (
     lines_of,
     lines_of_differences,
     lines_of_finals,
+    lines_of_steps,
     listener,
     print_answer,
     table_of,
@@ -54,6 +55,7 @@ from placement.core.verb_options import (
     ProfileOptions,
     RefineOptions,
     RunOptions,
+    StepsOptions,
     StreamOptions,
     TrainOptions,
 )
@@ -122,7 +124,8 @@ def placers(options: Namespace) -> int:
 def _placer_lines(rows: list[dict[str, Any]]) -> list[str]:
     lines = []
     for row in rows:
-        lines.append(f"{row['name']:14} {row['summary']}")
+        shown = " [shows its steps]" if row["pseudo_code"] else ""
+        lines.append(f"{row['name']:14} {row['summary']}{shown}")
         for name, field in row["settings"].items():
             ends = [f"{field[end]:g}" for end in ("low", "high") if end in field]
             known = field.get("choices") or (ends and [" to ".join(ends)])
@@ -167,6 +170,18 @@ def place(options: Namespace) -> int:
     lines = [*lines_of(short), *measured, *_doubted(problem)]
     print_answer(options, _with(options, answer, placed.placement), lines)
     return _status(stopped, placed.violations)
+
+
+def steps(options: Namespace) -> int:
+    from placement.core.placement import placement_to_text
+
+    require_room(options.out)
+    _, problem = read_problem(options)
+    found = pl.steps(hold(options, problem), read_options(options, StepsOptions))
+    if options.out:
+        write_out(options.out, placement_to_text(found.placement))
+    answer = answers.of_steps(found)
+    return print_answer(options, answer, lines_of_steps(answer))
 
 
 def _doubted(problem: "Problem") -> list[str]:

@@ -14,6 +14,8 @@ REQUIRED = dataclasses.MISSING
 # Seconds that a step of a live run may take where nothing is said.
 STEP_TIMEOUT_S = 60.0
 MOST_STEPS, MOST_WARMUP, MOST_IN_FLIGHT = 100_000, 10_000, 64
+# Steps of a method that are shown one by one.
+MOST_SHOWN = 10_000
 
 T = TypeVar("T")
 
@@ -303,6 +305,31 @@ class PlaceOptions:
             )
         if not self.live_limit_s > 0:
             raise ValueError(f"Nothing can be measured in {self.live_limit_s} s; allow more.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsOptions:
+    """A placer that shows what it works out on its way to a placement."""
+
+    placer: str = option("heft", "see the verb placers", flag="--placer", always_named=True)
+    seed: int = option(0, "seed of the placer", flag="--seed", label="Seed", least=0)
+    settings: Mapping[str, Any] = option(
+        {}, "a setting of the placer", flag="--set", metavar="NAME=VALUE"
+    )
+    most: int = option(
+        400,
+        "about how many steps are shown one by one; what comes after them is one more step",
+        flag="--most",
+        metavar="N",
+        label="Most steps",
+        least=1,
+        most=MOST_SHOWN,
+    )
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", dict(self.settings or {}))
+        if not 1 <= self.most <= MOST_SHOWN:
+            raise ValueError(f"{self.most} steps cannot be shown; use 1 to {MOST_SHOWN}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
@@ -11,8 +12,19 @@ from placement.core.problem import Execution, Objective, Problem
 from placement.core.verb_options import PlaceOptions
 from placement.learning.live import Live
 from placement.search.progress import Progress, Report, quiet
+from placement.search.steps import Step
 
-__all__ = ["Finalist", "Placer", "Progress", "Report", "build", "describe", "quiet", "setting"]
+__all__ = [
+    "Finalist",
+    "Placer",
+    "Progress",
+    "Report",
+    "Step",
+    "build",
+    "describe",
+    "quiet",
+    "setting",
+]
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,8 @@ class Placer(ABC):
     kinds of problem that it handles, `quick_up_to` the number of kernels up to which it is cheap
     enough to be tried first by `auto` (`quick_models_up_to` where that is more for models than for
     workload files), `all_cores` says that it computes on every core, so that it must not run beside
-    a measurement, `learns_live` that it can learn from measurements, too.
+    a measurement, `learns_live` that it can learn from measurements, too. One that shows its steps
+    has a `pseudo_code`, the lines that they are at.
     `time_limit_s` and `seed` are common to all; a method without search or chance ignores them.
     """
 
@@ -46,6 +59,7 @@ class Placer(ABC):
     quick_models_up_to: ClassVar[int] = 0
     all_cores: ClassVar[bool] = False
     learns_live: ClassVar[bool] = False
+    pseudo_code: ClassVar[tuple[str, ...]] = ()
 
     time_limit_s: float | None = None
     seed: int = 0
@@ -76,6 +90,13 @@ class Placer(ABC):
     def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
         """The same, found by simulation and then by measuring placements on the computer itself."""
         raise NotImplementedError(f"{type(self).__name__} does not learn from measurements")
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        """What `place` does, step by step; the last step has its placement.
+
+        Steps beyond about `most` are taken together, as one.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not show its steps")
 
     def finalists(self, problem: Problem, report: Report = quiet) -> tuple[Finalist, ...]:
         """Good placements that differ, the best by prediction first: measuring chooses."""
@@ -119,6 +140,7 @@ def describe(name: str, placer: type[Placer]) -> dict[str, Any]:
         "all_cores": placer.all_cores,
         "learns_live": placer.learns_live,
         "exact": placer.exact,
+        "pseudo_code": list(placer.pseudo_code),
         "quick_up_to": placer.quick_up_to,
         "needs": list(placer.needs),
         "settings": {

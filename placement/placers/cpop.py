@@ -7,7 +7,9 @@ the others where they finish first. Among ready tasks the longest path through g
 groups, links and calls as in HEFT here.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +17,18 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import earliest_finish, falling, mean_costs, way_back_s
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._lists.lists import (
+    Priorities,
+    by_falling,
+    earliest_finish,
+    mean_costs,
+    way_back_s,
+)
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
+
+if TYPE_CHECKING:
+    from placement.placers._lists.walk import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,20 +36,44 @@ class Cpop(Placer):
     summary = "The critical path on the one device that runs it fastest, the rest around it"
     paper = "Topcuoglu, Hariri, Wu: HEFT and CPOP, IEEE TPDS 13(3), 2002"
     quick_up_to = 1_000_000
+    pseudo_code = (
+        "way of an op = the longest mean way through it, from the begin to the end of the step",
+        "the ops of the longest way of all go to the device that runs all of them fastest",
+        "take the ready op with the longest way through it",
+        "    one of the critical path: put it on the path's device",
+        "    another: put it on the device where it finishes first",
+        "cut the plan into calls and predict the step",
+    )
 
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        flat = flatten(problem)
-        through_s = paths_through(flat)
-        order = falling(problem, through_s)
-        wanted = np.full(order.size, -1, dtype=np.int64)
-        path = critical_kernels(flat, through_s)
-        wanted[path] = _fastest_device(flat, path)
-        back_s = way_back_s(flat)
-        return earliest_finish(
-            problem, flat, report, order, back_s, wanted, insertion=self.insertion
-        )
+        return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._lists.walk import Wording, finish_steps, path_on_one_device, ranked
+
+        found, flat = priorities(problem), flatten(problem)
+        path = critical_kernels(flat, found.ranks_s)
+        seconds = _seconds_of_path(flat, path)
+
+        def first(plan: "Plan") -> Sequence[Step]:
+            why = "{op} comes first, for it is ready and the longest way through it is longest."
+            way = ranked(plan, found, why, "way")
+            return [way, path_on_one_device(plan, path, seconds, _fastest_device(flat, path))]
+
+        wording = Wording("way", "left", line=4, line_if_fixed=3, last_line=5)
+        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+
+
+def priorities(problem: Problem) -> Priorities:
+    """Kernels by the longest path through them, those of the critical path on one device."""
+    flat = flatten(problem)
+    through_s = paths_through(flat)
+    found = by_falling(problem, through_s, way_back_s(flat))
+    path = critical_kernels(flat, through_s)
+    found.wanted[path] = _fastest_device(flat, path)
+    return found
 
 
 def paths_through(flat: Flat) -> Floats:
@@ -71,8 +106,14 @@ def critical_kernels(flat: Flat, through_s: Floats) -> Ints:
 def _fastest_device(flat: Flat, path: Ints) -> int:
     """The device that may run most of a path's kernels, of several the one that runs them first."""
     allowed = flat.allowed[flat.unit_of_kernel[path]]
-    seconds = np.where(allowed, flat.compute_s[path], 0.0).sum(axis=0)
-    return int(np.lexsort((seconds, -allowed.sum(axis=0)))[0])
+    return int(np.lexsort((_seconds_of_path(flat, path), -allowed.sum(axis=0)))[0])
+
+
+def _seconds_of_path(flat: Flat, path: Ints) -> Floats:
+    """Compute (D,) of a path's kernels on each device, of those that it may run."""
+    allowed = flat.allowed[flat.unit_of_kernel[path]]
+    seconds: Floats = np.where(allowed, flat.compute_s[path], 0.0).sum(axis=0)
+    return seconds
 
 
 PLACER = Cpop

@@ -8,13 +8,17 @@ at each step. Memory is looked at only when the result without limits breaks one
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._lists.lists import earliest_start
-from placement.placers.base import Placer, Report, quiet
+from placement.placers.base import Placer, Report, Step, quiet
 from placement.search.feasible import SCALES
+
+# Of the memory limits: none at first.
+_SHARES = (math.inf, *SCALES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +28,20 @@ class Etf(Placer):
         "Hwang, Chow, Anger, Lee: Scheduling with communication times, SIAM J. Comp. 18(2), 1989"
     )
     quick_up_to = 50_000
+    pseudo_code = (
+        "level of an op = the longest way of mean times from its begin to the end, nothing sent",
+        "for each ready op and each device: when are its inputs there, when is it free",
+        "put the op that can start first there; of several the one with the highest level",
+        "cut the plan into calls and predict the step",
+    )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        return earliest_start(problem, report, scales=(math.inf, *SCALES))
+        return earliest_start(problem, report, scales=_SHARES)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._lists.walk import start_steps
+
+        return start_steps(problem, _SHARES, most)
 
 
 PLACER = Etf

@@ -6,16 +6,25 @@ they finish first. Beyond the paper: fused groups move as one, memory is respect
 once per device over a first-in first-out link, and a crossing costs the call it starts.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import earliest_finish, falling, mean_costs, way_back_s
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._lists.lists import (
+    Priorities,
+    by_falling,
+    earliest_finish,
+    mean_costs,
+    way_back_s,
+)
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
+
+if TYPE_CHECKING:
+    from placement.placers._lists.walk import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,17 +32,36 @@ class Heft(Placer):
     summary = "Ops by urgency, each on the device where it finishes first (list scheduling)"
     paper = "Topcuoglu, Hariri, Wu: HEFT and CPOP, IEEE TPDS 13(3), 2002"
     quick_up_to = 1_000_000
+    pseudo_code = (
+        "rank of an op = its mean time + the longest mean way from its end to the end of the step",
+        "take the ops by falling rank",
+        "    on each device: when are its inputs there, when is there a gap, when would it finish",
+        "    put it on the device where it finishes first",
+        "cut the plan into calls and predict the step",
+    )
 
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        flat = flatten(problem)
-        order = falling(problem, mean_upward_ranks(flat))
-        back_s = way_back_s(flat)
-        anywhere = np.full(order.size, -1, dtype=np.int64)
-        return earliest_finish(
-            problem, flat, report, order, back_s, anywhere, insertion=self.insertion
-        )
+        return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._lists.walk import Wording, finish_steps, ranked
+
+        found = priorities(problem)
+
+        def first(plan: "Plan") -> Sequence[Step]:
+            why = "{op} has the highest rank: from its begin to the end of the step is furthest."
+            return [ranked(plan, found, why, "rank")]
+
+        wording = Wording("rank", "left", line=3, line_if_fixed=3, last_line=4)
+        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+
+
+def priorities(problem: Problem) -> Priorities:
+    """Kernels by falling upward rank; what is left after one is its outputs' way to the host."""
+    flat = flatten(problem)
+    return by_falling(problem, mean_upward_ranks(flat), way_back_s(flat))
 
 
 def mean_upward_ranks(flat: Flat) -> Floats:

@@ -7,16 +7,19 @@ row among those that are ready, and put where earliest finish plus table entry i
 groups, links and calls as in HEFT here.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from placement.core.costs import Floats
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.placers._lists.lists import earliest_finish, falling, mean_costs
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._lists.lists import Priorities, by_falling, earliest_finish, mean_costs
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
+
+if TYPE_CHECKING:
+    from placement.placers._lists.walk import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,17 +27,36 @@ class Peft(Placer):
     summary = "Like HEFT, but each choice of device looks ahead to the end of the step"
     paper = "Arabnejad, Barbosa: List scheduling by an optimistic cost table, IEEE TPDS 25(3), 2014"
     quick_up_to = 1_000_000
+    pseudo_code = (
+        "table[op, device] = the least time from its end there to the end of the step",
+        "take the ready op with the highest mean of its row in the table",
+        "    on each device: when would it finish, and what does the table say is left",
+        "    put it where finish + table is least",
+        "cut the plan into calls and predict the step",
+    )
 
     insertion: bool = setting(True, "Use idle gaps between ops that are already scheduled")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        flat = flatten(problem)
-        table = cost_table(flat)
-        order = falling(problem, table.mean(axis=1))
-        anywhere = np.full(order.size, -1, dtype=np.int64)
-        return earliest_finish(
-            problem, flat, report, order, table, anywhere, insertion=self.insertion
-        )
+        return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._lists.walk import Wording, finish_steps, ranked, table_ahead
+
+        found = priorities(problem)
+
+        def first(plan: "Plan") -> Sequence[Step]:
+            why = "{op} has the highest mean: even at best, most is left after it."
+            return [table_ahead(plan, found), ranked(plan, found, why, "mean of table", line=1)]
+
+        wording = Wording("mean of table", "table", line=3, line_if_fixed=3, last_line=4)
+        return finish_steps(problem, found, first, wording, most, insertion=self.insertion)
+
+
+def priorities(problem: Problem) -> Priorities:
+    """Kernels by falling mean of their row; what is left after one is its entry in the table."""
+    table = cost_table(flatten(problem))
+    return by_falling(problem, table.mean(axis=1), table)
 
 
 def cost_table(flat: Flat) -> Floats:

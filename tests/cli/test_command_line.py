@@ -45,6 +45,26 @@ def test_placers_have_all_keys():
         }
 
 
+def test_steps_are_told_as_json_and_in_lines(canonical, tmp_path):
+    out = tmp_path / "placement.json"
+    told = answer("steps", canonical, "--placer", "heft", "--out", out)
+    assert told["placer"] == "heft" and told["unit"] == "s"
+    assert [step["line"] for step in told["steps"]] == [0, *[3] * 10, 4]
+    assert told["steps"][-1]["placement"] == json.loads(out.read_text())
+    assert answer("simulate", canonical, "--placement", out)["value"] == 80.0
+    lines = call_here("steps", canonical, "--placer", "heft", "--most", "2").stdout.splitlines()
+    assert lines[0].startswith("  1  rank of an op")
+    assert (
+        lines[6]
+        == "step 2 (line 4): n1 goes to P3, where it would finish at 9 s (P1 14 s, P2 16 s)."
+    )
+    assert lines[-2].startswith("step 4 (line 4): The other 8 ops")
+    assert "80 s" in lines[-1]
+    shown = {row["name"] for row in answer("placers") if row["pseudo_code"]}
+    assert {"heft", "cpop", "peft", "etf"} <= shown
+    assert "does not show its steps" in refused("steps", canonical, "--placer", "round_robin")
+
+
 def test_samples_are_the_nine_light_models():
     rows = answer("samples")
     assert {r["name"] for r in rows} >= {

@@ -29,7 +29,8 @@ class Pairs(NamedTuple):
     The heaps `now` and `later` of device d are the first `num_now[d]` and `num_later[d]` entries of
     their rows (D, K); items are ranks. `struck` (K, D) marks pairs given up for lack of memory,
     `num_left` (K,) counts those that remain, and `forced` (K,) kernels that go where the most room
-    is. `waiting` (K,) counts the inputs that are not scheduled yet.
+    is. `waiting` (K,) counts the inputs that are not scheduled yet. `floor_s` (D,) is from when on
+    a device can start anything.
     """
 
     rank: Ints
@@ -44,6 +45,7 @@ class Pairs(NamedTuple):
     num_left: Ints
     forced: NDArray[np.bool_]
     waiting: Ints
+    floor_s: Floats
 
 
 class Favourites(NamedTuple):
@@ -76,6 +78,7 @@ def new_pairs(flat: Flat, rank: Ints) -> Pairs:
         num_left=np.zeros(num_kernels, dtype=np.int64),
         forced=np.zeros(num_kernels, dtype=np.bool_),
         waiting=num_waited_for(num_kernels, flat.producer, flat.consumer_ptr, flat.consumers),
+        floor_s=np.zeros(num_devices),
     )
 
 
@@ -87,28 +90,40 @@ def earliest_start(flat: Flat, lanes: Lanes, pairs: Pairs, favourites: Favourite
     be taken is struck out; a kernel without any pair left goes to the roomiest device.
     """
     num_kernels = lanes.device.size
-    for k in range(num_kernels):
+    enter_ready(flat, lanes, pairs)
+    looks = LOOKS_PER_KERNEL * num_kernels
+    for _ in range(num_kernels):
+        looks = put_first(flat, lanes, pairs, favourites, looks)
+
+
+@jit
+def enter_ready(flat: Flat, lanes: Lanes, pairs: Pairs) -> None:
+    """Enter the kernels that wait for no other."""
+    for k in range(lanes.device.size):
         if pairs.waiting[k] == 0:
             enter(flat, lanes, pairs, k)
-    looks = LOOKS_PER_KERNEL * num_kernels
-    floor_s = np.zeros(lanes.free_s.size)
-    for _ in range(num_kernels):
-        for d in range(floor_s.size):
-            until_s = awake_until_s(flat, lanes, pairs, favourites, d)
-            floor_s[d] = max(lanes.free_s[d], until_s)
-        k, d, looks = first_pair(flat, lanes, pairs, favourites, floor_s, looks)
-        fixed = lanes.device_of_unit[flat.unit_of_kernel[k]] >= 0
-        put(flat, lanes, k, d)
-        favourites.last[d] = k
-        if not fixed:
-            recall(flat, lanes, pairs, flat.unit_of_kernel[k])
-        for i in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
-            t = flat.out_tensors[i]
-            for c in range(flat.consumer_ptr[t], flat.consumer_ptr[t + 1]):
-                j = flat.consumers[c]
-                pairs.waiting[j] -= 1
-                if pairs.waiting[j] == 0:
-                    enter(flat, lanes, pairs, j)
+
+
+@jit
+def put_first(flat: Flat, lanes: Lanes, pairs: Pairs, favourites: Favourites, looks: int) -> int:
+    """Schedule the pair that can start first, and enter what becomes ready; the looks left."""
+    for d in range(lanes.free_s.size):
+        until_s = awake_until_s(flat, lanes, pairs, favourites, d)
+        pairs.floor_s[d] = max(lanes.free_s[d], until_s)
+    k, d, looks = first_pair(flat, lanes, pairs, favourites, pairs.floor_s, looks)
+    fixed = lanes.device_of_unit[flat.unit_of_kernel[k]] >= 0
+    put(flat, lanes, k, d)
+    favourites.last[d] = k
+    if not fixed:
+        recall(flat, lanes, pairs, flat.unit_of_kernel[k])
+    for i in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
+        t = flat.out_tensors[i]
+        for c in range(flat.consumer_ptr[t], flat.consumer_ptr[t + 1]):
+            j = flat.consumers[c]
+            pairs.waiting[j] -= 1
+            if pairs.waiting[j] == 0:
+                enter(flat, lanes, pairs, j)
+    return looks
 
 
 @jit

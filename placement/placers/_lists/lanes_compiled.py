@@ -25,7 +25,8 @@ class Lanes(NamedTuple):
     -1 where a tensor was not sent, `link_free_s` (D, D) when a link has carried all it was given,
     `free_s` (D,) when a device has run all it was given. `needed_bytes` (U,) is what a unit's
     weights and values take, `unread` (T,) the readers of a tensor that are not scheduled yet.
-    `ready_s` and `crosses` (D,) are the answers of `inputs_ready`.
+    `ready_s` and `crosses` (D,) are the answers of `inputs_ready`, `begins_s`, `ends_s` and
+    `offer_s` (D,) those of `least_finish`.
     Without `insertion` a kernel never runs before one that its device was given earlier.
     """
 
@@ -46,6 +47,9 @@ class Lanes(NamedTuple):
     unread: Ints
     ready_s: Floats
     crosses: NDArray[np.bool_]
+    begins_s: Floats
+    ends_s: Floats
+    offer_s: Floats
 
 
 def new_lanes(flat: Flat, limit_bytes: Floats, *, insertion: bool) -> Lanes:
@@ -78,6 +82,9 @@ def new_lanes(flat: Flat, limit_bytes: Floats, *, insertion: bool) -> Lanes:
         unread=np.diff(flat.consumer_ptr),
         ready_s=np.zeros(num_devices),
         crosses=np.zeros(num_devices, dtype=np.bool_),
+        begins_s=np.zeros(num_devices),
+        ends_s=np.zeros(num_devices),
+        offer_s=np.zeros(num_devices),
     )
 
 
@@ -230,10 +237,15 @@ def earliest_finish(flat: Flat, lanes: Lanes, order: Ints, outlook_s: Floats, wa
 def least_finish(
     flat: Flat, lanes: Lanes, k: int, found: NDArray[np.bool_], outlook_s: Floats
 ) -> int:
-    """The device among those `found` (D,) where kernel k's finish plus outlook (D,) is least."""
+    """The device among those `found` (D,) where kernel k's finish plus outlook (D,) is least.
+
+    Writes for each of them when it would begin and end there, and that sum: `begins_s`, `ends_s`
+    and `offer_s` of the lanes.
+    """
     inputs_ready(flat, lanes, k, 0, found.size)
     ready_s, free_s, insertion = lanes.ready_s, lanes.free_s, lanes.insertion
-    best, least_s = -1, np.inf
+    begins_s, ends_s, offer_s = lanes.begins_s, lanes.ends_s, lanes.offer_s
+    best = -1
     for d in range(found.size):
         if not found[d]:
             continue
@@ -241,7 +253,8 @@ def least_finish(
         start_s = max(ready_s[d], free_s[d])
         if insertion and start_s > ready_s[d]:
             _, _, start_s = find_gap(lanes.gaps, d, ready_s[d], seconds)
-        value_s = start_s + seconds + rest_of_unit_s(flat, lanes, k, d) + outlook_s[d]
-        if best < 0 or value_s < least_s:
-            best, least_s = d, value_s
+        begins_s[d], ends_s[d] = start_s, start_s + seconds
+        offer_s[d] = start_s + seconds + rest_of_unit_s(flat, lanes, k, d) + outlook_s[d]
+        if best < 0 or offer_s[d] < offer_s[best]:
+            best = d
     return best

@@ -90,22 +90,35 @@ def placement_from(problem: Problem, lanes: "Lanes") -> Placement:
     return problem.placement_of(devices, order_of(problem, lanes))
 
 
-def earliest_finish(
-    problem: Problem,
-    flat: Flat,
-    report: Report,
-    order: Ints,
-    left_s: Floats,
-    wanted: Ints,
-    *,
-    insertion: bool,
-) -> Placement:
-    """Kernels in an order, each on the device where its end and what is left after it come first.
+class Priorities(NamedTuple):
+    """What HEFT, CPoP and PEFT work out before they place anything.
 
-    `left_s` (K, D) are the seconds left; `wanted` (K,) fixes devices, -1 leaves the choice. Memory
-    is as it is, or scaled until all of it fits.
+    Kernels are taken in `order` (K,), which follows `ranks_s` (K,). `left_s` (K, D) are the seconds
+    left after a kernel on a device; `wanted` (K,) fixes devices, -1 leaves the choice.
+    """
+
+    order: Ints
+    ranks_s: Floats
+    left_s: Floats
+    wanted: Ints
+
+
+def by_falling(problem: Problem, ranks_s: Floats, left_s: Floats) -> Priorities:
+    """Kernels by falling rank, all devices left open."""
+    anywhere = np.full(ranks_s.size, -1, dtype=np.int64)
+    return Priorities(falling(problem, ranks_s), ranks_s, left_s, anywhere)
+
+
+def earliest_finish(
+    problem: Problem, priorities: Priorities, report: Report, *, insertion: bool
+) -> Placement:
+    """Kernels in order, each on the device where its end and what is left after it come first.
+
+    Memory is as it is, or scaled until all of it fits.
     """
     from placement.placers._lists import lanes_compiled as fast
+
+    flat, (order, _, left_s, wanted) = flatten(problem), priorities
 
     def attempt(scale: float) -> Placement:
         lanes = lanes_for(flat, insertion=insertion, scale=scale)
@@ -127,15 +140,17 @@ def no_children(num_kernels: int) -> Children:
     return Children(np.full(num_kernels, -1, dtype=np.int64), np.zeros(num_kernels))
 
 
-def static_ranks(flat: Flat) -> Ints:
-    """Place of each kernel (K,) by falling static level, ties in declared order.
-
-    The static level is the longest path of mean compute to the end, without communication.
-    """
+def static_levels(flat: Flat) -> Floats:
+    """Longest path of mean compute from each kernel (K,) to the end, without communication."""
     from placement.placers._lists.ranks_compiled import upward
 
     nothing = np.zeros(flat.producer.size)
-    levels = upward(flat, mean_costs(flat).compute_s, nothing, nothing)
+    return upward(flat, mean_costs(flat).compute_s, nothing, nothing)
+
+
+def static_ranks(flat: Flat) -> Ints:
+    """Place of each kernel (K,) by falling static level, ties in declared order."""
+    levels = static_levels(flat)
     rank = np.empty(levels.size, dtype=np.int64)
     rank[np.argsort(-levels, kind="stable")] = np.arange(levels.size)
     return rank

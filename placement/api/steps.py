@@ -1,0 +1,64 @@
+"""The verb `steps`: what a placer works out on its way to a placement, one step after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from placement.core.verb_options import PlaceOptions, StepsOptions, made
+
+if TYPE_CHECKING:
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.search.steps import Step
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A method at work on a problem: the lines that it follows, and where it is at each step."""
+
+    placer: str
+    pseudo_code: tuple[str, ...]
+    problem: Problem
+    steps: tuple[Step, ...]
+
+    @property
+    def placement(self) -> Placement:
+        """The method's answer."""
+        found = self.steps[-1].placement
+        assert found is not None
+        return found
+
+
+def steps(
+    problem: Problem, placer: str | StepsOptions = StepsOptions.placer, **named: Any
+) -> Steps:
+    """What a placer works out on its way: the same as `place`, step by step.
+
+    The last step has what `place` would answer. A ValueError says which placers show their steps.
+    """
+    given = None if isinstance(placer, str) else placer
+    options = made(StepsOptions, given, named if given else {"placer": placer, **named})
+    from placement.advice.warming import warm_up
+    from placement.placers import current_name, placer_class
+    from placement.placers.base import build, require_fitting
+
+    name = current_name(options.placer)
+    kind = placer_class(name)
+    if not kind.pseudo_code:
+        raise ValueError(
+            f"Placer {name!r} does not show its steps; those that do are"
+            f" {', '.join(placers_with_steps())}."
+        )
+    require_fitting(name, kind, problem, "choose another placer")
+    asked = PlaceOptions(placer=name, seed=options.seed, settings=options.settings)
+    built = build(kind, asked)
+    warm_up(built, problem)
+    return Steps(name, kind.pseudo_code, problem, tuple(built.steps(problem, options.most)))
+
+
+def placers_with_steps() -> tuple[str, ...]:
+    """The names of the placers that show their steps."""
+    from placement.placers import names, placer_class
+
+    return tuple(name for name in names() if placer_class(name).pseudo_code)

@@ -1,0 +1,456 @@
+"""Steps of list schedulers: the compiled loops of `place`, asked for one kernel at a time.
+
+The state of a list scheduler is its lanes, so calling its loop for a part of its order and looking
+at the lanes before and after is the method itself, step by step. What is compared in a step is what
+the loop has written down there when it chose.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.costs import Floats
+from placement.core.decoding import listed
+from placement.core.formatting import counted, percent, seconds
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.timeline import Span
+from placement.placers._lists.lists import (
+    Priorities,
+    lanes_for,
+    no_children,
+    placement_from,
+    static_levels,
+    static_ranks,
+)
+from placement.search.feasible import SCALES, within_memory
+from placement.search.steps import (
+    Cell,
+    Column,
+    Question,
+    Step,
+    Table,
+    ended,
+    first_rows,
+    name_of_kernel,
+    ops_of_kernel,
+)
+from placement.simulator.flat import Flat, flatten
+
+if TYPE_CHECKING:
+    from placement.placers._lists.earliest_compiled import Pairs
+    from placement.placers._lists.lanes_compiled import Lanes
+
+# Ops that a question offers, and that a queue shows.
+MOST_CHOICES, QUEUE = 6, 8
+# Devices that a sentence names besides the one that was chosen.
+MOST_OTHERS = 3
+
+
+class Wording(NamedTuple):
+    """How a method calls what its loop compares, and the lines of its pseudo-code.
+
+    `rank` is what its queue goes by and `left` what is left after an op on a device. `line` is
+    where a device is chosen, `line_if_fixed` where none is left to choose, `last_line` the end.
+    """
+
+    rank: str
+    left: str
+    line: int
+    line_if_fixed: int
+    last_line: int
+
+
+class Plan:
+    """What is in the lanes of a list scheduler, as the spans of a partial timeline."""
+
+    def __init__(self, problem: Problem, flat: Flat, lanes: "Lanes") -> None:
+        self.problem, self.flat, self.lanes = problem, flat, lanes
+        self.names = [device.name for device in problem.machine.devices]
+        self.spans: list[Span] = []
+        self._sent = lanes.arrival_s >= 0
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        return tuple(self.lanes.device_of_unit.tolist())
+
+    def note(self, kernels: Sequence[int]) -> None:
+        """Add the spans of kernels that were scheduled just now, and of what was sent to them."""
+        lanes, flat = self.lanes, self.flat
+        sent = lanes.arrival_s >= 0
+        for t, d in np.argwhere(sent & ~self._sent).tolist():
+            p = int(flat.producer[t])
+            src = int(lanes.device[p]) if p >= 0 else flat.host
+            takes_s = float(flat.move_s[src, d] + flat.tensor_bytes[t] * flat.s_per_byte[src, d])
+            tensor, end_s = self.problem.kernels.tensors[t], float(lanes.arrival_s[t, d])
+            link = f"{self.names[src]}->{self.names[d]}"
+            start_s = max(0.0, end_s - takes_s)
+            size = tensor.num_bytes
+            self.spans.append(Span("transfer", tensor.name, link, start_s, end_s, num_bytes=size))
+        self._sent = sent
+        for k in kernels:
+            name, device = name_of_kernel(self.problem, k), self.names[int(lanes.device[k])]
+            start_s, end_s = float(lanes.start_s[k]), float(lanes.end_s[k])
+            self.spans.append(Span("compute", name, device, start_s, end_s))
+
+    def begun(self, line: int, why: str, *tables: Table, question: Question | None = None) -> Step:
+        """The step before anything is placed."""
+        return Step(line=line, why=why, devices=self.devices, tables=tables, question=question)
+
+    def rest(self, line: int, kernels: Sequence[int]) -> Step:
+        """One step for all that is left beyond the number of steps that were asked for."""
+        self.note(kernels)
+        why = f"The other {counted(len(kernels), 'op')} went the same way, one after another."
+        return Step(line=line, why=why, devices=self.devices, spans=tuple(self.spans))
+
+    def ended(self, placement: Placement, line: int) -> Step:
+        """The last step: the plan as a placement, mended where it did not fit into memory."""
+        own = placement_from(self.problem, self.lanes)
+        end_s = max((span.end_s for span in self.spans), default=0.0)
+        said = f"All ops are placed; in this plan the last one ends after {self.time(end_s)}."
+        if own != placement:
+            pairs = own.device_of.items()
+            moved = sum(placement.device_of[op] != device for op, device in pairs)
+            said = f"The plan did not fit into memory, so {counted(moved, 'op')} moved elsewhere."
+        return ended(self.problem, placement, line, said)
+
+    def time(self, value_s: float) -> str:
+        return seconds(value_s, self.problem.unit)
+
+
+def finish_steps(
+    problem: Problem,
+    priorities: Priorities,
+    first: Callable[[Plan], Sequence[Step]],
+    wording: Wording,
+    most: int,
+    *,
+    insertion: bool,
+) -> Iterator[Step]:
+    """The steps of HEFT, CPoP and PEFT: `first` makes those before the loop, `most` is the most."""
+    from placement.placers._lists import lanes_compiled as fast
+
+    flat, (order, ranks_s, left_s, wanted) = flatten(problem), priorities
+
+    def planned(scale: float) -> Plan:
+        return Plan(problem, flat, lanes_for(flat, insertion=insertion, scale=scale))
+
+    def attempt(scale: float) -> Placement:
+        lanes = planned(scale).lanes
+        fast.earliest_finish(flat, lanes, order, left_s, wanted)
+        return placement_from(problem, lanes)
+
+    placement, scale = _placement_and_scale(problem, attempt, SCALES)
+    plan = planned(scale)
+    yield from _with_scale(first(plan), scale)
+    lanes, found = plan.lanes, np.zeros(len(plan.names), dtype=np.bool_)
+    for i, k in enumerate(order.tolist()):
+        if i == most:
+            fast.earliest_finish(flat, lanes, order[i:], left_s, wanted)
+            yield plan.rest(wording.line, order[i:].tolist())
+            break
+        unit = int(flat.unit_of_kernel[k])
+        grouped = bool(lanes.device_of_unit[unit] >= 0)
+        fast.candidates(flat, lanes, unit, found)
+        fast.least_finish(flat, lanes, k, found, left_s[k])
+        offers = _offers(plan, found)
+        fast.earliest_finish(flat, lanes, order[i : i + 1], left_s, wanted)
+        d = int(lanes.device[k])
+        queue = _queue(problem, order[i : i + QUEUE].tolist(), ranks_s, wording.rank)
+        yield _chosen(plan, k, d, offers, queue, wording, grouped, fixed=d == wanted[k])
+    yield plan.ended(placement, wording.last_line)
+
+
+class _Offer(NamedTuple):
+    """What the loop has found for a kernel on a device that may take it, in seconds."""
+
+    device: int
+    ready_s: float
+    start_s: float
+    finish_s: float
+    sum_s: float
+
+
+def _offers(plan: Plan, found: NDArray[np.bool_]) -> list[_Offer]:
+    lanes = plan.lanes
+    return [
+        _Offer(
+            d,
+            float(lanes.ready_s[d]),
+            float(lanes.begins_s[d]),
+            float(lanes.ends_s[d]),
+            float(lanes.offer_s[d]),
+        )
+        for d in np.flatnonzero(found).tolist()
+    ]
+
+
+def _chosen(
+    plan: Plan,
+    k: int,
+    d: int,
+    offers: list[_Offer],
+    queue: Table,
+    wording: Wording,
+    grouped: bool,
+    *,
+    fixed: bool,
+) -> Step:
+    """A kernel on the device that the loop has chosen, beside what it compared."""
+    plan.note([k])
+    problem, names, op = plan.problem, plan.names, name_of_kernel(plan.problem, k)
+    looks_ahead = any(offer.sum_s != offer.finish_s for offer in offers)
+    only = [offer.device for offer in offers] == [d]
+    if grouped:
+        why = f"{op} belongs to what is on {names[d]} already."
+    elif fixed:
+        why = f"{op} is on the critical path, whose device is {names[d]}."
+    elif only:
+        why = f"Only {names[d]} can take {op}: no other may run it, or none has room for it."
+    else:
+        why = _why(plan, op, d, offers, looks_ahead)
+    asks = not (grouped or fixed or only)
+    text = f"Where are the finish of {op} and what is left after it least?"
+    question = Question(
+        text if looks_ahead else f"Where does {op} finish first?",
+        tuple(names[offer.device] for offer in offers),
+        names[d],
+    )
+    return Step(
+        line=wording.line_if_fixed if fixed else wording.line,
+        why=why,
+        devices=plan.devices,
+        focus=ops_of_kernel(problem, k),
+        spans=tuple(plan.spans),
+        ghosts=tuple(
+            Span("compute", op, names[offer.device], offer.start_s, offer.finish_s)
+            for offer in offers
+        ),
+        winner=[offer.device for offer in offers].index(d),
+        tables=(_table_of(plan, op, d, offers, wording.left if looks_ahead else ""), queue),
+        question=question if asks else None,
+    )
+
+
+def _why(plan: Plan, op: str, d: int, offers: list[_Offer], looks_ahead: bool) -> str:
+    least = min(offer.sum_s for offer in offers)
+    sums = {offer.device: plan.time(offer.sum_s) for offer in offers}
+    others = [f"{plan.names[e]} {sum_s}" for e, sum_s in sums.items() if e != d][:MOST_OTHERS]
+    rest = len(sums) - 1 - len(others)
+    more = f" and {rest} more" if rest else ""
+    said = "finish and what is left come to" if looks_ahead else "it would finish at"
+    tied = any(offer.device != d and offer.sum_s <= least for offer in offers)
+    end = "; of equal ones the first is taken" if tied else ""
+    others_said = f"({', '.join(others)}{more}){end}"
+    return f"{op} goes to {plan.names[d]}, where {said} {sums[d]} {others_said}."
+
+
+def _table_of(plan: Plan, op: str, d: int, offers: list[_Offer], left: str) -> Table:
+    """A row for each device; `left` is the name of what is left, empty where nothing is."""
+    columns = [Column("device"), *(Column(c, "seconds") for c in ("ready", "start", "finish"))]
+    columns += [Column(left, "seconds"), Column("sum", "seconds")] if left else []
+    by_device = {offer.device: offer for offer in offers}
+    rows: list[tuple[Cell, ...]] = []
+    for e, name in enumerate(plan.names):
+        offer = by_device.get(e)
+        cells: Sequence[Cell] = [None] * (len(columns) - 1)
+        if offer is not None:
+            cells = [*offer[1:4], offer.sum_s - offer.finish_s, offer.sum_s][: len(cells)]
+        rows.append((name, *cells))
+    return Table(f"{op} on each device", tuple(columns), tuple(rows), (d,))
+
+
+def _queue(problem: Problem, kernels: list[int], ranks_s: Floats, rank: str) -> Table:
+    """The kernel that is looked at, and those that come next."""
+    rows = tuple((name_of_kernel(problem, k), float(ranks_s[k])) for k in kernels)
+    return Table("Queue", (Column("op"), Column(rank, "seconds")), rows, (0,))
+
+
+def ranked(plan: Plan, priorities: Priorities, why: str, rank: str, line: int = 0) -> Step:
+    """The first step of a method that goes by ranks: all of them, in the order of its queue.
+
+    `why` says it of the first "{op}".
+    """
+    order = priorities.order.tolist()
+    names = [name_of_kernel(plan.problem, k) for k in order]
+    said = why.format(op=names[0]) if names else "There is no op to place."
+    rows = [(n, float(priorities.ranks_s[k])) for n, k in zip(names, order, strict=True)]
+    columns = (Column("op"), Column(rank, "seconds"))
+    choices = tuple(sorted(names[:MOST_CHOICES], key=plan.problem.kernels.index.__getitem__))
+    asked = Question("Which op comes first?", choices, names[0]) if len(choices) > 1 else None
+    table = Table("Ranks", columns, first_rows(rows))
+    return plan.begun(line, said, table, question=asked)
+
+
+def table_ahead(plan: Plan, priorities: Priorities) -> Step:
+    """The step in which PEFT works out, from the last op to the first, what is left after each."""
+    problem, order = plan.problem, priorities.order.tolist()
+    rows: list[tuple[Cell, ...]] = [
+        (name_of_kernel(problem, k), *priorities.left_s[k].tolist()) for k in reversed(order)
+    ]
+    columns = (Column("op"), *(Column(name, "seconds") for name in plan.names))
+    why = (
+        "After the last ops nothing is left; before them, each op takes the best way on for each"
+        " device that it may have run on, as if all devices were free."
+    )
+    return plan.begun(0, why, Table("What is left after an op", columns, first_rows(rows)))
+
+
+def path_on_one_device(plan: Plan, path: Ints, path_s: Floats, device: int) -> Step:
+    """The step in which CPoP gives the critical path one device."""
+    names, problem = plan.names, plan.problem
+    rows = tuple((name, float(path_s[d])) for d, name in enumerate(names))
+    ops = [name_of_kernel(problem, k) for k in path.tolist()]
+    table = Table("The critical path on one device", _PATH_COLUMNS, rows, (device,))
+    why = (
+        f"The longest way leads through {listed(ops)}; {names[device]} runs them fastest, in"
+        f" {plan.time(float(path_s[device]))}."
+    )
+    question = Question("Which device runs the critical path fastest?", tuple(names), names[device])
+    step = plan.begun(1, why, table, question=question if len(names) > 1 else None)
+    return replace(step, focus=tuple(op for k in path.tolist() for op in ops_of_kernel(problem, k)))
+
+
+_PATH_COLUMNS = Column("device"), Column("whole path", "seconds")
+
+
+def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterator[Step]:
+    """The steps of ETF and m-ETF, which take the pair of kernel and device that starts first."""
+    from placement.placers._lists import earliest_compiled as fast
+
+    flat = flatten(problem)
+    levels_s, rank = static_levels(flat), static_ranks(flat)
+    num_kernels, num_devices = flat.compute_s.shape
+
+    def planned(scale: float) -> tuple[Plan, fast.Pairs, fast.Favourites]:
+        last = np.full(num_devices, -1, dtype=np.int64)
+        none = fast.Favourites(*no_children(num_kernels), last)
+        plan = Plan(problem, flat, lanes_for(flat, insertion=False, scale=scale))
+        return plan, fast.new_pairs(flat, rank), none
+
+    def attempt(scale: float) -> Placement:
+        plan, pairs, favourites = planned(scale)
+        fast.earliest_start(flat, plan.lanes, pairs, favourites)
+        return placement_from(problem, plan.lanes)
+
+    placement, scale = _placement_and_scale(problem, attempt, scales)
+    plan, pairs, favourites = planned(scale)
+    order = np.argsort(rank)
+    levels = Priorities(order, levels_s, np.zeros(0), np.zeros(0, dtype=np.int64))
+    why = "{op} has the highest level: no other op has so much work after it, one after another."
+    yield from _with_scale([ranked(plan, levels, why, "level")], scale)
+    lanes, looks = plan.lanes, fast.LOOKS_PER_KERNEL * num_kernels
+    fast.enter_ready(flat, lanes, pairs)
+    for i in range(num_kernels):
+        unplaced = lanes.device < 0
+        if i == most:
+            for _ in range(i, num_kernels):
+                looks = fast.put_first(flat, lanes, pairs, favourites, looks)
+            yield plan.rest(2, np.flatnonzero(unplaced).tolist())
+            break
+        ready = np.flatnonzero(unplaced & (pairs.waiting == 0)).tolist()
+        offers = {k: _starts(plan, pairs, k) for k in ready}
+        looks = fast.put_first(flat, lanes, pairs, favourites, looks)
+        k = int(np.flatnonzero(unplaced & (lanes.device >= 0))[0])
+        yield _started(plan, k, offers, rank, levels_s)
+    yield plan.ended(placement, 3)
+
+
+def _starts(plan: Plan, pairs: "Pairs", k: int) -> list[_Offer]:
+    """What a ready kernel would do on each device that it still counts for."""
+    from placement.placers._lists import earliest_compiled as fast
+    from placement.placers._lists.lanes_compiled import duration_s, inputs_ready
+
+    flat, lanes = plan.flat, plan.lanes
+    inputs_ready(flat, lanes, k, 0, len(plan.names))
+    offers = []
+    for d in np.flatnonzero(flat.allowed[flat.unit_of_kernel[k]]).tolist():
+        if fast.gone(flat, lanes, pairs, k, d) or not fast.fits(flat, lanes, pairs, k, d):
+            continue
+        ready_s = float(lanes.ready_s[d])
+        start_s = max(ready_s, float(lanes.free_s[d]))
+        finish_s = start_s + duration_s(flat, lanes, k, d)
+        offers.append(_Offer(d, ready_s, start_s, finish_s, finish_s))
+    return offers
+
+
+def _started(
+    plan: Plan, k: int, offers: dict[int, list[_Offer]], rank: Ints, levels_s: Floats
+) -> Step:
+    """The pair that was taken, beside the other devices and the other ready kernels."""
+    plan.note([k])
+    problem, names, lanes = plan.problem, plan.names, plan.lanes
+    op, d, own = name_of_kernel(problem, k), int(lanes.device[k]), offers[k]
+    firsts = {
+        j: min(each, key=lambda offer: (offer.start_s, offer.device))
+        for j, each in offers.items()
+        if each
+    }
+    by_start = sorted(firsts, key=lambda j: (firsts[j].start_s, int(rank[j])))
+    rows = [
+        (
+            name_of_kernel(problem, j),
+            names[firsts[j].device],
+            firsts[j].start_s,
+            float(levels_s[j]),
+        )
+        for j in by_start
+    ]
+    columns = Column("op"), Column("device"), Column("start", "seconds"), Column("level", "seconds")
+    marked = tuple(i for i, j in enumerate(by_start[: len(first_rows(rows))]) if j == k)
+    start_s = float(lanes.start_s[k])
+    ties = [j for j in by_start if j != k and firsts[j].start_s <= start_s]
+    why = f"{op} can start first of all ready ops: at {plan.time(start_s)}, on {names[d]}."
+    if ties:
+        also = name_of_kernel(problem, ties[0])
+        higher = levels_s[k] > levels_s[ties[0]]
+        reason = "has the higher level" if higher else "stands first in the model"
+        why = (
+            f"{op} and {also} can both start at {plan.time(start_s)}; {op} {reason} and goes to"
+            f" {names[d]}."
+        )
+    choices = tuple(name_of_kernel(problem, j) for j in sorted({*by_start[:MOST_CHOICES], k}))
+    ghosts = tuple(Span("compute", op, names[o.device], o.start_s, o.finish_s) for o in own)
+    at = [o.device for o in own]
+    return Step(
+        line=2,
+        why=why,
+        devices=plan.devices,
+        focus=ops_of_kernel(problem, k),
+        spans=tuple(plan.spans),
+        ghosts=ghosts,
+        winner=at.index(d) if d in at else -1,
+        tables=(
+            _table_of(plan, op, d, own, ""),
+            Table("Ready ops, where each can start first", columns, first_rows(rows), marked),
+        ),
+        question=Question("Which op starts next?", choices, op) if len(choices) > 1 else None,
+    )
+
+
+def _placement_and_scale(
+    problem: Problem, attempt: Callable[[float], Placement], scales: Sequence[float]
+) -> tuple[Placement, float]:
+    """What `place` answers, and the share of memory with which its last plan was made."""
+    tried: list[float] = []
+
+    def noted(scale: float) -> Placement:
+        tried.append(scale)
+        return attempt(scale)
+
+    return within_memory(problem, noted, scales), tried[-1]
+
+
+def _with_scale(steps: Sequence[Step], scale: float) -> Iterator[Step]:
+    """The first steps, of which one says so if plans with all of the memory did not fit."""
+    for i, step in enumerate(steps):
+        if i == 0 and scale < 1:
+            said = (
+                f" Plans with more did not fit, so devices count with {percent(scale)} of memory."
+            )
+            step = replace(step, why=step.why + said)
+        yield step

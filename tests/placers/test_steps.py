@@ -1,0 +1,194 @@
+"""Steps of methods: the last is what `place` answers, each one's figures are by the definitions."""
+
+import json
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import placement as pl
+from placement.api import answers
+from placement.api.results import StepsResult
+from placement.api.steps import placers_with_steps
+from placement.core.decoding import decode
+from placement.core.problem_json import problem_from_json
+from placement.core.timeline import Span
+from placement.placers import placer_class
+from placement.schedule.simulated import simulate
+from placement.search.steps import placed_ops
+from tests.checker import plan_faults
+from tests.instances import canonical_file, peft_file, random_problem
+from tests.placers.slow_lists import SlowLanes
+
+BY_FINISH = ("heft", "cpop", "peft")
+BY_START = ("etf", "m_etf")
+METHODS = placers_with_steps()
+
+
+def instance(seed):
+    """A small problem of any shape that fits into memory."""
+    rng = random.Random(seed)
+    problem = random_problem(
+        seed,
+        num_ops=rng.randrange(1, 13),
+        num_devices=rng.randrange(1, 5),
+        execution=rng.choice(("op", "segment")),
+        link_contention=rng.random() < 0.6,
+        with_groups=rng.random() < 0.5,
+    )
+    if seed % 4 == 1 and problem.num_devices > 1:
+        compute_s = problem.costs.compute_s.copy()
+        compute_s[rng.randrange(len(compute_s)), rng.randrange(1, problem.num_devices)] = np.inf
+        problem = replace(problem, costs=replace(problem.costs, compute_s=compute_s))
+    return problem
+
+
+def tight(seed):
+    """A problem whose devices have hardly room for all, so that plans do not fit at first."""
+    problem = random_problem(seed, num_ops=24, num_devices=3, with_groups=seed % 2 == 0)
+    limits = [int(problem.kernels.param_bytes * 1.7 * share) for share in (0.5, 0.3, 0.2)]
+    devices = tuple(
+        replace(d, memory_bytes=limit)
+        for d, limit in zip(problem.machine.devices, limits, strict=True)
+    )
+    return replace(problem, machine=replace(problem.machine, devices=devices))
+
+
+def canonical():
+    return problem_from_json(canonical_file(), "canonical")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_last_step_is_what_place_answers(name):
+    for problem in (*map(instance, range(8)), *map(tight, range(6))):
+        placer = placer_class(name)()
+        steps = list(placer.steps(problem, 400))
+        placed = placer.place(problem)
+        assert steps[-1].placement == placed, name
+        assert all(step.placement is None for step in steps[:-1])
+        assert placed_ops(problem, steps[-1]) == dict(placed.device_of)
+        assert steps[-1].spans == simulate(problem, placed).timeline.spans
+        for step in steps:
+            assert 0 <= step.line < len(placer.pseudo_code)
+            assert step.why.endswith(".")
+            assert set(step.focus) <= set(problem.graph.index)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_steps_beyond_the_most_are_one(name):
+    problem = tight(2)
+    placer = placer_class(name)()
+    few, all_steps = list(placer.steps(problem, 3)), list(placer.steps(problem, 400))
+    assert len(few) < len(all_steps)
+    assert few[-1] == all_steps[-1]
+    assert few[:3] == all_steps[:3]
+
+
+def decided(steps):
+    """The steps that put a kernel on a device, with the step before."""
+    return [(before, step) for before, step in pairwise(steps) if step.ghosts]
+
+
+def by_device(step):
+    """The rows of a step's table by device, in seconds, None where it may not go."""
+    table = step.tables[0]
+    assert [column.name for column in table.columns[:4]] == ["device", "ready", "start", "finish"]
+    return {str(row[0]): row[1:] for row in table.rows}
+
+
+@pytest.mark.parametrize("name", (*BY_FINISH, *BY_START))
+def test_each_table_of_a_list_scheduler_is_by_the_definitions(name):
+    """On 200 random problems; the plan that grows beside it is checked, too."""
+    for seed in range(200):
+        problem = instance(seed)
+        lanes = SlowLanes(problem, insertion=name in BY_FINISH)
+        names = [d.name for d in problem.machine.devices]
+        order = []
+        for before, step in decided(placer_class(name)().steps(problem, 400)):
+            compute = [s for s in step.spans if s.kind == "compute"]
+            k, d = problem.kernels.index[compute[-1].name], names.index(compute[-1].device)
+            rows, choices = by_device(step), lanes.choices(k)
+            assert [e for e, row in enumerate(rows.values()) if row[0] is not None] == choices
+            for e in choices:
+                slot = lanes.slot(k, e)
+                assert rows[names[e]][:3] == (lanes.ready(k, e)[0], *slot), (seed, name)
+                ghost = next(g for g in step.ghosts if g.device == names[e])
+                assert (ghost.start_s, ghost.end_s) == slot
+            assert step.tables[0].marked == (d,)
+            assert step.ghosts[step.winner] == compute[-1]
+            assert _is_least(name, problem, rows, names[d], step), (seed, name)
+            lanes.put(k, d)
+            assert (compute[-1].start_s, compute[-1].end_s) == (lanes.start[k], lanes.end[k])
+            assert set(before.spans) < set(step.spans)
+            order.append(k)
+        assert len(order) == len(problem.kernels.ops)
+        last = [*placer_class(name)().steps(problem, 400)][-2]
+        assert plan_faults(problem, last.spans) == [], (seed, name)
+
+
+def _is_least(name, problem, rows, chosen, step):
+    """Whether the row that was chosen has the least of what the method compares."""
+    if "critical path" in step.why:
+        return name == "cpop"
+    compared = 1 if name in BY_START else -1
+    figures = {d: row[compared] for d, row in rows.items() if row[compared] is not None}
+    return figures[chosen] == min(figures.values())
+
+
+@pytest.mark.parametrize("name", BY_START)
+def test_the_earliest_of_all_ready_ops_is_taken(name):
+    for seed in range(40):
+        problem = instance(seed)
+        for _, step in decided(placer_class(name)().steps(problem, 400)):
+            ready = step.tables[1]
+            starts = ready.column("start")
+            assert starts == tuple(sorted(starts))
+            assert ready.marked == (0,)
+            assert step.why.startswith(str(ready.rows[0][0]))
+
+
+def test_heft_by_hand():
+    """Topcuoglu et al. 2002, table 2 and figure 3(a): ranks, order, and the choices of devices."""
+    steps = pl.steps(canonical(), "heft").steps
+    ranks = dict(steps[0].tables[0].rows)
+    expected = (108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333, 14.667)
+    assert [ranks[f"n{i}"] for i in range(1, 11)] == pytest.approx(expected, abs=1e-3)
+    order = [step.focus for step in steps[1:-1]]
+    assert order == [(f"n{i}",) for i in (1, 4, 3, 2, 5, 6, 9, 7, 8, 10)]
+    assert [step.question.answer for step in steps[1:-1]] == [
+        *("P3", "P2", "P3", "P1", "P3", "P2", "P2", "P3", "P1", "P2")
+    ]
+    assert steps[-1].spans and max(span.end_s for span in steps[-1].spans) == 80.0
+    assert Span("compute", "n10", "P2", 73.0, 80.0) in steps[-2].spans
+
+
+def test_cpop_says_its_path_and_peft_its_table():
+    path = pl.steps(canonical(), "cpop").steps[1]
+    assert path.focus == ("n1", "n2", "n9", "n10")
+    assert path.tables[0].rows == (("P1", 66.0), ("P2", 54.0), ("P3", 63.0))
+    assert path.question.answer == "P2"
+    # Arabnejad and Barbosa 2014, table 2.
+    steps = pl.steps(problem_from_json(peft_file(), "peft"), "peft").steps
+    table = {row[0]: row[1:] for row in steps[0].tables[0].rows}
+    assert table["n1"] == pytest.approx((64, 68, 86), abs=0.5)
+    assert max(span.end_s for span in steps[-1].spans) == 122.0
+
+
+def test_what_is_told_of_steps_can_be_read_back():
+    found = answers.of_steps(pl.steps(canonical(), "heft"))
+    told = json.loads(json.dumps(found.to_json()))
+    assert decode(told, StepsResult).to_json() == found.to_json()
+    assert told["steps"][3]["device_of"] == {"n1": "P3", "n4": "P2", "n3": "P3"}
+    assert told["steps"][3]["question"]["answer"] == "P3"
+    assert told["steps"][-1]["placement"]["device_of"]["n10"] == "P2"
+
+
+def test_a_placer_without_steps_says_so():
+    with pytest.raises(
+        ValueError, match=r"'m_topo' does not show its steps; those that do are .*heft"
+    ):
+        pl.steps(canonical(), "m_topo")
+    with pytest.raises(ValueError, match="0 steps cannot be shown; use 1 to"):
+        pl.steps(canonical(), "heft", most=0)

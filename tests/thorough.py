@@ -6,8 +6,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
-# Hundreds of megabytes of weights, and no kind of op that Inception v1 (ONNX) or v3 has not.
-HEAVY = ("alexnet:training", "onnx-alexnet", "onnx-vgg19", "onnx-zfnet512", "vgg16:training")
+# Much memory or long to train, and no kind of op that Inception v1 (ONNX) or v3 has not.
+HEAVY = (
+    *("alexnet", "alexnet:training", "vgg16", "vgg16:training", "resnet50:training"),
+    *("onnx-alexnet", "onnx-vgg19", "onnx-zfnet512"),
+)
 
 
 def either(enough: T, everything: T) -> T:

@@ -24,6 +24,7 @@ from tests.exporters.exports import written
 from tests.exporters.language_models import Speaking, by_module
 from tests.exporters.torch_models import Attending, Scaled, placed, training, with_gpus
 from tests.profiling.backends.test_torch_zoo import SMALL
+from tests.thorough import light
 
 NETWORKS = [s.name for s in loaders.samples() if s.name in {n.partition(":")[0] for n in SMALL}]
 
@@ -92,7 +93,8 @@ def short(device):
     return int(device[5:]) if device.startswith("cuda:") else "cpu"
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", light(NETWORKS))
 def test_every_network_of_the_zoo(name, tmp_path):
     """Dealt in two halves and at random; where a module is whole, its parameters are there too."""
     network = zoo.network_of(name)

@@ -1,6 +1,7 @@
 """Prefill and decode of language models: their caches as state, in bytes and by transformers."""
 
 import dataclasses
+import itertools
 import json
 
 import numpy as np
@@ -18,6 +19,7 @@ from placement.formats.torch.caches import with_caches
 from placement.loaders.huggingface import FOLDER
 from placement.schedule.segments import make_schedule
 from tests.loaders.test_huggingface import TINY
+from tests.thorough import either
 
 # Shipped configurations whose layers all attend to every token before.
 PLAIN = [
@@ -60,7 +62,8 @@ def test_a_prompt_and_a_token_as_graphs_of_one_cache(opened):
     assert (prefill.tokens.number, decode.tokens.number) == (12, 2)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", either(PLAIN[::4], PLAIN))
 def test_caches_have_the_published_size(name):
     config = json.loads((FOLDER / name / "config.json").read_text())
     dims = {"task": "decode", "dtype": "bfloat16", "batch": 3, "context": 1000, "depth": 2}
@@ -188,8 +191,15 @@ def kept_by_transformers(family, batch, words):
     return found
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("task", ["prefill", "decode"])
+# Both steps of one family, and one of each other.
+TAKEN = either(
+    [("llama", "prefill"), *((family, "decode") for family in FAMILIES)],
+    [*itertools.product(FAMILIES, ("prefill", "decode"))],
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("family", "task"), TAKEN)
 def test_caches_are_as_large_as_those_of_transformers(family, task, opened):
     settings = {**SHAPE, **FAMILIES[family], "model_type": family, "architectures": []}
     graph = opened(task, {"batch": 2, "length": 12, "context": 20}, **settings).graph

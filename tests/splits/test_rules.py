@@ -23,6 +23,7 @@ from placement.splits.model.contract import class_units, contiguous_units
 from tests.splits import force
 from tests.splits.graphs import random_instance
 from tests.splits.test_split_placers import workload
+from tests.thorough import either
 
 FAR = {"cluster_size": 2, "slow_link_factor": 3.0}
 RULES = {
@@ -88,10 +89,11 @@ def test_annealing_finds_the_optimum_of_small_graphs(rules):
     assert equal >= 0.9 * solved > 15
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", RULES)
 def test_contiguous_splits_equal_brute_force(rules):
     solved = 0
-    for seed in range(300):
+    for seed in range(either(60, 300)):
         drawn = random_instance(seed, training=seed % 2 == 1)
         instance = replace(drawn, rules=RULES[rules])
         splits = force.splits(instance)
@@ -110,7 +112,7 @@ def test_contiguous_splits_equal_brute_force(rules):
         intervals = best_intervals(units, num_orders=2)
         assert intervals is None or intervals.load_s >= optimum * (1 - 1e-8), seed
         solved += 1
-    assert solved > 200
+    assert solved > either(40, 200)
 
 
 SHARING = {
@@ -120,10 +122,11 @@ SHARING = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rules", SHARING)
 def test_replicas_that_keep_their_weights_alike_equal_brute_force(rules):
     solved = shared = alone = 0
-    for seed in range(300):
+    for seed in range(either(60, 300)):
         drawn = random_instance(seed, training=seed % 2 == 1, most=6)
         # Times of seconds beside bytes per millisecond: the exchange counts, and not too much.
         instance = replace(drawn, rules=SHARING[rules], size_bytes=drawn.size_bytes * 1000)
@@ -151,9 +154,9 @@ def test_replicas_that_keep_their_weights_alike_equal_brute_force(rules):
         alone += found.load_s > without.load_s * (1 + 1e-6)
         shared += found.replicas.max() > 1
         solved += 1
-    assert solved > 200
-    assert shared > 10
-    assert alone > 10
+    assert solved > either(40, 200)
+    assert shared > either(2, 10)
+    assert alone > either(2, 10)
 
 
 WORKLOAD_PLACERS = ("ideals_dp", "linear_dp", "annealing_split", "branch_and_bound", "pipedream")

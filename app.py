@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
+from pages.ui.consequence import route
 from pages.ui.shell.same_origin import SameOrigin
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
@@ -83,4 +84,9 @@ async def open_browser(_: App) -> AsyncIterator[None]:
 if __name__ == "__main__":
     draw()
 else:
-    app = App(__file__, lifespan=open_browser, middleware=[Middleware(SameOrigin)])
+    app = App(
+        __file__,
+        lifespan=open_browser,
+        routes=[route.route()],
+        middleware=[Middleware(SameOrigin)],
+    )

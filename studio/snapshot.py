@@ -24,7 +24,7 @@ from placement.drawing.names import names_of
 from placement.placers import placer_class
 from placement.placers.base import Placer
 from placement.schedule.order import moved, spelled_order
-from placement.schedule.reordering import Blocked, run_before
+from placement.schedule.reordering import Blocked, breaks_sequence, run_before
 from placement.schedule.simulated import Simulated
 from profiling import backends
 from studio.project import edits
@@ -55,7 +55,12 @@ class Cache(Protocol):
         offload: bool,
         rules: CallRules,
     ) -> Problem: ...
-    def pinned(self, posed: Problem, pins: Mapping[str, str]) -> Problem: ...
+    def pinned(
+        self,
+        posed: Problem,
+        pins: Mapping[str, str],
+        sequences: Mapping[str, tuple[str, ...]],
+    ) -> Problem: ...
     def placed(self, posed: Problem, placer: str) -> Placed: ...
     def simulated(self, posed: Problem, placement: Placement) -> Simulated: ...
     def violations(self, posed: Problem, placement: Placement) -> tuple[str, ...]: ...
@@ -185,10 +190,18 @@ class Studio:
         return whole(self.problem, self.shelf.pins)
 
     @cached_property
+    def sequences(self) -> Mapping[str, tuple[str, ...]]:
+        """By device the order of ops that is pinned there."""
+        ops, devices = self.model.graph.index, self.machine.index
+        kept = self.shelf.sequences.items()
+        return {d: o for d, o in kept if d in devices and all(op in ops for op in o)}
+
+    @cached_property
     def state(self) -> edits.State:
         """What edits by hand change."""
         placed = self.placement
-        return edits.State(placed.device_of, self.pins, placed.order, placed.replicas)
+        held = self.pins, placed.order, placed.replicas, self.sequences
+        return edits.State(placed.device_of, *held)
 
     @cached_property
     def history(self) -> edits.History:
@@ -197,7 +210,7 @@ class Studio:
     @cached_property
     def pinned_problem(self) -> Problem:
         """The problem with its pins, for whoever decides; a prediction does not depend on them."""
-        return self.cache.pinned(self.problem, self.pins)
+        return self.cache.pinned(self.problem, self.pins, self.sequences)
 
     @cached_property
     def simulated(self) -> Simulated:
@@ -313,26 +326,74 @@ def all_on(now: Studio, device: str) -> Placement:
     return Placement(now.placement.graph, now.placement.machine, changed.device_of)
 
 
-def edit(now: Studio, ops: Sequence[str], device: str, *, within_rules: bool = False) -> str:
+def edit(
+    now: Studio,
+    ops: Sequence[str],
+    device: str,
+    *,
+    before: Sequence[str] | None = None,
+    within_rules: bool = False,
+) -> str:
     """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
 
     A ValueError says why none of the ops may go there; those that may are moved without the others.
-    With `within_rules` nothing moves, either, where a placement that keeps all rules would break
-    one, as by going beyond a memory.
+    With `before` they run there right before these ops, last of all where there are none. With
+    `within_rules` nothing moves, either, where a placement that keeps all rules would break one, as
+    by going beyond a memory.
     """
-    move = edits.assign(now.problem, now.state, ops, device)
-    stayed = edits.why_they_stay(move, device)
-    if not move.changes:
+    step, stayed = move_step(now, ops, device, before)
+    if not step.changes:
         if stayed:
             raise ValueError(stayed)
         return ""
-    step = edits.Edit(edits.label_of(move, device), move.changes)
     if within_rules:
         _require_rules(now, step)
     told = do(now, step)
-    extra = len(move.changes) - len(set(ops) & {op for op, _, _ in move.changes})
+    extra = len(step.changes) - len(set(ops) & {op for op, _, _ in step.changes})
     also = f"{formatting.counted(extra, 'more op')} moved along (fused into one kernel)."
     return " ".join(filter(None, (told, also if extra else "", stayed)))
+
+
+def move_step(
+    now: Studio, ops: Sequence[str], device: str, before: Sequence[str] | None = None
+) -> tuple[edits.Edit, str]:
+    """The step that moves ops as `edit` does, and what is to be said of what stays as it was."""
+    move = edits.assign(now.problem, now.state, ops, device)
+    stayed = edits.why_they_stay(move, device)
+    step = edits.Edit(edits.label_of(move, device), move.changes)
+    if before is None or not move.changes or not _has_order(now):
+        return step, stayed
+    try:
+        placed, moving = after(now, step), [op for op, _, _ in move.changes]
+        order = run_before(now.problem, placed, moving, before)
+    except Blocked as error:
+        return step, f"{stayed} {_why_blocked(now, error)} The order was left as it was.".strip()
+    except ValueError:
+        return step, stayed
+    ordered = dataclasses.replace(step, order=(now.placement.order, order))
+    pinned_on = _breaks_pinned_order(now, ordered)
+    if pinned_on:
+        said = f"The order on {pinned_on} is pinned, so it was left as it was."
+        return step, f"{stayed} {said}".strip()
+    return ordered, stayed
+
+
+def _breaks_pinned_order(now: Studio, step: edits.Edit) -> str:
+    """The device whose pinned order a step would change; empty for none."""
+    return breaks_sequence(now.pinned_problem, after(now, step)) if now.sequences else ""
+
+
+def _has_order(now: Studio) -> bool:
+    """Whether a prediction depends on what runs before what on a device."""
+    is_call = now.problem.execution is Execution.CALL
+    return not is_call and now.settings.objective is not Objective.THROUGHPUT
+
+
+def _why_blocked(now: Studio, error: Blocked) -> str:
+    called = names_of(now.model.graph).of
+    later, earlier, lane = error.wait
+    waits = f"by the order on {lane} it waits for it" if lane else "it needs what that computes"
+    return f"{called(later)!r} cannot run before {called(earlier)!r}: {waits}."
 
 
 def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
@@ -340,6 +401,15 @@ def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
 
     The order becomes part of the placement. A ValueError says in a sentence why it cannot be.
     """
+    step = order_step(now, ops, before)
+    if step is None:
+        return ""
+    _require_rules(now, step)
+    return do(now, step)
+
+
+def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.Edit | None:
+    """The step that orders ops as `reorder` does; None where they run like this already."""
     called = names_of(now.model.graph).of
     if now.problem.execution is Execution.CALL:
         raise ValueError("In this file all that a device computes is one call, without an order.")
@@ -354,27 +424,28 @@ def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
     try:
         order = run_before(now.problem, now.placement, ops, before)
     except Blocked as error:
-        later, earlier, lane = error.wait
-        waits = f"by the order on {lane} it waits for it" if lane else "it needs what that computes"
-        said = f"{called(later)!r} cannot run before {called(earlier)!r}: {waits}."
-        raise ValueError(said) from error
+        raise ValueError(_why_blocked(now, error)) from error
     if order == spelled_order(now.problem, now.placement):
-        return ""
+        return None
     where = f"before {called(before[0])}" if before else "last on its device"
     named = called(ops[0]) if len(ops) == 1 else formatting.counted(len(ops), "op")
     step = edits.Edit(f"{named} {where}", order=(now.placement.order, order))
-    _require_rules(now, step)
-    return do(now, step)
+    pinned_on = _breaks_pinned_order(now, step)
+    if pinned_on:
+        raise ValueError(f"The order on {pinned_on} is pinned, so it stays; let it go first.")
+    return step
 
 
 def _require_rules(now: Studio, step: edits.Edit) -> None:
     """ValueError where a step makes a placement break a rule that breaks none so far."""
-    step = _with_the_rest(now, step)
-    state = edits.applied(now.state, step)
-    after = _placed_in(now, state)
-    broken = now.cache.violations(now.problem, after)
+    broken = now.cache.violations(now.problem, after(now, step))
     if broken and not violations_of(now):
         raise ValueError(f"Nothing was changed. After it: {broken[0]}")
+
+
+def after(now: Studio, step: edits.Edit) -> Placement:
+    """The placement as a step would make it."""
+    return _placed_in(now, edits.applied(now.state, _with_the_rest(now, step)))
 
 
 def do(now: Studio, step: edits.Edit) -> str:
@@ -394,11 +465,11 @@ def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
     if not step.changes:
         return step
     before = now.placement
-    after = moved(now.problem, before, {op: device for op, _, device in step.changes})
+    found = moved(now.problem, before, {op: device for op, _, device in step.changes})
     return dataclasses.replace(
         step,
-        order=None if after.order == before.order else (before.order, after.order),
-        replicas=None if after.replicas == before.replicas else (before.replicas, after.replicas),
+        order=step.order or (None if found.order == before.order else (before.order, found.order)),
+        replicas=None if found.replicas == before.replicas else (before.replicas, found.replicas),
     )
 
 
@@ -430,6 +501,8 @@ def _store(now: Studio, name: str, state: edits.State, history: edits.History) -
     """Keep what has changed of the pins and of a placement, and how it came about."""
     if state.pins != now.pins:
         now.shelf.keep_pins(state.pins)
+    if state.sequences != now.sequences:
+        now.shelf.keep_sequences(state.sequences)
     now.shelf.keep_history(name, history)
     placed = _placed_in(now, state)
     if placed != now.placement:

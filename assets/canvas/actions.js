@@ -1,7 +1,7 @@
 // What gestures and buttons do: change the screen at once, and tell Python.
 
 const LAYING_MS = 500;
-const EDITS = new Set(["assign", "undo", "redo", "pin", "unpin"]);
+const EDITS = new Set(["assign", "undo", "redo", "pin", "unpin", "pin_order"]);
 
 function opsText(number) {
   return `${number} ${number === 1 ? "op" : "ops"}`;
@@ -67,6 +67,7 @@ Object.assign(Canvas.prototype, {
   assignSelection(device) {
     const { model } = this;
     const target = model.devices[device];
+    this.forecast.end();
     if (!target) return;
     const found = this.targetsOr("Select something first, then choose a device");
     if (!found || !this.send({ kind: "assign", nodes: found.nodes, device })) return;
@@ -85,6 +86,12 @@ Object.assign(Canvas.prototype, {
     this.repaint();
     const where = `pinned where ${found.ops === 1 ? "it is" : "they are"}`;
     this.tell(`${opsText(found.ops)} ${on ? where : "free to move"}`);
+  },
+
+  // What runs on the devices of the selection keeps its order, whatever a method wants.
+  pinOrder() {
+    const found = this.targetsOr("Select something first, then pin the order on its device");
+    if (found) this.send({ kind: "pin_order", nodes: found.nodes });
   },
 
   // All that leads to the selection, all that follows from it, or all that is built like it.

@@ -9,9 +9,10 @@ const GESTURES = [
   ["Shift-drag, Alt-drag", "select with a box, with a lasso (also L)"],
   ["/", "search ops by name, type or regular expression"],
   ["Shift+↑, Shift+↓, A", "select all before, all after, all alike"],
-  ["1 … 9", "put the selection on that device"],
+  ["1 … 9", "put the selection on that device; hold to see first what comes of it (Esc: not)"],
   ["Drag onto a device", "the same with the mouse; clicking the device works too"],
   ["P, Del", "pin the selection where it is; unpin it"],
+  ["O", "pin the order in which its device runs its ops"],
   ["Ctrl+Z, Ctrl+Y", "undo, redo (also U, Shift+U)"],
   ["Double-click, Enter, ⌫", "open or close a block"],
   ["Arrow keys, Space", "move the focus ring along edges; select what is in it"],
@@ -203,6 +204,7 @@ class Chrome {
     first.append(element("span", "name", device.label), element("span", "count"));
     texts.append(first, element("span", "facts"));
     chip.append(swatch, texts);
+    foretelling(chip, this.canvas, i);
     chip.addEventListener("click", (event) => {
       event.stopPropagation();
       this.canvas.assignSelection(i);

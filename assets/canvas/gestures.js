@@ -106,7 +106,8 @@ class Gestures {
     this.ghost.style.left = `${event.clientX - frame.left + 12}px`;
     this.ghost.style.top = `${event.clientY - frame.top + 8}px`;
     const chip = this.chipAt(event);
-    for (const other of chrome.chips.children) other.classList.toggle("target", other === chip);
+    if (chip) canvas.forecast.ask(Number(chip.dataset.device));
+    else canvas.forecast.end();
   }
 
   // What is dragged: the whole selection if that was taken hold of, else the op or the block alone.
@@ -173,7 +174,7 @@ class Gestures {
     this.ghost?.remove();
     this.ghost = null;
     canvas.chrome.root.classList.remove("dragging");
-    for (const chip of canvas.chrome.chips.children) chip.classList.remove("target");
+    if (active.dragging) canvas.forecast.end();
     this.active = null;
     // Wherever the pointer has come to, it is not where it took hold.
     if (active.moved) canvas.setHover(-1, -1, null);

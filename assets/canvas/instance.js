@@ -41,6 +41,10 @@ class Canvas {
     this.tooltip = new Tooltip(this.chrome.stage);
     this.menu = new Menu(this);
     this.gestures = new Gestures(this);
+    this.heldKey = new HeldKey(
+      (device) => this.forecast.ask(device),
+      guarded((device) => this.assignSelection(device)),
+    );
     this.finder = new Finder(this);
     this.minimap = new Minimap(this);
     this.overlay = this.chrome.overlay;
@@ -58,6 +62,7 @@ class Canvas {
     this.net = null;
     this.data = null;
     this.confirmed = 0;
+    this.forecast = new Forecast(this);
     parent.append(this.chrome.root);
     this.theme = readTheme(this.chrome.root);
     this.chrome.root.addEventListener("keydown", guarded((event) => handleKey(this, event)));
@@ -75,6 +80,7 @@ class Canvas {
     if (!data) return;
     this.data = data;
     this.readOnly = data.readOnly;
+    if (data.asks) consequences.about(data.asks, data.session);
     this.outbox.send = (value) => args.setStateValue("ops", value);
     this.outbox.acknowledge(data.session, data.ack);
     this.theme = readTheme(this.chrome.root);
@@ -210,6 +216,8 @@ class Canvas {
     for (const what of BEGINNINGS) window.removeEventListener(what, this.begun, true);
     home.waiters.delete(this.wake);
     this.gestures.finish();
+    this.heldKey.drop();
+    this.forecast.close();
     home.alive.delete(this);
     this.net?.destroy();
     this.net = null;

@@ -1,6 +1,7 @@
 // The keyboard. Every key stops here: Streamlit's own shortcuts (r, c) must not fire.
 
 const SWALLOWED = new Set(["PageUp", "PageDown", "Home", "End"]);
+const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta"]);
 
 function handleKey(canvas, event) {
   const { key } = event;
@@ -8,6 +9,15 @@ function handleKey(canvas, event) {
   event.stopPropagation();
   if (!canvas.net || canvas.menu.shown || event.target.closest?.(".tool, .chip, .find")) return;
   const command = event.ctrlKey || event.metaKey;
+  const { heldKey } = canvas;
+  if (heldKey.isDown && key === "Escape") {
+    heldKey.drop();
+    canvas.tell("Nothing was moved");
+    event.preventDefault();
+    return;
+  }
+  // What is pressed meanwhile comes after the move.
+  if (heldKey.isDown && !event.repeat && !MODIFIERS.has(key)) heldKey.finish();
   if (act(canvas, event, key, command)) event.preventDefault();
 }
 
@@ -25,12 +35,11 @@ function act(canvas, event, key, command) {
     return true;
   }
   if (event.altKey) return false;
-  // The digit's place on the keyboard counts, so that Shift and other layouts do not matter.
-  const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code) ?? /^([1-9])$/.exec(key);
+  const device = deviceOfKey(event);
   const widened = event.shiftKey && { ArrowUp: "upstream", ArrowDown: "downstream" }[key];
   if (key === "?") canvas.chrome.toggleGestures();
   else if (key === "/") canvas.finder.open();
-  else if (digit) canvas.assignSelection(Number(digit[1]) - 1);
+  else if (device !== undefined) canvas.heldKey.down(event, device);
   else if (widened) canvas.widen(widened);
   else if (key === "Escape") canvas.escape();
   else if (key === "+" || key === "=") canvas.zoom(1.3);
@@ -50,6 +59,7 @@ const LETTERS = {
   f: (canvas) => canvas.fit(true),
   l: (canvas) => canvas.setLasso(!canvas.lassoNext),
   m: (canvas) => canvas.openMenuAtSelection(),
+  o: (canvas) => canvas.pinOrder(),
   p: (canvas) => canvas.pinSelection(true),
   u: (canvas, event) => canvas.send({ kind: event.shiftKey ? "redo" : "undo" }),
 };

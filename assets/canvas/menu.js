@@ -43,6 +43,7 @@ class Menu {
       this.entry(device.label, () => canvas.assignSelection(i), {
         colour: device.colour,
         hint: i < 9 ? String(i + 1) : "",
+        device: i,
       }),
     );
     return [
@@ -80,7 +81,7 @@ class Menu {
     return entries;
   }
 
-  entry(text, action, { colour, hint } = {}) {
+  entry(text, action, { colour, hint, device } = {}) {
     const made = element("button", "entry");
     made.type = "button";
     made.setAttribute("role", "menuitem");
@@ -92,6 +93,7 @@ class Menu {
     }
     made.append(element("span", "text", text));
     if (hint) made.append(element("kbd", "", hint));
+    if (device !== undefined) foretelling(made, this.canvas, device);
     made.addEventListener("click", (event) => {
       event.stopPropagation();
       this.close(true);
@@ -130,6 +132,7 @@ class Menu {
   close(refocus) {
     if (this.box.hidden) return;
     this.box.hidden = true;
+    this.canvas.forecast.end();
     if (refocus) this.canvas.chrome.root.focus({ preventScroll: true });
   }
 }

@@ -30,8 +30,18 @@ class BarDrag {
     this.ghost.setAttribute("transform", `translate(${dx} ${dy})`);
     const box = gantt.frame.getBoundingClientRect();
     this.target = this.laneAt(event.clientY - box.top + gantt.frame.scrollTop);
-    this.before = this.target === this.row ? this.slotAt(gantt.seconds(event.clientX - box.left)) : undefined;
+    this.before = this.slotAt(gantt.seconds(event.clientX - box.left));
     this.show(event.clientX - box.left);
+    this.ask();
+  }
+
+  // What a drop here would do.
+  ask() {
+    const { gantt, panel, bar, target } = this, { key, version, selected } = gantt.data.panels[panel];
+    const about = { panel: key, version, bar, all: selected.includes(bar), before: this.before };
+    const stays = target === this.row && this.isIdle();
+    if (stays || !gantt.data.asks) consequences.end();
+    else consequences.ask({ device: target, bar: about });
   }
 
   begin() {
@@ -70,10 +80,10 @@ class BarDrag {
     return this.gantt.data.panels[this.panel].bars;
   }
 
-  // Bars of the lane that stay, from left to right.
+  // Bars that stay on the lane where they are held, from left to right.
   others() {
     return [...this.all.keys()]
-      .filter((i) => this.all[i].row === this.row && !this.bars.includes(i))
+      .filter((i) => this.all[i].row === this.target && !this.bars.includes(i))
       .sort((a, b) => this.all[a].start_s - this.all[b].start_s || a - b);
   }
 
@@ -91,13 +101,13 @@ class BarDrag {
     this.lane.setAttribute("height", spot.tall);
     const along = target === this.row, idle = along && this.isIdle();
     const name = gantt.data.panels[panel].rows[target].name;
-    let at = null, text = `to ${name}`;
+    const others = this.others(), last = others[others.length - 1];
+    const at = this.before === null ? this.all[last]?.end_s : this.all[this.before].start_s;
+    let text = `to ${name}`;
     if (along) {
-      const others = this.others(), last = others[others.length - 1];
-      at = this.before === null ? this.all[last]?.end_s : this.all[this.before].start_s;
       text = idle ? "" : this.before === null ? `last on ${name}` : `before ${this.all[this.before].text}`;
     }
-    const mark = at === null || at === undefined || idle ? null : Math.min(Math.max(gantt.x(at), gantt.left), gantt.width);
+    const mark = at === undefined || idle ? null : Math.min(Math.max(gantt.x(at), gantt.left), gantt.width);
     this.slot.style.display = mark === null ? "none" : "";
     if (mark !== null) for (const [k, v] of Object.entries({ x1: mark, x2: mark, y1: y + 1, y2: y + spot.tall - 2 })) this.slot.setAttribute(k, v);
     this.said.textContent = text;
@@ -111,12 +121,13 @@ class BarDrag {
   told() {
     const { panel, bar, target } = this, { key, version, selected } = this.gantt.data.panels[panel];
     const about = { panel: key, version, bar, all: selected.includes(bar) };
-    if (target !== this.row) return { kind: "drop", ...about, device: target };
+    if (target !== this.row) return { kind: "drop", ...about, device: target, before: this.before };
     return this.isIdle() ? null : { kind: "order", ...about, before: this.before };
   }
 
   end() {
     this.gantt.root.classList.remove("dragging");
+    if (this.ghost) consequences.end();
     for (const drawn of [this.ghost, this.lane, this.slot, this.said]) drawn?.remove();
   }
 }

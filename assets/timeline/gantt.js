@@ -20,7 +20,11 @@ class Gantt {
     this.to = 1;
     this.width = 0;
     this.outbox = new Outbox();
+    this.past = new Ghost(this, "past", true);
+    this.future = new Ghost(this, "foretold");
     this.pointer = new Pointer(this);
+    this.heard = ({ detail }) => this.foretell(detail);
+    window.addEventListener("placement-consequence", this.heard);
     this.watcher = new ResizeObserver(() => {
       if (this.frame.clientWidth !== this.width) this.draw();
     });
@@ -29,6 +33,8 @@ class Gantt {
 
   close() {
     this.pointer.drop();
+    this.pointer.heldKey.drop();
+    window.removeEventListener("placement-consequence", this.heard);
     this.watcher.disconnect();
     this.outbox.close();
   }
@@ -36,18 +42,30 @@ class Gantt {
   show(data, send) {
     this.outbox.send = send;
     this.outbox.acknowledge(data.session, data.ack);
-    const end = Math.max(1e-12, ...data.panels.map((panel) => panel.end_s));
+    if (data.asks) consequences.about(data.asks, data.session);
+    const { before } = data, longest = Math.max(1e-12, ...data.panels.map((panel) => panel.end_s));
+    // An edit of what is drawn: all of it stays where it is, so that before and after compare.
+    const edited = Boolean(this.data) && [data.of, before?.of].includes(this.of) && Boolean(before);
     const whole = !this.data || (this.from === 0 && this.to === this.end);
     this.data = data;
-    this.end = end;
-    if (whole || data.of !== this.of) [this.from, this.to] = [0, end];
+    this.end = Math.max(longest, before?.bars?.end_s ?? 0, edited ? this.end : 0);
+    if (whole || !(edited || data.of === this.of)) [this.from, this.to] = [0, this.end];
     this.of = data.of;
+    this.longest = Math.max(longest, before?.bars?.end_s ?? 0);
+    [this.past.bars, this.past.text] = [before?.bars ?? null, before?.bars ? "before" : ""];
     [this.from, this.to] = this.within(this.from, this.to);
     this.root.querySelector(".help").textContent = data.help;
     this.rows = data.panels.map((panel) => rowsOf(panel));
     this.legend(data.legend);
     this.draw();
     this.pointer?.again();
+  }
+
+  // Drawn over what is, on the axis of what is: nothing else moves.
+  foretell(answer) {
+    this.future.show(answer?.bars, answer?.text);
+    const { shown } = consequences;
+    if (answer?.bars) requestAnimationFrame(() => requestAnimationFrame(() => shown === answer && performance.mark("placement-foretold")));
   }
 
   legend(entries) {
@@ -112,6 +130,12 @@ class Gantt {
     this.draw();
   }
 
+  // As long as what is drawn, which may be shorter than what was.
+  whole() {
+    this.end = this.longest;
+    this.look(0, this.end);
+  }
+
   zoom(factor, at = (this.from + this.to) / 2) {
     this.look(at - (at - this.from) * factor, at + (this.to - at) * factor);
   }
@@ -155,10 +179,13 @@ class Gantt {
     this.axis(grid, top);
     this.frame.replaceChildren(svg);
     this.svg = svg;
+    this.past.draw();
+    this.future.draw();
     this.root.dataset.zoomed = String(this.to - this.from < this.end * 0.9999);
     this.root.dataset.from = this.from;
     this.root.dataset.to = this.to;
-    this.root.querySelector('[data-do="whole"]').disabled = this.root.dataset.zoomed === "false";
+    this.root.querySelector('[data-do="whole"]').disabled =
+      this.root.dataset.zoomed === "false" && this.end <= this.longest;
   }
 
   definitions() {

@@ -6,12 +6,16 @@ class Pointer {
   constructor(gantt) {
     this.gantt = gantt;
     this.tip = gantt.root.querySelector(".tip");
+    this.heldKey = new HeldKey(
+      (device) => gantt.data.asks && consequences.ask({ device, nodes: null }),
+      (device) => gantt.outbox.push({ kind: "assign", device }),
+    );
     this.listen();
   }
 
   listen() {
     const { gantt } = this, { root, frame } = gantt;
-    const whole = () => gantt.look(0, gantt.end);
+    const whole = () => gantt.whole();
     const verbs = {
       in: () => gantt.zoom(1 / STEP), out: () => gantt.zoom(STEP), whole,
       left: () => gantt.pan(-0.25), right: () => gantt.pan(0.25), fold: () => gantt.foldAll(),
@@ -24,11 +28,25 @@ class Pointer {
       // Streamlit has shortcuts of its own for plain letters.
       event.stopPropagation();
       if (event.key === "Escape") this.drop();
+      if (this.heldKey.isDown) {
+        if (event.repeat) return;
+        if (event.key === "Escape") {
+          this.heldKey.drop();
+          return;
+        }
+        this.heldKey.finish();
+      }
       const device = event.target.closest?.("[data-fold]")?.dataset.fold;
       const edit = gantt.data?.editable ? editOf(event) : null;
+      const place = gantt.data?.editable && !modified(event) ? deviceOfKey(event) : undefined;
       if (device !== undefined && (event.key === "Enter" || event.key === " ")) {
         event.preventDefault();
         this.fold(device);
+        return;
+      }
+      if (place !== undefined) {
+        event.preventDefault();
+        this.heldKey.down(event, place);
         return;
       }
       if (edit) {
@@ -170,6 +188,10 @@ class Pointer {
   }
 }
 
+function modified(event) {
+  return event.ctrlKey || event.metaKey || event.altKey;
+}
+
 // What a key asks for, of those that change the placement; the same keys as in the picture.
 function editOf(event) {
   const letter = event.key.toLowerCase();
@@ -178,11 +200,9 @@ function editOf(event) {
     return letter === "y" ? { kind: "redo" } : null;
   }
   if (event.altKey) return null;
-  // The digit's place on the keyboard counts, so that other layouts do not matter.
-  const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code) ?? /^([1-9])$/.exec(event.key);
-  if (digit) return { kind: "assign", device: Number(digit[1]) - 1 };
   if (letter === "u") return { kind: event.shiftKey ? "redo" : "undo" };
   if (letter === "p") return { kind: "pin" };
+  if (letter === "o") return { kind: "pin_order" };
   return event.key === "Delete" ? { kind: "unpin" } : null;
 }
 

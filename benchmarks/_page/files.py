@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 LIGHT = {"Inception v2": "light_inception_v2", "DenseNet-121": "light_densenet121"}
-MADE_UP = {"3,000 ops": 3_000, "10,000 ops": 10_000, "30,000 ops": 30_000}
+MADE_UP = {"1,000 ops": 1_000, "3,000 ops": 3_000, "10,000 ops": 10_000, "30,000 ops": 30_000}
 OPS_PER_BLOCK, NUM_STAGES = 12, 10
 SHAPE = (1, 8, 14, 14)
 OPSET, IR_VERSION = 17, 8

@@ -21,7 +21,7 @@ import msgspec
 from studio.project.files import write_json
 from studio.project.store import Settings
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PEERS = ROOT / ".venv-peers"
 # Model Explorer reads ONNX files through the adapter that its own pages name.
 PACKAGES = ("netron==9.3.3", "ai-edge-model-explorer==0.1.34", "model-explorer-onnx==0.4.2")

@@ -252,4 +252,4 @@ def one_device(problem: Problem, machine: Machine, step_s: float) -> Problem:
         contention=0.0,
         spread=None,
     )
-    return replace(problem, machine=machine, costs=costs, pins=())
+    return replace(problem, machine=machine, costs=costs, pins=(), sequences=())

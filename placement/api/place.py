@@ -99,6 +99,7 @@ def place(
     from placement.costs.roofline import waits_s
     from placement.placers import current_name, placer_class
     from placement.placers.base import build, require_fitting
+    from placement.schedule.reordering import in_sequence
 
     given = None if isinstance(placer, str) else placer
     options = made(PlaceOptions, given, named if given else {"placer": placer, **named})
@@ -111,6 +112,8 @@ def place(
     heard = _Heard(problem, emit, stop)
     found = _found(build(kind, options), problem, options, heard, model, keep)
     measured, placed_for = None, problem
+    if problem.sequences:
+        found = _in_sequence(problem, found)
     if isinstance(found, tuple):
         measured = finals(model, problem, found, options, keep=keep, emit=emit, stop=stop)
         heard.note = ". ".join(filter(None, (heard.note, measured.account)))
@@ -120,6 +123,7 @@ def place(
         placement, predicted = found, predict(problem, found)
         if keep is not None and problem.execution is not Execution.CALL:
             own_s, placement = predicted.value, _in_order_of(problem, keep, found)
+            placement = in_sequence(problem, placement) if problem.sequences else placement
             predicted = predict(problem, placement)
             heard.note = _kept_in_words(heard.note, own_s, predicted.value)
     # What is proven of one machine says nothing about another.
@@ -173,6 +177,17 @@ def _found(
             if live is not None:
                 return built.place_live(problem, live, report=heard)
             return built.finalists(problem, heard) if options.live else built.place(problem, heard)
+
+
+def _in_sequence(
+    problem: Problem, found: Placement | tuple[Finalist, ...]
+) -> Placement | tuple[Finalist, ...]:
+    """What a placer found, with the sequences that the problem pins; finalists each their own."""
+    from placement.schedule.reordering import in_sequence
+
+    if not isinstance(found, tuple):
+        return in_sequence(problem, found)
+    return tuple(replace(f, placement=in_sequence(problem, f.placement)) for f in found)
 
 
 def _in_order_of(problem: Problem, keep: Placement, found: Placement) -> Placement:

@@ -238,6 +238,12 @@ def _add_pins(sub: argparse.ArgumentParser) -> None:
         "--pin", action="append", default=[], metavar="OP=DEVICE", help="keep an op on a device"
     )
     sub.add_argument("--pins", metavar="FILE", help='pins of many ops, as JSON {"op": "device"}')
+    sub.add_argument(
+        "--sequences",
+        metavar="FILE",
+        help="the order of ops on a device, of those that are there, as JSON"
+        ' {"device": ["op", "op"]}',
+    )
 
 
 def _add_mend(sub: argparse.ArgumentParser) -> None:

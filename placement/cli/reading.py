@@ -46,6 +46,8 @@ def hold(options: Namespace, problem: "Problem") -> "Problem":
         raise ValueError("--keep and --move belong together: a placement, and what may leave it.")
     if keep is not None:
         pins = list(held(problem, dict(pins), keep, read_names(move)).items())
+    if options.sequences:
+        problem = replace(problem, sequences=tuple(read_sequences(options.sequences).items()))
     return replace(problem, pins=tuple(pins)) if pins else problem
 
 
@@ -58,6 +60,12 @@ def kept_placement(options: Namespace) -> "Placement | None":
 def read_pins(path: str) -> dict[str, str]:
     as_pins = partial(decode, kind=dict[str, str], remedy='use {"op": "device"}')
     return read_value(Path(path), "file of pins", as_pins)
+
+
+def read_sequences(path: str) -> dict[str, tuple[str, ...]]:
+    remedy = 'use {"device": ["op", "op"]}'
+    as_sequences = partial(decode, kind=dict[str, tuple[str, ...]], remedy=remedy)
+    return read_value(Path(path), "file of sequences", as_sequences)
 
 
 def read_names(path: str) -> list[str]:

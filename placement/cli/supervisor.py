@@ -16,7 +16,7 @@ from placement.files.output import drafts
 from profiling.sandbox import confinement
 
 # Options that name a file to read, and those that name one to write.
-_READ = ("placement", "profile", "inputs", "run", "pins", "keep", "move", "machine")
+_READ = ("placement", "profile", "inputs", "run", "pins", "sequences", "keep", "move", "machine")
 _WRITTEN = ("out", "split")
 # Settings of placers that name a file to write.
 _WRITTEN_SETTINGS = ("save",)

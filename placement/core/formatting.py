@@ -5,6 +5,8 @@ import math
 
 from placement.core.amounts import in_unit
 
+SCALES = {"s": 1.0, "ms": 1e-3, "µs": 1e-6}
+
 
 class Drawn:
     """A value that a notebook shows as a picture (`placement/api/notebook.py`).
@@ -62,12 +64,23 @@ def seconds(value: float | None, unit: str = "s") -> str:
         return "unknown"
     if unit != "s":
         return stated(in_unit(value, unit), unit)
-    for scale, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+    for name, scale in SCALES.items():
         # What three digits round up to a thousand of a unit is one of the next.
         if abs(value) >= 0.9995 * scale:
             number = value / scale
             return f"{number:{'.3g' if abs(number) < 999.5 else '.0f'}} {name}"
     return "0 s" if value == 0 else f"{value / 1e-6:.2g} µs"
+
+
+def both_seconds(before: float, after: float, unit: str = "s") -> tuple[str, str]:
+    """Two times to be compared, in one unit: that of the larger one."""
+    larger = max((v for v in (before, after) if math.isfinite(v)), default=0.0)
+    if unit != "s" or not larger:
+        return seconds(before, unit), seconds(after, unit)
+    name = seconds(larger).split()[1]
+    numbers = [value / SCALES[name] for value in (before, after)]
+    old, new = (f"{n:{'.3g' if abs(n) < 999.5 else '.0f'}} {name}" for n in numbers)
+    return old, new
 
 
 def rate(samples_per_s: float | None) -> str:

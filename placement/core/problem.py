@@ -33,10 +33,11 @@ class Problem:
 
     `kernels` is what runs (the graph itself where no runtime has optimised it) and `sources[k]`
     the indices of the source ops behind kernel k. `groups` lists source ops that must share a
-    device, `pins` fixes (op, device) pairs. `execution` is "op" (each kernel its own task),
-    "segment" (neighbouring kernels of a device run in one call) or "call" (a device off the host
-    runs its kernels in one call that also moves its inputs and outputs, host kernels run one by
-    one in any number; see call_costs.py). Without `link_contention` any number of tensors pass a
+    device, `pins` fixes (op, device) pairs, and `sequences` of (device, ops) the order of those of
+    the ops that are on the device, for whoever decides. `execution` is "op" (each kernel its own
+    task), "segment" (neighbouring kernels of a device run in one call) or "call" (a device off the
+    host runs its kernels in one call that also moves its inputs and outputs, host kernels run one
+    by one in any number; see call_costs.py). Without `link_contention` any number of tensors pass a
     link at once. `memory_model` "live" counts weights and live tensors, "sum" the plain sum of
     `param_bytes`, as problem files state sizes. `objective` is "latency" (seconds of one step) or
     "throughput" (seconds between samples of a full pipeline). `rules` say how throughput is charged
@@ -57,6 +58,7 @@ class Problem:
     memory_model: str = "live"
     unit: str = field(default="s", kw_only=True)
     rules: CallRules = field(default=PLAIN, kw_only=True)
+    sequences: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         # Callers and files may say them as words.
@@ -83,6 +85,12 @@ class Problem:
                     f"Op {shown(op)} is pinned but not in graph {shown(self.graph.name)}."
                 )
             self.machine.device(device)
+        for device, ops in self.sequences:
+            self.machine.device(device)
+            unknown = next((op for op in ops if op not in self.graph.index), None)
+            if unknown is not None or len(set(ops)) < len(ops):
+                what = "twice" if unknown is None else f"op {shown(unknown)}, which is not there"
+                raise ValueError(f"The order pinned on {shown(device)} names {what}; pin it anew.")
         for name in (name for group in self.groups for name in group):
             if name not in self.graph.index:
                 raise ValueError(
@@ -118,6 +126,7 @@ class Problem:
                 [self.link_contention, self.memory_model, self.rules.overlap],
                 *([] if is_usual else [[each.tolist() for each in places]]),
                 *self.rules.decisive,
+                *([["in sequence", sorted(self.sequences)]] if self.sequences else []),
             ]
         )
 

@@ -82,6 +82,10 @@ class Panel:
         """Whether the path is known to have waited somewhere for a device or link to be free."""
         return any(queued for *_, queued in self.path)
 
+    def ops_of(self, bar: int | None) -> tuple[str, ...]:
+        """What a bar stands for; nothing for one that is not drawn."""
+        return self.bars[bar].ops if bar is not None and bar < len(self.bars) else ()
+
     def selected(self, ops: Iterable[str]) -> list[int]:
         """Numbers of the bars that stand for any of these ops."""
         chosen = set(ops)

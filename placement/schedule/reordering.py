@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from placement.core.placement import Placement
-from placement.core.problem import Problem
+from placement.core.problem import Execution, Problem
 from placement.schedule.order import kernel_order, spelled_order
 
 
@@ -71,6 +71,53 @@ def run_before(
             "These ops share their kernels with those that they would pass; the order stays."
         )
     return changed
+
+
+def in_sequence(problem: Problem, placement: Placement) -> Placement:
+    """The placement with the problem's pinned sequences in its order, and little else changed.
+
+    Of a sequence count the ops that the placement has on its device. A ValueError says where
+    sequences and data contradict each other.
+    """
+    lanes = _pinned_lanes(problem, placement)
+    order = kernel_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
+    at = {k: i for i, k in enumerate(order)}
+    if all(at[a] < at[b] for lane in lanes for a, b in pairwise(lane)):
+        return placement
+    found = _topological(problem, lanes, order)
+    if len(found) < len(order):
+        raise ValueError("The orders that are pinned contradict each other; let one of them go.")
+    return replace(placement, order=problem.ops_in_order(found))
+
+
+def breaks_sequence(problem: Problem, placement: Placement) -> str:
+    """The device on which a placement runs ops in another order than the pinned one, if any."""
+    order = kernel_order(problem, placement, problem.kernel_devices(placement))
+    at = {k: i for i, k in enumerate(order)}
+    for device, ops in problem.sequences:
+        lane = _lane(problem, placement, device, ops)
+        if any(at[a] > at[b] for a, b in pairwise(lane)):
+            return device
+    return ""
+
+
+def _pinned_lanes(problem: Problem, placement: Placement) -> list[list[int]]:
+    """Kernels of the pinned sequences; a device whose calls are found has no order to keep."""
+    if problem.execution is Execution.CALL:
+        return []
+    return [_lane(problem, placement, device, ops) for device, ops in problem.sequences]
+
+
+def _lane(problem: Problem, placement: Placement, device: str, ops: Sequence[str]) -> list[int]:
+    """Kernels of a sequence's ops on its device; one of several ops stands where its last does."""
+    index = problem.graph.index
+    rank = {index[op]: i for i, op in enumerate(ops) if placement.device_of[op] == device}
+    last = {
+        k: max(rank[i] for i in sources if i in rank)
+        for k, sources in enumerate(problem.sources)
+        if not rank.keys().isdisjoint(sources)
+    }
+    return sorted(last, key=lambda k: (last[k], k))
 
 
 def _kernels(problem: Problem, ops: Collection[str]) -> set[int]:

@@ -144,6 +144,10 @@ def fixed_ops(now: Studio, ops: Sequence[str] = (), *, lasting: bool = False) ->
     if len(argv) > MOST_ON_THE_LINE or sum(map(len, argv)) > MOST_LETTERS:
         kept = now.shelf.pins_path
         argv = ["--pins", str(_kept(now, "pins", dict(now.pins)) if lasting else kept)]
+    if now.sequences:
+        kept = now.shelf.sequences_path
+        held = _kept(now, "sequences", dict(now.sequences)) if lasting else kept
+        argv += ["--sequences", str(held)]
     if ops:
         argv += ["--keep", str(_kept(now, "placement", now.placement.to_json()))]
         argv += ["--move", str(_kept(now, "ops", list(ops)))]

@@ -4,7 +4,7 @@ import itertools
 import json
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 
@@ -21,13 +21,15 @@ Run = tuple[str, str, tuple[str, ...]]
 Order = tuple[str, ...]
 Counts = Mapping[str, Annotated[int, Meta(ge=1)]]
 Replicas = Mapping[str, int] | None
+Sequences = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Edit:
     """One step: what became of every op that moved, and of every op that was pinned or let go.
 
-    `order` and `replicas` are those of the placement before and after, where the step changed them.
+    `order` and `replicas` are those of the placement before and after, where the step changed them;
+    `sequences` the orders of devices that are pinned.
     """
 
     label: str
@@ -35,13 +37,14 @@ class Edit:
     pins: Changes = ()
     order: tuple[Order, Order] | None = None
     replicas: tuple[Replicas, Replicas] | None = None
+    sequences: tuple[Sequences, Sequences] | None = None
 
     @cached_property
     def text(self) -> str:
         """The step as JSON; made once, though a history is written anew with every step."""
         moves, pins = _runs(self.changes), _runs(self.pins)
         content = {"label": self.label, "moves": moves, "pins": pins}
-        rest = {"order": self.order, "replicas": self.replicas}
+        rest = {"order": self.order, "replicas": self.replicas, "sequences": self.sequences}
         return json.dumps(content | {key: both for key, both in rest.items() if both})
 
 
@@ -69,12 +72,14 @@ class History:
 
 @dataclass(frozen=True)
 class State:
-    """What steps change: where every op is and is pinned, the order of ops, and replicas."""
+    """What steps change: where every op is and is pinned, the order of ops and of which devices it
+    is pinned, and replicas."""
 
     device_of: Mapping[str, str]
     pins: Mapping[str, str]
     order: Order = ()
     replicas: Replicas = None
+    sequences: Sequences = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,10 +102,12 @@ class _Step(Struct, frozen=True):
     pins: tuple[Run, ...]
     order: tuple[Order, Order] | None = None
     replicas: tuple[Counts | None, Counts | None] | None = None
+    sequences: tuple[Mapping[str, Order], Mapping[str, Order]] | None = None
 
     def edit(self) -> Edit:
         order = self.order and (_shared(self.order[0]), _shared(self.order[1]))
-        return Edit(self.label, _changes(self.moves), _changes(self.pins), order, self.replicas)
+        moves, pins = _changes(self.moves), _changes(self.pins)
+        return Edit(self.label, moves, pins, order, self.replicas, self.sequences)
 
 
 class _Steps(Struct, frozen=True):
@@ -227,6 +234,7 @@ def _at_end(state: State, edit: Edit, end: int) -> State:
         _with(state.pins, edit.pins, 1 + end),
         edit.order[end] if edit.order else state.order,
         edit.replicas[end] if edit.replicas else state.replicas,
+        edit.sequences[end] if edit.sequences else state.sequences,
     )
 
 
@@ -248,9 +256,14 @@ def fits(step: Edit, ops: Container[str], devices: Container[str] | None) -> boo
     )
     orders = all(
         len(set(order)) == len(order) and all(op in ops for op in order)
-        for order in step.order or ()
+        for order in (*(step.order or ()), *(o for s in _sequences(step) for o in s.values()))
     )
-    return moves and pins and orders and all(map(is_known, _replicated(step)))
+    named = (*_replicated(step), *(device for each in _sequences(step) for device in each))
+    return moves and pins and orders and all(map(is_known, named))
+
+
+def _sequences(step: Edit) -> tuple[Sequences, ...]:
+    return step.sequences or ()
 
 
 def _replicated(step: Edit) -> list[str]:

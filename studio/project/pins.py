@@ -4,8 +4,10 @@ They belong to a graph and its devices, so all its placements share them; each p
 the placement on the screen that can be undone.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from placement.core.problem import Execution
+from placement.schedule.order import order_of_ops
 from studio import snapshot
 from studio.project import edits
 from studio.snapshot import Studio
@@ -30,6 +32,31 @@ def pin(now: Studio, ops: Iterable[str]) -> str:
 def unpin(now: Studio, ops: Iterable[str]) -> str:
     """Let ops go. What to tell, if anything."""
     return _step(now, "unpin", {op: "" for op in _with_their_units(now, ops) if op in now.pins})
+
+
+def pin_order(now: Studio, ops: Sequence[str]) -> str:
+    """Hold the order of all ops on the devices that these are on. What to tell, if anything.
+
+    Methods keep it, and so do edits by hand, for the ops that stay on the device.
+    """
+    if now.problem.execution is Execution.CALL:
+        raise ValueError("In this file all that a device computes is one call, without an order.")
+    device_of, order = now.placement.device_of, order_of_ops(now.problem, now.placement)
+    named = [d.name for d in now.machine.devices if any(device_of[op] == d.name for op in ops)]
+    held = {d: tuple(op for op in order if device_of[op] == d) for d in named}
+    return _order_step(now, f"pin the order on {' and '.join(named)}", {**now.sequences, **held})
+
+
+def free_order(now: Studio, devices: Collection[str]) -> str:
+    """Let the order on devices go. What to tell, if anything."""
+    left = {d: ops for d, ops in now.sequences.items() if d not in devices}
+    return _order_step(now, f"free the order on {' and '.join(devices)}", left)
+
+
+def _order_step(now: Studio, label: str, sequences: edits.Sequences) -> str:
+    if sequences == now.sequences:
+        return ""
+    return snapshot.do(now, edits.Edit(label, sequences=(dict(now.sequences), sequences)))
 
 
 def return_strays(now: Studio) -> str:

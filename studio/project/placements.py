@@ -158,6 +158,18 @@ class Shelf:
     def keep_pins(self, pins: Mapping[str, str]) -> None:
         write_json(self.pins_path, pins)
 
+    @property
+    def sequences_path(self) -> Path:
+        return self.folder / "sequences.json"
+
+    @property
+    def sequences(self) -> dict[str, tuple[str, ...]]:
+        """By device the order of its ops that was pinned, in every placement of this graph."""
+        return read(self.sequences_path, dict[str, tuple[str, ...]]) or {}
+
+    def keep_sequences(self, sequences: Mapping[str, Sequence[str]]) -> None:
+        write_json(self.sequences_path, sequences)
+
     def replace(self, name: str, placement: Placement) -> None:
         """Store a placement anew under its name, whoever made it."""
         self._write(self.path(name), placement)

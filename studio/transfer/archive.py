@@ -54,6 +54,7 @@ class Part:
 PARTS = (
     Part(re.compile(rf"{_SHELF}/index\.json"), schema.index),
     Part(re.compile(rf"{_SHELF}/pins\.json"), schema.pins),
+    Part(re.compile(rf"{_SHELF}/sequences\.json"), schema.sequences),
     Part(re.compile(rf"{_SHELF}/{_NAME}\.json"), schema.placement),
     Part(re.compile(rf"{_SHELF}/{_NAME}\.history"), schema.history),
     Part(re.compile(rf"{_ANSWERS}/index\.json"), answer_schema.index),

@@ -60,7 +60,7 @@ REQUIRED = ("model_kind", "model", "machine", "objective")
 REMEDY = "export the project again"
 MOST_PLACEMENTS = 4_000
 # Files of a shelf that are no placement.
-LISTS = ("index.json", "pins.json")
+LISTS = ("index.json", "pins.json", "sequences.json")
 MOST_SHOWN = 4
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
@@ -150,6 +150,11 @@ def history(content: object) -> object:
 def pins(content: object) -> dict[str, str]:
     """Devices by name of the op that is held there."""
     return decode(content, dict[str, str], remedy='pins are {"op": "device"}')
+
+
+def sequences(content: object) -> dict[str, tuple[str, ...]]:
+    """Ops in their order by name of the device where it holds."""
+    return decode(content, dict[str, tuple[str, ...]], remedy='orders are {"device": ["op"]}')
 
 
 class _Rule(Struct, frozen=True):
@@ -248,7 +253,8 @@ def _check_names(shelf: Path, items: Iterable[Named], devices: Container[str] | 
         return
     ops = placed[0].device_of.keys()
     pins = Edit("", pins=tuple((o, "", d) for o, d in read_json(shelf / "pins.json", {}).items()))
-    known = fits(pins, ops, devices)
+    held = {d: tuple(o) for d, o in read_json(shelf / "sequences.json", {}).items()}
+    known = fits(pins, ops, devices) and fits(Edit("", sequences=(held, held)), ops, devices)
     for item, each in zip(items, placed, strict=True):
         steps = history_from_json(read_json((shelf / item.file).with_suffix(".history"), {}))
         stays = tuple((op, device, device) for op, device in each.device_of.items())

@@ -36,6 +36,7 @@ PATHS = (
     "/media/none.png",
     "/_stcore/upload_file/none/none",
     "/none/of/ours.js",
+    "/placement/consequence",
 )
 
 

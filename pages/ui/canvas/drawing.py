@@ -71,12 +71,18 @@ class Editing:
     """What may be edited.
 
     `read_only` keeps selection and expansion but assigns nothing. `undo` and `redo` say which step
-    they would take, empty for none.
+    they would take, empty for none. `asks` says where to ask what a move would do, and of what.
     """
 
     read_only: bool = False
     undo: str = ""
     redo: str = ""
+    asks: Mapping[str, str] | None = None
 
     def payload(self) -> dict[str, object]:
-        return {"readOnly": self.read_only, "undo": self.undo, "redo": self.redo}
+        return {
+            "readOnly": self.read_only,
+            "undo": self.undo,
+            "redo": self.redo,
+            "asks": dict(self.asks) if self.asks else None,
+        }

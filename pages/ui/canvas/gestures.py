@@ -17,6 +17,7 @@ from pages.ui.canvas.messages import (
     ExpandAll,
     Gesture,
     Pin,
+    PinOrder,
     Redo,
     Search,
     Select,
@@ -177,6 +178,8 @@ def edit(now: Studio, gesture: Edit) -> None:
             attempt(now, partial(pins.pin, ops=_ops(now, nodes)))
         case Unpin(nodes=nodes):
             attempt(now, partial(pins.unpin, ops=_ops(now, nodes)))
+        case PinOrder(nodes=nodes):
+            attempt(now, partial(pins.pin_order, ops=_ops(now, nodes)))
         case Assign(nodes=nodes, device=number) if number < len(now.machine.devices):
             name = now.machine.devices[number].name
             attempt(now, partial(snapshot.edit, ops=_ops(now, nodes), device=name))

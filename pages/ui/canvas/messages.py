@@ -67,6 +67,12 @@ class Unpin(Edit, frozen=True, tag="unpin"):
     nodes: tuple[str, ...] | None = None
 
 
+class PinOrder(Edit, frozen=True, tag="pin_order"):
+    """Hold the order on the devices that nodes are on."""
+
+    nodes: tuple[str, ...] | None = None
+
+
 class Undo(Edit, frozen=True, tag="undo"): ...
 
 
@@ -75,5 +81,5 @@ class Redo(Edit, frozen=True, tag="redo"): ...
 
 GESTURES: tuple[type[Gesture], ...] = (
     *(Select, Widen, Search, Toggle, ExpandAll, CollapseAll),
-    *(Assign, Pin, Unpin, Undo, Redo),
+    *(Assign, Pin, Unpin, PinOrder, Undo, Redo),
 )

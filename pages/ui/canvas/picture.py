@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch, gestures
+from pages.ui.consequence import asking
 from pages.ui.session import cache, choices
 from pages.ui.session.current import studio
 from pages.ui.shell import messages
@@ -48,5 +49,7 @@ def _draw(height_px: int | None) -> None:
         path=canvas.path_lines(view, cache.path_steps(now.problem, now.placement)),
         sums=colour_switch.sums(now, view),
     )
-    editing = canvas.Editing(read_only=not choices.may_write(), undo=undo, redo=redo)
+    editing = canvas.Editing(
+        read_only=not choices.may_write(), undo=undo, redo=redo, asks=asking.about(now)
+    )
     canvas.draw_canvas(drawing, editing, height_px=height_px, on_ops=gestures.on_ops)

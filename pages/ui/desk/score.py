@@ -1,7 +1,10 @@
 """The score: what the placement on the screen is predicted to take, and against what it stands."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from pages.ui.consequence import last_edit
+from pages.ui.consequence.last_edit import LastEdit
 from pages.ui.desk import desk
 from pages.ui.panels import placement_menu, predicted, yardstick
 from pages.ui.session import cache, choices
@@ -65,6 +68,7 @@ def show() -> None:
         help=" ".join((glossary.VALUE_HELP[goal], f"Expected: {limits}." * bool(limits), sure)),
         width="content",
     )
+    _last_edit(row, last_edit.seen(now))
     if snapshot.violations_of(now):
         told = glossary.plain(" ".join(snapshot.violations_of(now)))
         row.markdown(":red[:material/warning: **not allowed**]", help=told, width="content")
@@ -82,6 +86,14 @@ def show() -> None:
     row.markdown(_measured(now, value_s), width="content")
     with row.popover("More"):
         predicted.show(now)
+
+
+def _last_edit(row: DeltaGenerator, edit: LastEdit | None) -> None:
+    """For a while, what the edit that led here has changed."""
+    if edit is not None and edit.is_fresh and edit.change.way:
+        sign, colour = ("▼", "green") if edit.change.way < 0 else ("▲", "red")
+        told = row.container(key=f"last-edit-{edit.number}", width="content")
+        told.markdown(f":{colour}[{sign} {glossary.plain(edit.change.text)}]", width="content")
 
 
 def against(value_s: float, reference_s: float | None, name: str) -> str:

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui.session import choices, fragments
 from pages.ui.session.current import edit
 from pages.ui.shell import glossary
+from placement.core.problem import Execution
 from studio.project import pins
 from studio.project.edits import counted
 from studio.snapshot import Studio
@@ -15,6 +16,11 @@ from studio.snapshot import Studio
 HELP = (
     "A pinned op stays on its device: it cannot be moved by hand, and every method works around it."
     " Pins belong to the model, so all its placements share them."
+)
+
+ORDER_HELP = (
+    "Ops that stay on the device run in the order of now, whatever a method or a drag wants; which"
+    " ops are there stays open."
 )
 
 
@@ -42,6 +48,7 @@ def buttons(now: Studio) -> None:
 
 def show(now: Studio) -> None:
     """What is pinned, and what to do about pinned ops that this placement has elsewhere."""
+    _orders(now)
     if not now.pins:
         return
     locked = not choices.may_write()
@@ -73,6 +80,42 @@ def show(now: Studio) -> None:
             args=(pins.return_strays,),
             disabled=locked,
         )
+
+
+def _orders(now: Studio) -> None:
+    """Devices whose order is pinned, and the button for the selection's."""
+    ops, locked = choices.selection(), not choices.may_write()
+    device_of = now.placement.device_of
+    free = [op for op in ops if op in device_of and device_of[op] not in now.sequences]
+    if not (free or now.sequences) or now.problem.execution is Execution.CALL:
+        return
+    row = st.container(horizontal=True, gap="xsmall", vertical_alignment="center")
+    if free:
+        row.button(
+            "Pin order",
+            key="pin-order",
+            on_click=edit,
+            args=(partial(pins.pin_order, ops=free),),
+            help=f"Keep the order on {_devices_of(now, free)} as it is (key O). {ORDER_HELP}",
+            disabled=locked,
+            type="tertiary",
+        )
+    if now.sequences:
+        named = ", ".join(now.sequences)
+        row.button(
+            "Free order",
+            key="free-order",
+            on_click=edit,
+            args=(partial(pins.free_order, devices=tuple(now.sequences)),),
+            help=f"Let the order on {glossary.plain(named)} go.",
+            disabled=locked,
+            type="tertiary",
+        )
+        row.caption(glossary.plain(f"Order pinned on {named}"), help=ORDER_HELP)
+
+
+def _devices_of(now: Studio, ops: Sequence[str]) -> str:
+    return glossary.plain(", ".join(dict.fromkeys(now.placement.device_of[op] for op in ops)))
 
 
 def _is_held(now: Studio, ops: Sequence[str]) -> bool:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
+from msgspec import UNSET, UnsetType
 
 from pages.ui.canvas import gestures
-from pages.ui.canvas.messages import Assign, Edit, Pin, Redo, Undo, Unpin
+from pages.ui.canvas.messages import Assign, Edit, Pin, PinOrder, Redo, Undo, Unpin
+from pages.ui.consequence.last_edit import LastEdit
 from pages.ui.session import callbacks, choices, outbox, saving
 from pages.ui.session.current import attempt, studio
 from pages.ui.session.outbox import Count, Message
@@ -24,12 +26,18 @@ from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "timeline"
 OUTBOX = ASSETS.parent / "canvas" / "outbox.js"
-SCRIPTS = (OUTBOX, *(ASSETS / f"{name}.js" for name in ("elements", "drag", "pointer", "gantt")))
+CONSEQUENCE = ASSETS.parent / "consequence"
+SCRIPTS = (
+    OUTBOX,
+    *(CONSEQUENCE / f"{name}.js" for name in ("consequence", "held_key")),
+    *(ASSETS / f"{name}.js" for name in ("elements", "ghosts", "drag", "pointer", "gantt")),
+)
 ZOOMING = "Drag across a stretch to zoom into it; double-click to see everything again."
 PICKING = "Click a bar to select its ops, with Ctrl to add them."
 EDITING = (
     "Drag a predicted bar to another device to move its ops, or along its own to run it earlier or"
-    " later. Keys 1 to 9 move what is selected to that device, P pins it, Ctrl+Z takes back."
+    " later. Keys 1 to 9 move what is selected to that device; held, they show first what comes of"
+    " it. P pins it, O the order of its device, Ctrl+Z takes back."
 )
 BESIDE = "Drag beside bars, or with Shift, across a stretch to zoom into it; double-click for all."
 NOTHING = "Nothing is selected: click a bar or a block first, then press the key of a device."
@@ -40,6 +48,7 @@ LEGEND = (
     {"mark": "idle", "text": "idle"},
 )
 SELECTED = {"mark": "selected", "text": "selected"}
+PAST = {"mark": "past", "text": "before the last edit"}
 
 
 def draw(
@@ -52,11 +61,14 @@ def draw(
     legend: Sequence[Mapping[str, str]] = LEGEND,
     on_pick: Callable[[], None] | None = None,
     editable: str = "",
+    asks: Mapping[str, str] | None = None,
+    before: LastEdit | None = None,
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
     What is zoomed into stays until `of`, what the timelines are about, changes. The panel whose key
-    is `editable` is of the placement on the screen: its bars can be dragged.
+    is `editable` is of the placement on the screen: its bars can be dragged, and `asks` says where
+    to ask what that would do. What it was `before` the last edit is drawn behind it, on one axis.
     """
     chosen = tuple(selection)
     zooming = f"{EDITING} {BESIDE}" if editable else ZOOMING
@@ -68,15 +80,24 @@ def draw(
         "legend": [
             *(sign for sign in legend if sign != QUEUED or any(p.has_queues for p in panels)),
             *([SELECTED] if on_pick else []),
+            *([PAST] if before and before.bars else []),
         ],
         "help": f"{PICKING} {zooming}" if on_pick else zooming,
         "pickable": on_pick is not None,
         "editable": editable,
+        "asks": dict(asks) if asks else None,
+        "before": _before(before),
         **outbox.state(key),
     }
     # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.
     json.dumps(data, allow_nan=False)
     _component()(key=key, data=data, on_picks_change=on_pick or _ignored)
+
+
+def _before(edit: LastEdit | None) -> dict[str, object] | None:
+    if edit is None:
+        return None
+    return {"of": edit.axis, "text": edit.change.text, "bars": edit.bars}
 
 
 def _ignored() -> None:
@@ -104,9 +125,10 @@ class Dragged(Bar, frozen=True):
 
 
 class Drop(Dragged, frozen=True, kw_only=True, tag="drop"):
-    """To the device with this number."""
+    """To the device with this number, and there to right before another bar, or to the end."""
 
     device: Count
+    before: Count | UnsetType | None = UNSET
 
 
 class Order(Dragged, frozen=True, kw_only=True, tag="order"):
@@ -115,7 +137,7 @@ class Order(Dragged, frozen=True, kw_only=True, tag="order"):
     before: Count | None
 
 
-MESSAGES: tuple[type[Message], ...] = (Click, Drop, Order, Assign, Pin, Unpin, Undo, Redo)
+MESSAGES: tuple[type[Message], ...] = (Click, Drop, Order, Assign, Pin, PinOrder, Unpin, Undo, Redo)
 
 
 class Done(NamedTuple):
@@ -180,13 +202,11 @@ def _put(now: Studio, dragged: Dragged, panel: Panel) -> None:
     choices.select(ops)
     devices = now.machine.devices
     match dragged:
-        case Drop(device=number) if number < len(devices):
-            name = devices[number].name
-            attempt(now, partial(snapshot.edit, ops=ops, device=name, within_rules=True))
-        case Order(before=None):
-            attempt(now, partial(snapshot.reorder, ops=ops, before=()))
-        case Order(before=int(bar)) if bar < len(panel.bars):
-            attempt(now, partial(snapshot.reorder, ops=ops, before=panel.bars[bar].ops))
+        case Drop(device=number, before=place) if number < len(devices):
+            to = partial(snapshot.edit, ops=ops, device=devices[number].name, within_rules=True)
+            attempt(now, to if place is UNSET else partial(to, before=panel.ops_of(place)))
+        case Order(before=place):
+            attempt(now, partial(snapshot.reorder, ops=ops, before=panel.ops_of(place)))
 
 
 @cache

@@ -43,6 +43,7 @@ from studio.project.file_cache import by_identity
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Fixed = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, tuple[str, ...]], ...]]
 # Tells problems apart in cache keys; `id` would come again once a problem is gone.
 _numbers: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
 _next_number = itertools.count()
@@ -198,15 +199,18 @@ def problem(
     return posed if rules_refusal(posed) else dataclasses.replace(posed, rules=rules)
 
 
-def pinned(posed: Problem, pins: Mapping[str, str]) -> Problem:
-    """The problem with ops pinned; itself where none are."""
-    fixed = tuple(pins.items())
-    return _pinned(posed, hash(fixed), fixed) if fixed else posed
+def pinned(
+    posed: Problem, pins: Mapping[str, str], sequences: Mapping[str, tuple[str, ...]]
+) -> Problem:
+    """The problem with ops pinned, and their order on devices; itself where nothing is."""
+    fixed = tuple(pins.items()), tuple(sequences.items())
+    return _pinned(posed, hash(fixed), fixed) if any(fixed) else posed
 
 
 @_kept(16)
-def _pinned(posed: Problem, content: int, _pins: tuple[tuple[str, str], ...]) -> Problem:
-    return dataclasses.replace(posed, pins=_pins)
+def _pinned(posed: Problem, content: int, _fixed: Fixed) -> Problem:
+    pins, sequences = _fixed
+    return dataclasses.replace(posed, pins=pins, sequences=sequences)
 
 
 # Most of it is compiling; what is compiled is kept on disk.

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 import streamlit as st
 
+from pages.ui.consequence import last_edit
 from pages.ui.session import cache, choices, fragments, saving
 from studio.project.store import Project
 from studio.snapshot import Studio
@@ -58,6 +59,7 @@ def attempt(now: Studio, change: Callable[[Studio], str | None]) -> None:
     """Say what a change has to tell, or by its ValueError why it cannot be made."""
     try:
         kind, told = "info", change(now)
+        last_edit.made(now, studio())
     except ValueError as error:
         kind, told = "warning", str(error)
     if told:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui.canvas import device_colour
+from pages.ui.consequence import asking, last_edit
 from pages.ui.forms import run_form
 from pages.ui.panels import run_warnings, timeline_component
 from pages.ui.session import cache, choices, fragments
@@ -53,14 +54,17 @@ def show() -> None:
     with plain_errors():
         now = studio()
         run = chosen(now)
+        drawn = panels(now, run)
         timeline_component.draw(
-            panels(now, run),
+            drawn,
             key=KEY,
-            of=f"{now.shelf.folder.name} {now.named.name}",
+            of=last_edit.axis_of(now),
+            before=last_edit.seen(now, bars=True),
             began=glossary.BEGINNING[now.settings.objective],
             selection=choices.selection(),
             on_pick=_on_pick,
             editable=PREDICTED if choices.may_write() else "",
+            asks=asking.about(now, drawn[0]),
         )
         if run is not None:
             _warn(now, run)

@@ -1,0 +1,65 @@
+// Timelines that are not: what would be after a move, drawn over the bars of what is, and what was
+// before the last edit, a slim strip along the upper edge of each lane.
+//
+// Bars are strokes of one path, for a thousand of them as elements would take too long to draw.
+
+class Ghost {
+  constructor(gantt, kind, slim = false) {
+    this.gantt = gantt;
+    this.kind = kind;
+    this.slim = slim;
+    this.bars = null;
+    this.text = "";
+  }
+
+  // Rows by their names, as Python says them; null for none.
+  show(bars, text = "") {
+    this.bars = bars;
+    this.text = text;
+    this.draw();
+  }
+
+  draw() {
+    this.drawn?.remove();
+    this.drawn = null;
+    const { gantt } = this;
+    // What is asked about is the first panel's placement; timelines elsewhere ask nothing.
+    if (!this.bars || !gantt.svg || !gantt.data.asks) return;
+    const number = 0;
+    this.drawn = node("g", { class: this.kind });
+    const top = gantt.tops[number], { tall } = gantt.spreads[number];
+    const plot = node("g", { "clip-path": "url(#plot)" });
+    plot.append(node("path", { d: this.path(number, top) }));
+    const end = gantt.x(this.bars.end_s), height = tall - GAP;
+    plot.append(node("line", { x1: end, x2: end, y1: top + TITLE - 4, y2: top + height }));
+    this.drawn.append(plot, this.label(top, end));
+    gantt.svg.append(this.drawn);
+  }
+
+  path(number, top) {
+    const { gantt } = this, { spots } = gantt.spreads[number], strokes = [];
+    const index = new Map(gantt.data.panels[number].rows.map((row, i) => [row.name, i]));
+    for (const [name, stretches] of this.bars.rows) {
+      const spot = spots[index.get(name)];
+      if (!spot) continue;
+      const y = top + spot.top + (this.slim ? -1 : spot.folded ? 1 : 3);
+      const tall = this.slim ? 3 : spot.folded ? SLIM : BAR;
+      for (const [start, end] of stretches) {
+        if (end < gantt.from || start > gantt.to) continue;
+        const left = Math.max(gantt.x(start), gantt.left - 20);
+        const width = Math.max(LEAST_PX, Math.min(gantt.x(end), gantt.width + 20) - left);
+        strokes.push(`M${left.toFixed(1)} ${y}h${width.toFixed(1)}v${tall}h${(-width).toFixed(1)}z`);
+      }
+    }
+    return strokes.join("");
+  }
+
+  // At its end, or where that is out of sight at the edge that it lies behind.
+  label(top, end) {
+    const { gantt } = this, right = gantt.left + gantt.plot;
+    const beyond = end > right + 1, x = Math.min(Math.max(end, gantt.left), right);
+    const text = node("text", { class: "told", y: top + 16, x, "text-anchor": "end" });
+    text.textContent = beyond ? `${this.text} →` : this.text;
+    return text;
+  }
+}

@@ -1,0 +1,157 @@
+"""Questions of a browser about moves that nobody has made, and who may ask them.
+
+While ops are dragged over a device, the browser asks what would come of it. That is no edit, so it
+takes a way of its own past Streamlit's, which would draw parts of the page anew: a request that is
+answered from what the session was last shown. Its name, which no other session knows, comes with
+the request, and tells nothing but this. A session has one question; a newer one takes its place.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from pages.ui.session import cache, choices
+from pages.ui.session.outbox import Count
+from placement.drawing.gantt import Panel
+from placement.drawing.layout.scopes import ops_inside
+from studio import consequence
+from studio.consequence import Consequence
+from studio.snapshot import Studio
+
+# Of more sessions than these only those that were drawn last can ask.
+MOST_SESSIONS = 32
+
+
+class Dragged(Struct, frozen=True, forbid_unknown_fields=True):
+    """A bar of one version of a timeline, and with `all` whatever is selected.
+
+    It is held over a place right before another bar of its device, or at the end.
+    """
+
+    panel: str
+    version: str
+    bar: Count
+    all: bool = False
+    before: Count | None = None
+
+
+class Question(Struct, frozen=True, forbid_unknown_fields=True):
+    """What would come of ops on the device with this number.
+
+    They are those of `nodes` in the picture or those of a `bar`; of neither, what is selected. `n`
+    grows with every question of a session.
+    """
+
+    session: Annotated[str, Meta(max_length=64)]
+    n: Count
+    device: Count
+    nodes: tuple[str, ...] | None = None
+    bar: Dragged | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a session was last shown: its project, what is selected, and its predicted bars."""
+
+    now: Studio
+    selection: tuple[str, ...]
+    panel: Panel | None = None
+
+
+@dataclass
+class Asker:
+    """A session that may ask: one answer at a time is worked out, the newest question's."""
+
+    shown: Shown
+    newest: int = 0
+    at_work: threading.Lock = field(default_factory=threading.Lock)
+
+
+askers: OrderedDict[str, Asker] = OrderedDict()
+_guard = threading.Lock()
+
+
+def show(now: Studio, panel: Panel | None = None) -> str:
+    """Let this session ask about what is drawn now; what stands for it, see `answer`."""
+    shown = Shown(now, choices.selection(), panel)
+    with _guard:
+        asker = askers.get(choices.nonce())
+        if asker is None:
+            asker = askers[choices.nonce()] = Asker(shown)
+        elif panel is None:
+            shown = replace(shown, panel=asker.shown.panel)
+        asker.shown = shown
+        askers.move_to_end(choices.nonce())
+        while len(askers) > MOST_SESSIONS:
+            askers.popitem(last=False)
+    return _version(now)
+
+
+def answer(question: Question) -> dict[str, Any] | None:
+    """What the browser shows; None where a newer question came, or nobody may ask.
+
+    `of` stands for the placement that the answer is about.
+    """
+    with _guard:
+        asker = askers.get(question.session)
+        if asker is None or question.n < asker.newest:
+            return None
+        asker.newest = question.n
+    with _turn(asker, question) as is_newest:
+        if not is_newest:
+            return None
+        shown = asker.shown
+        found = _found(shown, question)
+    return None if found is None else {"of": _version(shown.now), **_told(found)}
+
+
+@contextmanager
+def _turn(asker: Asker, question: Question) -> Iterator[bool]:
+    """Wait until the answer before is there; whether the question is still the newest."""
+    with asker.at_work:
+        yield question.n >= asker.newest
+
+
+def _found(shown: Shown, question: Question) -> Consequence | None:
+    devices = shown.now.machine.devices
+    ops = _ops(shown, question)
+    if not ops or question.device >= len(devices):
+        return None
+    before = None
+    if question.bar is not None and shown.panel is not None:
+        before = shown.panel.ops_of(question.bar.before)
+    return consequence.of_move(shown.now, ops, devices[question.device].name, before)
+
+
+def _ops(shown: Shown, question: Question) -> tuple[str, ...]:
+    if question.nodes is not None:
+        return tuple(ops_inside(shown.now.model.graph, question.nodes))
+    if question.bar is None:
+        return shown.selection
+    bar, panel = question.bar, shown.panel
+    if panel is None or (panel.key, panel.version) != (bar.panel, bar.version):
+        return ()
+    if bar.bar >= len(panel.bars):
+        return ()
+    chosen = shown.selection if bar.all else ()
+    return tuple(dict.fromkeys((*chosen, *panel.bars[bar.bar].ops)))
+
+
+def _told(found: Consequence) -> dict[str, Any]:
+    return {
+        "about": found.about,
+        "text": found.change.text if found.change else "",
+        "way": found.change.way if found.change else 0,
+        "note": found.note,
+        "bars": found.bars.to_data() if found.bars else None,
+    }
+
+
+def _version(now: Studio) -> str:
+    problem, placement = cache.key_of(now.problem, now.placement)
+    return f"{problem}-{placement & 0xFFFFFFFFFFFF:x}"

@@ -1,0 +1,108 @@
+"""What moving ops would do to a step, before anybody moves them: an answer, and no edit.
+
+Who asks is at the pointer's pace, so nothing here reads or writes a file: what stands on the screen
+was read when it was drawn.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placement.core import formatting
+from placement.core.placement import Placement
+from placement.drawing.names import names_of
+from placement.drawing.outline import Outline, outline
+from studio import snapshot
+from studio.snapshot import Studio
+
+# Smaller changes read as none.
+SAME = 5e-5
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a step takes before and after something, in seconds of the goal and as a sentence.
+
+    `way` is -1 where it gets faster, 1 where it gets slower, else 0.
+    """
+
+    before_s: float
+    after_s: float
+    unit: str
+
+    @property
+    def share(self) -> float:
+        return self.after_s / self.before_s - 1.0 if self.before_s else 0.0
+
+    @property
+    def way(self) -> int:
+        if math.isnan(self.share) or abs(self.share) < SAME:
+            return 0
+        return -1 if self.share < 0 else 1
+
+    @property
+    def text(self) -> str:
+        if not math.isfinite(self.after_s):
+            return "it could not run like this"
+        old, new = formatting.both_seconds(self.before_s, self.after_s, self.unit)
+        if not math.isfinite(self.before_s):
+            return f"{new}, where it could not run before"
+        return f"{old} → {new}, {self.in_percent}"
+
+    @property
+    def in_percent(self) -> str:
+        return formatting.percent(self.share, signed=True) if self.way else "no change"
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """What a move would do. `about` names it; `note` says what stands against it, if anything.
+
+    Without a `change` nothing would move. `bars` is None where there would be no timeline.
+    """
+
+    about: str
+    change: Change | None = None
+    note: str = ""
+    bars: Outline | None = None
+
+
+def of_move(
+    now: Studio, ops: Sequence[str], device: str, before: Sequence[str] | None = None
+) -> Consequence:
+    """What putting ops on a device by hand would do, or ordering them where they are there.
+
+    With `before` they run there right before these ops, last of all where there are none.
+    """
+    step, note = snapshot.move_step(now, ops, device, before)
+    moving = [op for op, _, _ in step.changes] or ops
+    about = f"{_called(now, moving)} to {device}"
+    if not step.changes:
+        if note or before is None:
+            return Consequence(about, note=note or "already there")
+        try:
+            ordered = snapshot.order_step(now, ops, before)
+        except ValueError as error:
+            return Consequence(about, note=str(error))
+        if ordered is None:
+            return Consequence(about, note="already there")
+        step, about = ordered, ordered.label
+    return _of(now, about, snapshot.after(now, step), note)
+
+
+def _of(now: Studio, about: str, placement: Placement, note: str) -> Consequence:
+    predicted = now.cache.simulated(now.problem, placement)
+    broken = now.cache.violations(now.problem, placement)
+    if broken and not snapshot.violations_of(now):
+        note = f"{broken[0]} {note}".strip()
+    change = Change(now.simulated.value, predicted.value, now.problem.unit)
+    bars = None
+    if math.isfinite(predicted.timeline.step_s):
+        bars = outline(predicted.timeline, [d.name for d in now.machine.devices])
+    return Consequence(about, change, note, bars)
+
+
+def _called(now: Studio, ops: Sequence[str]) -> str:
+    if len(ops) == 1:
+        return names_of(now.model.graph).of(ops[0])
+    return formatting.counted(len(ops), "op")

@@ -1,0 +1,140 @@
+"""What a move would do, in a real browser: shown before it is made, and told after it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.studio import drawn, score, select, settled, until
+
+FORECAST, GHOST, PAST = ".canvas .forecast", ".gantt .foretold path", ".gantt .past path"
+CHIPS = ".canvas .chip"
+
+
+@pytest.fixture
+def desk(new_page):
+    """The Studio page of a new project, at rest, with its timeline drawn."""
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    expect(page.locator(".gantt .bar").first).to_be_visible()
+    return page
+
+
+def middle(box):
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def elsewhere(page, node):
+    """The number of a device that a node is not on."""
+    return next(i for i in range(len(drawn(page)["counts"])) if i != node["device"])
+
+
+def told_after(page):
+    """The step time that the forecast says a move would lead to."""
+    expect(page.locator(f"{FORECAST} .score")).to_have_text(re.compile("→"))
+    expect(page.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
+    text = page.locator(f"{FORECAST} .score").inner_text()
+    return re.search(r"→ ([\d.]+ \S+),", text)[1]
+
+
+def unchanged(page, before):
+    expect(page.locator(FORECAST)).to_be_hidden()
+    expect(page.locator(GHOST)).to_have_count(0)
+    now = drawn(page)
+    assert now["counts"] == before["counts"] and now["pending"] == 0
+    expect(page.get_by_role("button", name="Undo", exact=True).first).to_be_disabled()
+
+
+def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
+    node = select(desk, 1)
+    before, first = drawn(desk), score(desk).inner_text()
+    device = elsewhere(desk, node)
+    chip = middle(desk.locator(CHIPS).nth(device).bounding_box())
+    axis = desk.locator(".gantt").first.get_attribute("data-to")
+    desk.mouse.move(node["x"], node["y"])
+    desk.mouse.down()
+    desk.mouse.move(*chip, steps=4)
+    told = told_after(desk)
+    assert score(desk).inner_text() == first
+    assert desk.locator(".gantt").first.get_attribute("data-to") == axis
+    # Off the device again, nothing is foretold; Escape ends the drag.
+    desk.mouse.move(chip[0], chip[1] + 200)
+    expect(desk.locator(FORECAST)).to_be_hidden()
+    desk.mouse.move(*chip)
+    assert told_after(desk) == told
+    desk.keyboard.press("Escape")
+    desk.mouse.up()
+    unchanged(desk, before)
+
+    desk.mouse.move(node["x"], node["y"])
+    desk.mouse.down()
+    desk.mouse.move(*chip, steps=4)
+    desk.mouse.up()
+    until(desk, "p.counts.join() !== given", ",".join(map(str, before["counts"])))
+    number, unit = told.split()
+    expect(score(desk)).to_have_text(re.compile(rf"^[\d.]+ {unit}$|^[\d.]+ \S+$"))
+    said = desk.locator('[class*="st-key-last-edit"]')
+    expect(said).to_contain_text(re.compile(rf"→ {re.escape(number)} {unit}"))
+    expect(desk.locator(PAST)).to_have_attribute("d", re.compile("^M"))
+    assert float(desk.locator(".gantt").first.get_attribute("data-to")) >= float(axis)
+
+
+def test_a_key_shows_while_it_is_held_and_moves_when_let_go(desk):
+    node = select(desk, 1)
+    before, key = drawn(desk), str(elsewhere(desk, node) + 1)
+    desk.keyboard.down(key)
+    told = told_after(desk)
+    desk.keyboard.press("Escape")
+    desk.keyboard.up(key)
+    unchanged(desk, before)
+    assert drawn(desk)["selection"] == [node["id"]]
+
+    desk.keyboard.down(key)
+    assert told_after(desk) == told
+    desk.keyboard.up(key)
+    expect(desk.locator(FORECAST)).to_be_hidden()
+    until(desk, "p.nodes[1].device === given", int(key) - 1)
+    settled(desk)
+    # The timeline's keys hold as the picture's do.
+    gantt = desk.locator(".gantt").first
+    gantt.focus()
+    desk.keyboard.down(str(node["device"] + 1))
+    expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
+    desk.keyboard.press("Escape")
+    desk.keyboard.up(str(node["device"] + 1))
+    expect(desk.locator(GHOST)).to_have_count(0)
+    gantt.press(str(node["device"] + 1))
+    until(desk, "p.nodes[1].device === given", node["device"])
+
+
+def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(desk):
+    node = select(desk, 1)
+    before, device = drawn(desk), elsewhere(desk, node)
+    desk.keyboard.press("m")
+    entries = desk.locator(".canvas .menu .entry")
+    entries.nth(device).focus()
+    told = told_after(desk)
+    entries.last.focus()
+    expect(desk.locator(FORECAST)).to_be_hidden()
+    entries.nth(device).hover()
+    assert told_after(desk) == told
+    desk.keyboard.press("Escape")
+    unchanged(desk, before)
+
+
+def test_a_bar_over_another_lane_foretells_and_escape_takes_it_back(desk):
+    bar = desk.locator(".gantt .bar.movable").first
+    before, box = drawn(desk), bar.bounding_box()
+    lanes = desk.locator(".gantt .row:not(.link)")
+    x, y = middle(box)
+    others = (lanes.nth(i).bounding_box() for i in range(lanes.count()))
+    other = next(lane for lane in others if abs(middle(lane)[1] - y) > 10)
+    desk.mouse.move(x, y)
+    desk.mouse.down()
+    desk.mouse.move(x + 10, middle(other)[1], steps=4)
+    expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
+    expect(desk.locator(".gantt .foretold .told")).to_have_text(re.compile("→"))
+    desk.keyboard.press("Escape")
+    desk.mouse.up()
+    unchanged(desk, before)

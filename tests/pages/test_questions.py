@@ -1,0 +1,120 @@
+"""Questions about moves: only of a session's own project, the newest alone, whatever is sent."""
+
+import threading
+
+import msgspec
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+import placement as pl
+from pages.ui.consequence import questions, route
+from pages.ui.consequence.questions import Question
+from pages.ui.session import choices
+from pages.ui.session.current import snapshot
+from pages.ui.timeline import timelines
+from studio import consequence
+from tests.studio.test_order_kept import project_of, put
+
+
+@pytest.fixture
+def now(tmp_path, monkeypatch):
+    """A project that two sessions have been shown, "one" with two ops selected."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(questions, "askers", type(questions.askers)())
+    project = project_of("canonical", tmp_path, "latency")
+    put(project, pl.place(snapshot(project).problem, "heft").placement, "heft")
+    shown = snapshot(project)
+    for name, selection in (("two", ()), ("one", ("n4", "n6"))):
+        monkeypatch.setattr(choices, "nonce", lambda name=name: name)
+        monkeypatch.setattr(choices, "selection", lambda selection=selection: selection)
+        questions.show(shown, timelines.panels(shown, None)[0])
+    return shown
+
+
+def test_ops_are_those_of_nodes_of_a_bar_or_of_the_selection(now):
+    panel = timelines.panels(now, None)[0]
+    number = next(i for i, bar in enumerate(panel.bars) if bar.ops == ("n4",))
+    bar = questions.Dragged(panel.key, panel.version, number)
+    node = f"o{now.model.graph.index['n4']}"
+    p3 = now.machine.index["P3"]
+    one, both = (consequence.of_move(now, ops, "P3") for ops in (("n4",), ("n4", "n6")))
+    given = {
+        "nodes": (Question("one", 1, p3, nodes=(node,)), one),
+        "selection": (Question("one", 2, p3), both),
+        "bar": (Question("one", 3, p3, bar=bar), None),
+        "all": (Question("one", 4, p3, bar=msgspec.structs.replace(bar, all=True)), None),
+    }
+    for what, (question, expected) in given.items():
+        answer = questions.answer(question)
+        assert answer["about"] == ("2 ops to P3" if what in ("selection", "all") else "n4 to P3")
+        if expected is not None:
+            assert answer["text"] == expected.change.text
+            assert answer["bars"] == expected.bars.to_data()
+    stale = msgspec.structs.replace(bar, version="of before")
+    for nothing in (
+        Question("one", 5, p3, bar=stale),
+        Question("one", 6, p3, bar=msgspec.structs.replace(bar, bar=10_000)),
+        Question("one", 7, 99),
+        Question("two", 1, p3),
+        Question("somebody else", 1, p3, nodes=(node,)),
+        Question("one", 8, p3, nodes=("nothing",)),
+    ):
+        assert questions.answer(nothing) is None, nothing
+
+
+def test_the_newest_question_wins(now, monkeypatch):
+    """While the first is worked on, a second and a third come: the second is never looked at."""
+    begun, go_on, asked = threading.Event(), threading.Event(), []
+    real = consequence.of_move
+
+    def slow(shown, ops, device, before=None):
+        asked.append(device)
+        begun.set()
+        assert go_on.wait(10)
+        return real(shown, ops, device, before)
+
+    monkeypatch.setattr(consequence, "of_move", slow)
+    answers = {}
+
+    def ask(n):
+        answers[n] = questions.answer(Question("one", n, n - 1))
+
+    first = threading.Thread(target=ask, args=(1,))
+    first.start()
+    assert begun.wait(10)
+    others = [threading.Thread(target=ask, args=(n,)) for n in (2, 3)]
+    for thread in others:
+        thread.start()
+        while questions.askers["one"].newest < (2 if thread is others[0] else 3):
+            pass
+    go_on.set()
+    for thread in (first, *others):
+        thread.join(10)
+    names = [d.name for d in now.machine.devices]
+    assert asked == [names[0], names[2]] and answers[2] is None and answers[3] is not None
+    assert questions.answer(Question("one", 2, 0)) is None
+
+
+def test_only_the_sessions_drawn_last_may_ask(now, monkeypatch):
+    monkeypatch.setattr(questions, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(choices, "nonce", lambda: "three")
+    questions.show(now)
+    assert list(questions.askers) == ["one", "three"]
+
+
+def test_the_address_answers_json_and_refuses_the_rest(now):
+    with TestClient(Starlette(routes=[route.route()])) as client:
+
+        def post(content):
+            return client.post(route.address(), content=content)
+
+        asked = {"session": "one", "n": 1, "device": now.machine.index["P3"]}
+        answer = post(msgspec.json.encode(asked))
+        assert answer.status_code == 200 and answer.json()["about"] == "2 ops to P3"
+        assert post(msgspec.json.encode({**asked, "session": "none"})).status_code == 204
+        for wrong in ({**asked, "device": -1}, {**asked, "more": 1}, {"n": 1}, [], "x"):
+            assert post(msgspec.json.encode(wrong)).status_code == 400, wrong
+        assert post(b"\xff{").status_code == 400
+        assert post(b" " * (route.MOST_BYTES + 1)).status_code == 413
+        assert client.get(route.address()).status_code == 405

@@ -2,6 +2,8 @@
 
     python -m benchmarks.ui [--json] [--loads 5] [--files "3,000 ops"] [--shots FOLDER] [--alone]
 
+Before these, ops are dragged over devices of the studio (`_page/consequences.py`).
+
 Every server is up and has shown one page before the first measured one. A measured load is of a
 file that no server has met, in a profile without anything cached; "again" is the studio's second
 load of the same project. When a picture counts as settled is said in `watch.py`. The peers come
@@ -20,16 +22,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks._page import edits, files, sides
+from benchmarks._page import consequences, edits, files, sides
 from benchmarks._page.sides import Side
-from benchmarks._page.table import HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
+from benchmarks._page.table import DRAGGED, HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
 from benchmarks._page.watch import PATIENCE_S, NotDrawn, Watched, watched
 from benchmarks._shared.figures import parser
 
 FLAGS = (*edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 EDITED = "3,000 ops"
 AGAIN, HUGE_LOADS = 3, 3
-PAN_S, NUM_EDITS = 3.0, 20
+PAN_S, NUM_EDITS, NUM_DRAGS = 3.0, 20, 50
 # A slow computer makes fewer rounds than asked for.
 MOST_S = 400.0
 # The number of a copy that only warms the servers up.
@@ -105,6 +107,16 @@ class Bench:
             # The first edit starts a placement of its own, and the selection came before it.
             self.found.message_bytes = [b - a for a, b in pairwise(totals)]
 
+    def drag(self) -> None:
+        """How long the studio takes to show what a drop would do."""
+        own = next(side for side in self.sides if side.name == STUDIO)
+        file = files.write(DRAGGED, WARM, self.folder)
+        try:
+            with self.shown(own, file) as (page, _, _):
+                self.found.ghosts = consequences.drags(page.page, NUM_DRAGS)
+        except (OSError, NotDrawn) as error:
+            self.found.missing[f"{STUDIO}, drags"] = str(error)
+
     def say(self, what: str, name: str) -> None:
         loads = self.found.loads.get(name, {})
         told = ", ".join(f"{side} {values[-1]:.2f} s" for side, values in loads.items())
@@ -121,6 +133,7 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
         bench = Bench(browser, folder, shots)
         bench.start(stack, alone)
         own = [side for side in bench.sides if side.name == STUDIO]
+        bench.drag()
         begun_s = time.monotonic()
         for copy in range(loads):
             # The longest round is the first, in which pages are panned and edited too.

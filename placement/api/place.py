@@ -113,7 +113,7 @@ def place(
     found = _found(build(kind, options), problem, options, heard, model, keep)
     measured, placed_for = None, problem
     if problem.sequences:
-        found = _in_sequence(problem, found)
+        found = _in_sequence(problem, found, heard)
     if isinstance(found, tuple):
         measured = finals(model, problem, found, options, keep=keep, emit=emit, stop=stop)
         heard.note = ". ".join(filter(None, (heard.note, measured.account)))
@@ -180,13 +180,16 @@ def _found(
 
 
 def _in_sequence(
-    problem: Problem, found: Placement | tuple[Finalist, ...]
+    problem: Problem, found: Placement | tuple[Finalist, ...], heard: _Heard
 ) -> Placement | tuple[Finalist, ...]:
     """What a placer found, with the sequences that the problem pins; finalists each their own."""
     from placement.schedule.reordering import in_sequence
 
     if not isinstance(found, tuple):
-        return in_sequence(problem, found)
+        held = in_sequence(problem, found)
+        if held is not found and heard.note:
+            heard.note = f"{heard.note}; then with the order that is pinned"
+        return held
     return tuple(replace(f, placement=in_sequence(problem, f.placement)) for f in found)
 
 

@@ -85,10 +85,10 @@ class Problem:
                     f"Op {shown(op)} is pinned but not in graph {shown(self.graph.name)}."
                 )
             self.machine.device(device)
-        for device, ops in self.sequences:
+        for device, sequence in self.sequences:
             self.machine.device(device)
-            unknown = next((op for op in ops if op not in self.graph.index), None)
-            if unknown is not None or len(set(ops)) < len(ops):
+            unknown = next((op for op in sequence if op not in self.graph.index), None)
+            if unknown is not None or len(set(sequence)) < len(sequence):
                 what = "twice" if unknown is None else f"op {shown(unknown)}, which is not there"
                 raise ValueError(f"The order pinned on {shown(device)} names {what}; pin it anew.")
         for name in (name for group in self.groups for name in group):

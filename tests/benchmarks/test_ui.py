@@ -90,6 +90,7 @@ def test_limits_of_the_studio_alone():
         confirmed=[0.1, 0.19, 0.5],
         painted=[0.01],
         message_bytes=[90_000, 120_000, 130_000],
+        ghosts=[0.05, 0.14, 0.3],
         pans={STUDIO: [29.0, 31.0, 60.0], "Netron": [60.0]},
     )
     made.load("30,000 ops", STUDIO, 8.1)
@@ -99,6 +100,7 @@ def test_limits_of_the_studio_alone():
         "3,000 ops, key to Python's repaint": True,
         "3,000 ops, key to first repaint": None,
         "received per edit": False,
+        "1,000 ops, entering a device to the ghost of the timeline": True,
         "3,000 ops, panning": True,
     }
     told = table.text(made)

@@ -7,7 +7,7 @@ from pages.ui.consequence import last_edit
 from pages.ui.consequence.last_edit import LastEdit
 from pages.ui.desk import desk
 from pages.ui.panels import placement_menu, predicted, yardstick
-from pages.ui.session import cache, choices
+from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
@@ -130,7 +130,7 @@ def _choose(key: str) -> None:
     # A session that may only look chooses for itself.
     choices.keep(REFERENCE, choices.typed(key, ""))
     choices.store(REFERENCE, choices.typed(key, ""))
-    st.rerun(("numbers",))
+    fragments.only("numbers")
 
 
 def _reference_s(now: Studio, name: str) -> float | None:

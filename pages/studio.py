@@ -1,16 +1,22 @@
 """Studio page: the graph, what its placement costs and what would change that, on one screen."""
 
 from pages.ui.canvas import picture
-from pages.ui.desk import desk, dock, score, strip
+from pages.ui.desk import corner, desk, dock, present, score, strip
 from pages.ui.forms import place_form
 from pages.ui.panels import editor, export, rules, search_account
+from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import frame, job_status
 
 frame.around()
 now = studio()
 desk.lay(now)
+if choices.presenting():
+    present.lay()
+    with desk.part("present"):
+        present.show()
 strip.show(now)
+corner.show()
 score.show()
 with desk.part("graph"):
     picture.show()

@@ -30,8 +30,8 @@ Object.assign(Canvas.prototype, {
     const { clientWidth, clientHeight } = this.chrome.stage;
     const margin = 28;
     // The zoom buttons stand at the right, and where the drawing fills its place the legend below.
-    const rail = 44;
-    const foot = this.data.height ? 0 : 18;
+    const rail = 44 * this.data.enlarged;
+    const foot = this.data.height ? 0 : 18 * this.data.enlarged;
     const width = extent.right - extent.left;
     const height = extent.bottom - extent.top;
     const whole = Math.min(
@@ -182,10 +182,24 @@ Object.assign(Canvas.prototype, {
       (clientWidth - 120) / (right - left),
       (clientHeight - 100) / (bottom - top),
     );
-    const scale = Math.max(0.01, Math.min(whole, Math.max(this.net.getScale(), 0.8)));
+    const now = this.net.getScale();
+    // An audience would lose its way: what it sees already stays, and nothing is enlarged.
+    const presented = this.data.enlarged > 1;
+    if (presented && this.shows(left, top, right, bottom)) {
+      announce("looked", { key: this.data.key });
+      return;
+    }
+    const scale = Math.max(0.01, Math.min(whole, presented ? now : Math.max(now, 0.8)));
     const position = { x: (left + right) / 2, y: (top + bottom) / 2 };
     this.travel({ scale, position }, animated);
     announce("looked", { key: this.data.key });
+  },
+
+  // Whether all of a part of the drawing is in sight.
+  shows(left, top, right, bottom) {
+    const [from, to] = [this.net.canvasToDOM({ x: left, y: top }), this.net.canvasToDOM({ x: right, y: bottom })];
+    const { clientWidth, clientHeight } = this.chrome.stage;
+    return from.x >= 0 && from.y >= 0 && to.x <= clientWidth && to.y <= clientHeight;
   },
 
   bringIntoView(i) {

@@ -83,10 +83,13 @@ class Canvas {
     if (data.asks) consequences.about(data.asks, data.session);
     this.outbox.send = (value) => args.setStateValue("ops", value);
     this.outbox.acknowledge(data.session, data.ack);
-    this.theme = readTheme(this.chrome.root);
+    // Whoever begins or ends a presentation wants to see all of the graph in the room there is then.
+    if ((this.theme.enlarged ?? data.enlarged) !== data.enlarged) this.firstSight = true;
+    this.theme = { ...readTheme(this.chrome.root), enlarged: data.enlarged };
     this.chrome.root.style.height = data.height ? `${data.height}px` : "100%";
     this.chrome.root.classList.toggle("fill", !data.height);
     this.chrome.root.classList.toggle("dark", this.theme.dark);
+    this.chrome.root.classList.toggle("presented", data.enlarged > 1);
     home.alive.add(this);
     this.refresh();
   }

@@ -11,18 +11,24 @@ const SUB_SCALE = 0.58;
 const MARK_SHARE = 0.25;
 const fittedTexts = new Map();
 
-// A title's size in the drawing: seen from afar it grows, as far as its card has room. In steps of
-// a half, because texts are measured anew for each size.
-function titleSize(scale, near, most) {
-  return Math.min(most, Math.max(near, Math.ceil((2 * TITLE_PX) / scale) / 2));
+// A title's size in the drawing: seen from afar, or for an audience, it grows, as far as its card
+// has room. In steps of a half, because texts are measured anew for each size.
+function titleSize(scale, near, most, enlarged = 1) {
+  const far = Math.ceil((2 * TITLE_PX * enlarged) / scale) / 2;
+  return Math.min(most, Math.max(near * enlarged, far));
+}
+
+// Whether a card has room for a second line: enlarged titles need all of it.
+function isNear({ scale, theme }) {
+  return scale >= SUB_SCALE && !(theme.enlarged > 1);
 }
 
 // Sets the font of a title for its card and gives its text, cut where it must be.
 function titled(ctx, { theme, scale }, text, width, near, most) {
-  const size = titleSize(scale, near, most);
+  const size = titleSize(scale, near, most, theme.enlarged);
   const fontOf = (units) => `600 ${units}px ${theme.font}`;
   ctx.font = fontOf(size);
-  if (size === near || fitted(ctx, text, width) === text) return fitted(ctx, text, width);
+  if (size <= near || fitted(ctx, text, width) === text) return fitted(ctx, text, width);
   const fits = Math.floor((2 * size * width) / ctx.measureText(text).width) / 2;
   ctx.font = fontOf(Math.max(near, Math.ceil((2 * LEAST_TITLE_PX) / scale) / 2, fits));
   return fitted(ctx, text, width);
@@ -163,7 +169,7 @@ function drawBands(ctx, { theme, scale }, bands, x, y, w, h, strength) {
 function drawOpFace(ctx, canvas, i, x, y, words) {
   const { model, theme, scale } = canvas;
   const node = model.nodes[i];
-  const sub = scale >= SUB_SCALE ? node.sub : "";
+  const sub = isNear(canvas) ? node.sub : "";
   const device = deviceAt(model.colours[i]);
   const edge = edgeWidth(model);
   const left = x + edge + 7;
@@ -198,9 +204,9 @@ function drawEdgeOfDevice(ctx, { model, theme, scale }, device, x, y, h) {
 }
 
 function drawGroupFace(ctx, canvas, i, x, y, words) {
-  const { model, theme, scale } = canvas;
+  const { model, theme } = canvas;
   const node = model.nodes[i];
-  const near = scale >= SUB_SCALE;
+  const near = isNear(canvas);
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
   const left = x + (near ? 12 : 8);

@@ -16,7 +16,7 @@ home.probe = (key = "canvas") => {
     view: model.view?.hash,
     drawn: canvas.drawn,
     scale,
-    titlePx: scale < TEXT_SCALE ? 0 : scale * titleSize(scale, 13, 29),
+    titlePx: scale < TEXT_SCALE ? 0 : scale * titleSize(scale, 13, 29, canvas.theme.enlarged),
     dark: canvas.theme.dark,
     stage: { left: frame.left, top: frame.top, width: frame.width, height: frame.height },
     selection: model.selection(),

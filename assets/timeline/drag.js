@@ -26,12 +26,14 @@ class BarDrag {
   to(event) {
     const { gantt } = this;
     if (!this.ghost) this.begin();
-    const dx = event.clientX - this.start.x, dy = event.clientY - this.start.y;
+    const zoom = zoomOf(gantt.frame);
+    const dx = (event.clientX - this.start.x) / zoom, dy = (event.clientY - this.start.y) / zoom;
     this.ghost.setAttribute("transform", `translate(${dx} ${dy})`);
     const box = gantt.frame.getBoundingClientRect();
-    this.target = this.laneAt(event.clientY - box.top + gantt.frame.scrollTop);
-    this.before = this.slotAt(gantt.seconds(event.clientX - box.left));
-    this.show(event.clientX - box.left);
+    const x = (event.clientX - box.left) / zoom;
+    this.target = this.laneAt((event.clientY - box.top) / zoom + gantt.frame.scrollTop);
+    this.before = this.slotAt(gantt.seconds(x));
+    this.show(x);
     this.ask();
   }
 

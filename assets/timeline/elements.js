@@ -16,6 +16,11 @@ function html(name, className, text = "") {
   return made;
 }
 
+// How much larger an element is on the screen than its own measures say: pointers are measured there.
+function zoomOf(element) {
+  return element.offsetWidth ? element.getBoundingClientRect().width / element.offsetWidth : 1;
+}
+
 // A unit in which the numbers of a range are easy to read.
 function unitOf(range) {
   if (range >= 2) return [1, "s"];

@@ -76,7 +76,8 @@ class Pointer {
   }
 
   at(event) {
-    return event.clientX - this.gantt.frame.getBoundingClientRect().left;
+    const { frame } = this.gantt;
+    return (event.clientX - frame.getBoundingClientRect().left) / zoomOf(frame);
   }
 
   // The bar under the pointer, or close beside it: a short one is hard to hit.
@@ -181,10 +182,11 @@ class Pointer {
     this.tip.replaceChildren(...lines.map((line, i) => html("div", i ? "line" : "line first", line)));
     this.tip.hidden = false;
     const box = gantt.root.getBoundingClientRect();
-    const x = event.clientX - box.left, y = event.clientY - box.top;
-    const left = x + 16 + this.tip.offsetWidth > box.width ? x - this.tip.offsetWidth - 12 : x + 16;
+    const zoom = zoomOf(gantt.root), [wide, tall] = [box.width / zoom, box.height / zoom];
+    const x = (event.clientX - box.left) / zoom, y = (event.clientY - box.top) / zoom;
+    const left = x + 16 + this.tip.offsetWidth > wide ? x - this.tip.offsetWidth - 12 : x + 16;
     this.tip.style.left = `${Math.max(4, left)}px`;
-    this.tip.style.top = `${Math.min(y + 14, Math.max(4, box.height - this.tip.offsetHeight - 4))}px`;
+    this.tip.style.top = `${Math.min(y + 14, Math.max(4, tall - this.tip.offsetHeight - 4))}px`;
   }
 }
 

@@ -14,6 +14,7 @@ from placement.drawing import op_values
 from placement.drawing.colours import scales
 from placement.drawing.colours.palette import colours, device_pattern
 from placement.drawing.colours.toning import NUM_BANDS, shared_out
+from tests.eyes import BLIND, lab
 from tests.pages.graphs import blocks, hostile
 from tests.pages.problems import diamond, everywhere
 
@@ -172,38 +173,6 @@ def test_hatches_and_colours_are_distinct_and_follow_the_devices():
     keys = canvas.device_keys([f"d{i}" for i in range(16)])
     assert len({key.pattern for key in keys}) == 16
     assert device_pattern(16) == device_pattern(0) == ""
-
-
-# Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as the colour-blind see it.
-BLIND = {
-    "protan": (
-        (0.152286, 1.052583, -0.204868),
-        (0.114503, 0.786281, 0.099216),
-        (-0.003882, -0.048116, 1.051998),
-    ),
-    "deutan": (
-        (0.367322, 0.860646, -0.227968),
-        (0.280085, 0.672501, 0.047413),
-        (-0.011820, 0.042940, 0.968881),
-    ),
-    "tritan": (
-        (1.255528, -0.076749, -0.178779),
-        (-0.078411, 0.930809, 0.147602),
-        (0.004733, 0.691367, 0.303900),
-    ),
-}
-TO_XYZ = np.array(((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505)))
-
-
-def lab(colour, seen=None):
-    """CIE L*a*b* of #rrggbb, as seen by the colour-blind where `seen` is a matrix."""
-    rgb = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-    rgb = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    if seen is not None:
-        rgb = np.clip(np.array(seen) @ rgb, 0, 1)
-    xyz = TO_XYZ @ rgb / np.array((0.9505, 1.0, 1.089))
-    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
-    return np.array((116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])))
 
 
 @pytest.mark.parametrize("eyes", [None, *BLIND])

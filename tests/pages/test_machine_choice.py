@@ -4,7 +4,7 @@ import pytest
 
 from placement.core.machine import Device, Link, Machine, machine_to_text
 from profiling import backends
-from tests.pages.test_pages import checked, opened, own_home
+from tests.pages.test_pages import checked, opened, own_home, snapshot
 
 assert own_home
 
@@ -69,3 +69,39 @@ def test_weights_may_stream_on_every_page(page):
         switch.set_value(False).run()
         assert not project.settings.offload
         assert list(checked(app).dataframe[0].value["Device"]) == names[:2]
+
+
+def unrated(project):
+    """A machine of the project that says how much each device holds and not how fast it is."""
+    devices = (Device("cpu:0", memory_bytes=10**9), Device("gpu:0", "gpu", flops_per_s=1e12))
+    links = (Link("cpu:0", "gpu:0", 1e-5, 1e9), Link("gpu:0", "cpu:0", 1e-5, 1e9))
+    folder = project.folder / "machines"
+    folder.mkdir(exist_ok=True)
+    text = machine_to_text(Machine("unrated", devices, links))
+    (folder / "unrated.json").write_text(text)
+    project.change(machine="unrated.json")
+
+
+def test_a_machine_without_speeds_is_drawn_and_its_speeds_can_be_typed_in():
+    app, project = opened("devices", model="onnx-squeezenet", machine="null-2")
+    unrated(project)
+    checked(app.run())
+    told = "\n".join(box.value for box in app.warning).replace("\\", "")
+    assert "of cpu:0, the arithmetic" in told and "of gpu:0, the bandwidth" in told
+    assert list(app.dataframe[0].value["Device"]) == ["cpu:0", "gpu:0"]
+    assert not app.main.error and len(app.dataframe[1].value) == 2, "the links"
+    for device, figures in {
+        "cpu:0": {"TFLOP per second in float32": 0.1, "GB per second from its memory": 20.0},
+        "gpu:0": {"GB per second from its memory": 400.0},
+    }.items():
+        app.session_state["kept"] = {**app.session_state["kept"], "machine-picture": device}
+        app.run()
+        for label, value in figures.items():
+            field = next(box for box in app.number_input if box.label == label)
+            assert field.value is None
+            checked(field.set_value(value).run())
+    assert not app.warning, [box.value for box in app.warning]
+    machine = snapshot(project).stated_machine
+    assert [d.flops_per_s for d in machine.devices] == [1e11, 1e12]
+    assert [d.memory_bytes_per_s for d in machine.devices] == [2e10, 4e11]
+    assert snapshot(project).problem.costs.origin == "analytic"

@@ -65,7 +65,7 @@ def switch(now: Studio, view: canvas.View) -> Colouring:
         on_change=choices.remember("hatch", "hatch"),
         help=HATCH_HELP,
     )
-    return Colouring(tones_of(now, view, by, against), hatched)
+    return Colouring(tones_of(now, view, by, against), hatched or choices.presenting())
 
 
 def compare_with(now: Studio, name: str) -> None:

@@ -19,7 +19,7 @@ class Drawing:
     the canvas where the graph has no ops. `tones` colour the cards by something else than the
     device; `hatched` draws the hatch of each device too. `crossings` says which edges lead from
     device to device, `path` where the critical path runs, `sums` what to write on closed blocks,
-    by node.
+    by node. `enlarged` is how much larger names are drawn than at a desk.
     """
 
     view: View
@@ -36,6 +36,7 @@ class Drawing:
     crossings: str = ""
     path: PathLines | None = None
     sums: Mapping[int, str] | None = None
+    enlarged: float = 1.0
 
     def __post_init__(self) -> None:
         view = self.view.hash
@@ -63,6 +64,7 @@ class Drawing:
             "focus": self.focus,
             "search": None if self.search is None else dict(self.search),
             "empty": self.empty,
+            "enlarged": self.enlarged,
         }
 
 

@@ -48,6 +48,7 @@ def _draw(height_px: int | None) -> None:
         crossings=canvas.crossings(view, now.model.graph, placed),
         path=canvas.path_lines(view, cache.path_steps(now.problem, now.placement)),
         sums=colour_switch.sums(now, view),
+        enlarged=choices.ENLARGED if choices.presenting() else 1.0,
     )
     editing = canvas.Editing(
         read_only=not choices.may_write(), undo=undo, redo=redo, asks=asking.about(now)

@@ -1,5 +1,6 @@
 """Choose the machine to place on, and see its devices and links."""
 
+from contextlib import suppress
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ from pages.ui.session import cache, choices, saving
 from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.core.machine import Device, Machine, machine_from_json
+from placement.core.problem import Problem
 from placement.core.verb_options import ProblemOptions, option_of
 from placement.costs.offload import refusal
 from placement.drawing.machine_graph import machine_graph
@@ -21,6 +23,12 @@ from studio.project.files import write_bytes
 from studio.snapshot import Studio
 
 LOCAL = "local"
+# What estimates need of every device, in words.
+NEEDED = {
+    "arithmetic (FLOP per second)": "flops_per_s",
+    "bandwidth of its memory (bytes per second)": "memory_bytes_per_s",
+}
+MOST_TOLD = 3
 RAILS = (
     "Processors stand above the accelerators that are closest to them. A line carries all links"
     " between the devices below and above it that are about as fast; the faster, the thicker."
@@ -94,7 +102,10 @@ def _offload(now: Studio, locked: bool) -> None:
         disabled=locked,
         help=glossary.sentence(asked.help),
     )
-    streaming = [d for d in now.problem.machine.devices if d.streams_from]
+    problem = posed(now)
+    if problem is None:
+        return
+    streaming = [d for d in problem.machine.devices if d.streams_from]
     if streaming:
         name, engine, host = streaming[0].name, streaming[0].engine, streaming[0].streams_from
         st.caption(
@@ -105,7 +116,7 @@ def _offload(now: Studio, locked: bool) -> None:
             )
         )
     elif drawn:
-        reason = refusal(now.problem)
+        reason = refusal(problem)
         st.caption(
             glossary.plain(f"{reason}.")
             if reason
@@ -144,7 +155,12 @@ def drawn(now: Studio) -> None:
     if now.emulated:
         st.info(glossary.EMULATED, icon=":material/theater_comedy:")
     st.subheader("Devices and links", help=RAILS)
-    graph = machine_graph(now.problem.machine, with_links=now.problem.execution.uses_links)
+    problem = posed(now)
+    if problem is None:
+        st.warning(glossary.plain(_why_not_posed(now)), icon=":material/edit:")
+        graph = machine_graph(now.stated_machine)
+    else:
+        graph = machine_graph(problem.machine, with_links=problem.execution.uses_links)
     left, right = st.columns([0.72, 0.28], gap="medium")
     with left:
         picture.draw(graph)
@@ -152,17 +168,46 @@ def drawn(now: Studio) -> None:
         figures.show(now, graph, picture.picked(graph))
 
 
+def posed(now: Studio) -> Problem | None:
+    """The problem on this machine; None where the machine states too little to predict anything."""
+    _ = now.model
+    with suppress(ValueError):
+        return now.problem
+    return None
+
+
+def _why_not_posed(now: Studio) -> str:
+    """What each device does not state and estimates need, and what to do about it."""
+    told = [
+        f"{device.name}, the {' and the '.join(missing)}"
+        for device in now.stated_machine.devices
+        if (missing := [word for word, field in NEEDED.items() if not getattr(device, field) > 0])
+    ]
+    if not told:
+        try:
+            _ = now.problem
+        except ValueError as error:
+            return str(error)
+    more = f" and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return (
+        "Nothing can be predicted yet, because this machine leaves out figures: of"
+        f" {'; of '.join(told[:MOST_TOLD])}{more}. Pick a device in the picture and type in what is"
+        " missing, or measure below."
+    )
+
+
 def tables(now: Studio) -> None:
     """The same figures in rows."""
-    machine = now.machine
+    problem = posed(now)
+    machine = now.stated_machine if problem is None else now.machine
     st.subheader("Devices")
-    st.dataframe([_device_row(now, i) for i in range(len(machine.devices))], hide_index=True)
+    st.dataframe([_device_row(now, *each) for each in enumerate(machine.devices)], hide_index=True)
     st.subheader("Links", help="How tensors get from one device to another, and how fast.")
-    _links(now)
+    _links(now, problem, machine)
 
 
-def _links(now: Studio) -> None:
-    if not now.problem.execution.uses_links:
+def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
+    if problem is not None and not problem.execution.uses_links:
         st.caption(
             "This file states for each tensor how long an accelerator takes to read or write it, so"
             " there are no links; a CPU pays nothing."
@@ -176,7 +221,7 @@ def _links(now: Studio) -> None:
             "Delay": formatting.seconds(link.latency_s),
             "Per second": formatting.bandwidth(link.bytes_per_s),
         }
-        for link in (now.problem.machine if measured else now.machine).links
+        for link in (problem.machine if problem and measured else machine).links
     ]
     if rows:
         st.dataframe(rows, hide_index=True)
@@ -185,8 +230,7 @@ def _links(now: Studio) -> None:
         st.caption("One device alone needs no links.")
 
 
-def _device_row(now: Studio, number: int) -> dict[str, object]:
-    device = now.machine.devices[number]
+def _device_row(now: Studio, number: int, device: Device) -> dict[str, object]:
     runner = f"{device.runtime} {glossary.provider(device.provider)}".strip()
     row: dict[str, object] = {
         "Key": number + 1,

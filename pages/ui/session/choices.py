@@ -22,6 +22,10 @@ PER_PROJECT = (
     *("selection", "expanded", "expanded_of", "expanded_before", "search_answer"),
     *("run_shown", "kept", "not_saved", "unsaved"),
 )
+# In the address: the Studio page as it is shown to an audience.
+PRESENT = "present"
+# How much larger its words are: here for the picture, in present/page.css for the page.
+ENLARGED = 1.5
 ON_SCREEN = "What you set last holds on this screen, but is not saved."
 # Open groups that are kept with a project; more would make every change of it slow.
 MOST_OPENED = 500
@@ -96,7 +100,21 @@ def take_named_model() -> str | None:
 
 def lead_to(page: str) -> NoReturn:
     """Go to a page, a file of the studio, with the project that is open."""
-    st.switch_page(page, query_params={"project": project().id})
+    presents = {PRESENT: ""} if presenting() else {}
+    st.switch_page(page, query_params={"project": project().id, **presents})
+
+
+def presenting() -> bool:
+    """Whether the address asks for the presenter's view."""
+    return PRESENT in st.query_params
+
+
+def present(*, on: bool) -> None:
+    """Begin or end the presenter's view; from a callback."""
+    if on:
+        st.query_params[PRESENT] = ""
+    else:
+        st.query_params.pop(PRESENT, None)
 
 
 def nonce() -> str:

@@ -18,6 +18,8 @@ EDITED = (
     "hints",
     "export",
     "command",
+    "present",
+    "saved",
 )
 SELECTED = ("canvas", "side", "table", "timeline")
 # On whatever page there is a picture; the others are on some pages, or in what is open of them.

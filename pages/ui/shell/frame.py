@@ -112,10 +112,11 @@ def _account(now: Studio) -> None:
     except ValueError as error:
         st.error(glossary.plain(str(error)))
     _jobs(now)
-    st.caption(_saved(), help=f"In {glossary.plain(str(now.project.folder))}")
+    st.caption(saved(), help=f"In {glossary.plain(str(now.project.folder))}")
 
 
-def _saved() -> str:
+def saved() -> str:
+    """Whether what was changed last is on the disk, in few words."""
     if choices.unwritable():
         return "View only: nothing can be saved"
     if not choices.may_write():

@@ -1,0 +1,158 @@
+// The presenter's bar: one sentence of what is seen, and keys that work wherever the focus is.
+//
+// A clicker sends Page Down and Page Up to whatever has the focus, so keys are heard before anything
+// on the page hears them. Those that are the picture's are handed on to it where nothing has the
+// focus. Steps go to Python by their number, so that quick presses never overtake each other.
+
+const bars = new WeakMap();
+// Where a key is text, or moves something of its own.
+const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]";
+const TURNS = { PageDown: 1, PageUp: -1 };
+const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
+const ENDS = { Home: 0, End: Infinity };
+
+class Bar {
+  constructor(parent) {
+    this.root = parent.querySelector(".bar");
+    this.outbox = new Outbox();
+    this.generation = 0;
+    this.to = 0;
+    for (const [name, act] of Object.entries(this.verbs())) {
+      this.button(name).addEventListener("click", act);
+    }
+    this.heard = (event) => this.key(event);
+    window.addEventListener("keydown", this.heard, true);
+    this.picture()?.focus({ preventScroll: true });
+  }
+
+  verbs() {
+    return {
+      back: () => this.go(this.to - 1),
+      on: () => this.go(this.to + 1),
+      keys: () => this.showKeys(this.list().hidden),
+      leave: () => this.outbox.push({ kind: "leave" }),
+    };
+  }
+
+  button(name) {
+    return this.root.querySelector(`[data-do="${name}"]`);
+  }
+
+  list() {
+    return this.root.querySelector(".keys");
+  }
+
+  // What takes the keys of the graph.
+  picture() {
+    const alive = [...(globalThis.__placementCanvas?.alive ?? [])];
+    return alive.find((canvas) => canvas.parent.isConnected)?.chrome.root;
+  }
+
+  show(data, send) {
+    this.data = data;
+    this.outbox.send = send;
+    this.outbox.acknowledge(data.session, data.ack);
+    if (!this.outbox.queue.length) this.to = data.at;
+    const told = this.root.querySelector(".told");
+    // Set only where it is another one, or a reader would say it again.
+    if (told.textContent !== data.told) told.textContent = data.told;
+    this.root.querySelector(".at").textContent = `${data.at} / ${data.of}`;
+    this.button("back").setAttribute("aria-disabled", String(data.at <= 0));
+    this.button("on").setAttribute("aria-disabled", String(data.at >= data.of));
+    this.showWalks();
+    if (!this.list().children.length) {
+      for (const [keys, means] of data.keys) this.list().append(made("dt", keys), made("dd", means));
+    }
+  }
+
+  showWalks() {
+    const row = this.root.querySelector(".walks");
+    if (!row.children.length) {
+      for (const [walk, name] of this.data.walks) {
+        const button = made("button", name);
+        button.type = "button";
+        button.title = `Step along: ${name.toLowerCase()} (T)`;
+        button.dataset.walk = walk;
+        button.addEventListener("click", () => this.outbox.push({ kind: "follow", walk }));
+        row.append(button);
+      }
+    }
+    for (const button of row.children) {
+      button.setAttribute("aria-pressed", String(button.dataset.walk === this.data.walk));
+    }
+  }
+
+  showKeys(open) {
+    this.list().hidden = !open;
+    this.button("keys").setAttribute("aria-expanded", String(open));
+  }
+
+  go(to) {
+    const aim = Math.max(0, Math.min(to, this.data.of));
+    if (aim === this.to) return;
+    this.to = aim;
+    this.outbox.push({ kind: "go", to: aim });
+  }
+
+  key(event) {
+    const target = event.composedPath()[0];
+    if (!this.data || event.ctrlKey || event.metaKey || event.altKey || target.closest?.(TYPING)) return;
+    // The picture's own search field, menus and lists keep their keys.
+    const isIdle = target === document.body || target === document.documentElement;
+    const isPicture = target === this.picture();
+    const isFree = isIdle || isPicture || this.root.contains(target);
+    if (event.key in TURNS) this.go(this.to + TURNS[event.key]);
+    else if (isFree && !event.shiftKey && event.key in ARROWS) this.go(this.to + ARROWS[event.key]);
+    else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
+    else if (isFree && event.key.toLowerCase() === "t") this.other();
+    else if (event.key === "Escape" && isFree) {
+      if (!this.escape(isPicture)) return;
+    } else if (isIdle && event.key !== "Tab" && this.picture()) {
+      this.picture().focus({ preventScroll: true });
+      this.picture().dispatchEvent(new KeyboardEvent("keydown", event));
+    } else return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }
+
+  // Whether the key was for us: the picture first lets go of what is selected there.
+  escape(isPicture) {
+    if (!this.list().hidden) this.showKeys(false);
+    else if (isPicture && globalThis.__placementCanvas?.probe?.("canvas")?.numSelected) return false;
+    else this.verbs().leave();
+    return true;
+  }
+
+  other() {
+    const walks = this.data.walks.map(([walk]) => walk);
+    const next = walks[(walks.indexOf(this.data.walk) + 1) % walks.length];
+    this.outbox.push({ kind: "follow", walk: next });
+  }
+
+  close() {
+    window.removeEventListener("keydown", this.heard, true);
+    this.outbox.close();
+  }
+}
+
+function made(tag, text) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return element;
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  if (!data) return;
+  let bar = bars.get(parentElement);
+  if (!bar || !bar.root.isConnected) {
+    bar?.close();
+    bars.set(parentElement, (bar = new Bar(parentElement)));
+  }
+  bar.show(data, (steps) => setStateValue("steps", steps));
+  const generation = (bar.generation += 1);
+  return () => {
+    if (bar.generation !== generation) return;
+    bar.close();
+    bars.delete(parentElement);
+  };
+}

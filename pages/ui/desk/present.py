@@ -1,0 +1,257 @@
+"""The presenter's view: large words, devices told apart without colour, and a walk in sentences.
+
+It is the Studio page with `?present` in its address. What a lecturer steps through is a walk, along
+the critical path or along the changes by hand; each step is one sentence, on the screen and for
+screen readers, and what it is about is selected, so that picture and timeline show it.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Literal
+
+import streamlit as st
+
+from pages.ui.panels import predicted
+from pages.ui.session import choices, fragments, outbox
+from pages.ui.session.current import edit, studio
+from pages.ui.session.outbox import Count, Message
+from pages.ui.shell.messages import plain_errors
+from pages.ui.timeline import critical_path
+from placement.core import formatting
+from placement.core.problem import Objective
+from placement.drawing import gantt, spans
+from placement.drawing.names import names_of
+from placement.drawing.path_stops import Stop, stops
+from placement.drawing.wording import shortened
+from placement.simulator.throughput import loads_s
+from studio import snapshot
+from studio.snapshot import Studio
+
+ASSETS = Path(__file__).resolve().parents[3] / "assets"
+SCRIPTS = ("canvas/outbox.js", "present/bar.js")
+KEY, AT, WALK, SEEN, CHANGE = (f"present-{name}" for name in ("bar", "at", "walk", "seen", "told"))
+PATH, CHANGES = "path", "changes"
+WALKS = {PATH: "Critical path", CHANGES: "Changes by hand"}
+MOST_NAME, MOST_LABEL, LEAST_CHANGE = 60, 90, 5e-4
+KEYS = (
+    ("→ ← or Page Down, Page Up", "the next step and the one before: a clicker has these two keys"),
+    ("Home, End", "the first step and the last"),
+    ("T", "step along the critical path, or along the changes that were made by hand"),
+    ("1 … 9", "put what the step shows on that device, and see what becomes of the score"),
+    ("Ctrl+Z, Ctrl+Y", "undo, redo"),
+    ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
+    ("+ − F", "zoom, show everything"),
+    ("Esc", "select nothing; once more ends the presentation"),
+)
+
+
+class Go(Message, frozen=True, tag="go"):
+    """To step number `to` of the walk; 0 is before the first one."""
+
+    to: Count
+
+
+class Follow(Message, frozen=True, tag="follow"):
+    walk: Literal["path", "changes"]
+
+
+class Leave(Message, frozen=True, tag="leave"): ...
+
+
+def button() -> None:
+    """The way into the view."""
+    st.button(
+        "Present",
+        icon=":material/co_present:",
+        on_click=_begin,
+        help="Show this to an audience: large words, hatched devices, and steps with the arrow keys"
+        " or a clicker.",
+    )
+
+
+def _begin() -> None:
+    for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, "")):
+        choices.keep(what, at_first)
+    choices.present(on=True)
+
+
+def lay() -> None:
+    """The page's own measures in this view."""
+    st.html(ASSETS / "present" / "page.css")
+
+
+@st.fragment(key="present")
+@plain_errors()
+def show() -> None:
+    """The sentence of the step, and the buttons that lead on."""
+    now = studio()
+    walk = choices.kept(WALK, PATH)
+    _notice_change(now)
+    at, of, told = (_change if walk == CHANGES else _path)(now)
+    data = {
+        "at": at,
+        "of": of,
+        "told": told,
+        "walk": walk,
+        "walks": list(WALKS.items()),
+        "keys": KEYS,
+        **outbox.state(KEY),
+    }
+    # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.
+    json.dumps(data, allow_nan=False)
+    _component()(key=KEY, data=data, on_steps_change=_on_steps, height="content")
+
+
+def _on_steps() -> None:
+    """Do what was asked for, the last step alone where several came at once."""
+    asked = outbox.unread(KEY, (Go, Follow, Leave), box="steps")
+    for message in asked:
+        outbox.applied(KEY, message)
+        if isinstance(message, Follow):
+            choices.keep(WALK, message.walk)
+    if any(isinstance(message, Leave) for message in asked):
+        choices.present(on=False)
+        st.rerun()
+    going = [message.to for message in asked if isinstance(message, Go)]
+    if going:
+        _go(going[-1])
+    fragments.only("present")
+
+
+def _go(to: int) -> None:
+    now = studio()
+    if choices.kept(WALK, PATH) == CHANGES:
+        number = min(to, _num_changes(now))
+        edit(partial(snapshot.go_to, num_done=number))
+        return
+    walk = _stops(now)
+    at = min(to, len(walk))
+    choices.keep(AT, at)
+    choices.keep(CHANGE, "")
+    choices.select(walk[at - 1].ops if at else ())
+    choices.look_at_selection()
+    fragments.only(*fragments.SELECTED, "present")
+
+
+def _stops(now: Studio) -> tuple[Stop, ...]:
+    """What the walk along the critical path stops at; for throughput, who has most to do."""
+    schedule = now.simulated.schedule
+    if now.settings.objective is not Objective.THROUGHPUT:
+        return stops(now.problem, now.placement, schedule, now.simulated.critical_path)
+    loads = loads_s(now.problem, schedule, now.placement.replicas)
+    ranked = sorted((name for name in loads if loads[name]), key=lambda name: -loads[name])
+    return tuple(Stop("load", name, _placed_on(now, name), loads[name], name) for name in ranked)
+
+
+def _placed_on(now: Studio, device: str) -> tuple[str, ...]:
+    return tuple(op for op, place in now.placement.device_of.items() if place == device)
+
+
+def _path(now: Studio) -> tuple[int, int, str]:
+    """Where the walk along the critical path is, how many stops it has, and what is seen."""
+    walk = _stops(now)
+    at = min(int(choices.kept(AT, 0)), len(walk))
+    if choices.kept(CHANGE, ""):
+        return at, len(walk), str(choices.kept(CHANGE, ""))
+    return at, len(walk), _stop(now, walk[at - 1]) if at else _overview(now, len(walk))
+
+
+def _overview(now: Studio, num_stops: int) -> str:
+    rests_on, value = predicted.origin(now), _value(now)
+    if now.settings.objective is Objective.THROUGHPUT:
+        what = formatting.counted(num_stops, "device or link", "devices and links")
+        return f"{value} ({rests_on}); → shows who has most to do, of {what}."
+    what = critical_path.in_words(now.simulated.critical_path, now.problem.unit)
+    _, _, parts = what.partition(", of which ")
+    made_of = f", of which {parts.rstrip('.')}" if parts else ""
+    way = formatting.counted(num_stops, "stop")
+    return f"{value} ({rests_on}){made_of}; → follows the critical path, {way}."
+
+
+def _stop(now: Studio, stop: Stop) -> str:
+    """What happens at a stop, for how long, and why it did not begin sooner."""
+    unit, total_s = now.problem.unit, now.simulated.value
+    share = f", {formatting.percent(stop.duration_s / total_s)} of the step" if total_s else ""
+    took = f"{formatting.seconds(stop.duration_s, unit)}{share}"
+    place = gantt.shown(stop.place)
+    if stop.kind == "load":
+        return f"{place} has {took}, to do for every {now.settings.objective.per}."
+    waited = ""
+    if stop.queued_for:
+        waited = f", after waiting for {gantt.shown(stop.queued_for)} to be free"
+    if stop.kind == "transfer":
+        sent = f"{formatting.num_bytes(stop.num_bytes)}, " if stop.num_bytes else ""
+        source, _, target = stop.place.partition("->")
+        return f"Sending {stop.name} ({sent}{source} to {target}) takes {took}{waited}."
+    if stop.kind == "wait":
+        return f"Nothing of the path runs on {place} for {took}."
+    return f"{_called(now, stop)} on {place} takes {took}{waited}."
+
+
+def _called(now: Studio, stop: Stop) -> str:
+    if not stop.ops:
+        return shortened(stop.name, MOST_NAME)
+    graph = now.model.graph
+    block = spans.block_of(graph, stop.ops) if len(stop.ops) > 1 else ""
+    first = block or names_of(graph).of(stop.ops[0])
+    more = f" ({formatting.counted(len(stop.ops), 'op')})" if block else ""
+    if len(stop.ops) > 1 and not block:
+        more = f" and {formatting.counted(len(stop.ops) - 1, 'op')} after it"
+    return shortened(first, MOST_NAME) + more
+
+
+def _change(now: Studio) -> tuple[int, int, str]:
+    """The change that was made last, which of how many it is, and what it brought."""
+    done, of = now.history.done, _num_changes(now)
+    told = str(choices.kept(CHANGE, ""))
+    if not of:
+        return 0, 0, "Nothing was changed by hand yet; select something and press 1 to 9."
+    if not done:
+        return 0, of, told or f"As it was made: {_value(now)}; → makes the first change again."
+    return len(done), of, told or f"{shortened(done[-1].label, MOST_LABEL)}; now {_value(now)}."
+
+
+def _num_changes(now: Studio) -> int:
+    return len(now.history.done) + len(now.history.undone)
+
+
+def _value(now: Studio) -> str:
+    value = formatting.seconds(now.simulated.value, now.problem.unit)
+    return f"{value} per {now.settings.objective.per}"
+
+
+def _notice_change(now: Studio) -> None:
+    """Keep a sentence about what has changed since this was drawn last, until the next step."""
+    done, value_s = len(now.history.done), now.simulated.value
+    seen = choices.kept(SEEN, None)
+    choices.keep(SEEN, [now.named.name, done, value_s])
+    if seen is None or seen == [now.named.name, done, value_s]:
+        return
+    name, before, before_s = seen
+    # The first edit of a method's placement makes a copy of it, which has that one step.
+    if name != now.named.name and done == 1:
+        before = 0
+    elif name != now.named.name:
+        choices.keep(CHANGE, f"The placement {now.named.name} is on the screen: {_value(now)}.")
+        return
+    made = now.history.done[-1].label if done > before else ""
+    undone = now.history.undone[-1].label if done < before else ""
+    what = made or (f"Undone: {undone}" if undone else "Predicted anew")
+    compared = _compared(value_s, before_s)
+    choices.keep(CHANGE, f"{shortened(what, MOST_LABEL)}; now {_value(now)}, {compared}.")
+
+
+def _compared(value_s: float, before_s: float) -> str:
+    change = value_s / before_s - 1.0 if before_s else 0.0
+    if abs(change) < LEAST_CHANGE:
+        return "as long as before"
+    return f"{formatting.percent(abs(change))} {'less' if change < 0 else 'more'} than before"
+
+
+@cache
+def _component() -> Callable[..., object]:
+    html, css = ((ASSETS / f"present/bar.{kind}").read_text("utf-8") for kind in ("html", "css"))
+    js = "\n".join((ASSETS / name).read_text("utf-8") for name in SCRIPTS)
+    return st.components.v2.component("placement_present", html=html, css=css, js=js)

@@ -1,0 +1,197 @@
+"""The presenter's view in a real browser: keys alone, large words, and devices without colour."""
+
+import re
+from io import BytesIO
+from itertools import combinations
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from tests.browser.studio import (
+    PROBE,
+    choose,
+    drawn,
+    project_of,
+    score,
+    select,
+    settled,
+    until,
+)
+from tests.eyes import BLIND, lab_of
+
+# Of what is drawn of two devices this share looks different, by so much (CIE 1976): all of it where
+# their colours differ, the strokes where their hatches do.
+APART, SHARE = 10, 0.15
+# Of 255: what lies behind a name differs by less within it.
+STROKE = 24
+# Everything that is written into the graph, with its box on the screen.
+WRITTEN = """() => {
+globalThis.written = [];
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const m = this.measureText(text), t = this.getTransform();
+  const left = x - m.actualBoundingBoxLeft, right = x + m.actualBoundingBoxRight;
+  const top = y - m.actualBoundingBoxAscent, bottom = y + m.actualBoundingBoxDescent;
+  const frame = this.canvas.getBoundingClientRect();
+  const shown = this.canvas.width ? frame.width / this.canvas.width : 0;
+  const size = parseFloat(/([\\d.]+)px/.exec(this.font)[1]) * t.a * shown;
+  globalThis.written.push({ text, size, box: [
+    frame.left + (left * t.a + t.e) * shown, frame.top + (top * t.d + t.f) * shown,
+    frame.left + (right * t.a + t.e) * shown, frame.top + (bottom * t.d + t.f) * shown] });
+  return write.apply(this, arguments);
+};
+}"""
+REDRAW = """(hatched) => new Promise((done) => {
+  const canvas = [...globalThis.__placementCanvas.alive].find((c) => c.parent.isConnected);
+  canvas.model.hatched = hatched;
+  globalThis.written = [];
+  canvas.net.redraw();
+  requestAnimationFrame(() => requestAnimationFrame(() => done(globalThis.written)));
+})"""
+
+
+@pytest.fixture
+def presented(new_page):
+    """A new project in the presenter's view, at rest."""
+    page = new_page("?project=new&present")
+    drawn(page)
+    settled(page)
+    expect(told(page)).to_contain_text("follows the critical path")
+    return page
+
+
+def told(page):
+    return page.get_by_role("region", name="Presentation").get_by_role("status")
+
+
+def steps(page):
+    """Number of the step that is shown, and of how many."""
+    return [int(n) for n in re.findall(r"\d+", page.locator(".bar .at").inner_text())]
+
+
+def pixels(page):
+    return np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"), dtype=float)
+
+
+def test_a_clicker_and_arrows_lead_along_the_critical_path(presented):
+    page, said = presented, [told(presented).inner_text()]
+    for number, key in enumerate(("PageDown", "ArrowRight", "PageDown"), 1):
+        page.keyboard.press(key)
+        expect(page.locator(".bar .at")).to_contain_text(f"{number} / ")
+        expect(told(page)).not_to_have_text(said[-1])
+        said.append(told(page).inner_text())
+        assert until(page, "p.numSelected > 0")["numSelected"], "picture and timeline show it"
+        assert re.search(r" takes .*% of the step", said[-1]), said[-1]
+    page.keyboard.press("PageUp")
+    expect(told(page)).to_have_text(said[2])
+    page.keyboard.press("End")
+    expect(page.locator(".bar [data-do=on]")).to_have_attribute("aria-disabled", "true")
+    page.keyboard.press("Home")
+    expect(told(page)).to_have_text(said[0])
+    expect(told(page)).to_have_attribute("aria-live", "polite")
+
+
+def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
+    page, first_s = presented, score(presented).inner_text()
+    page.keyboard.press("PageDown")
+    before = until(page, "p.numSelected > 0")
+    target = 1 + before["counts"].index(min(before["counts"]))
+    page.keyboard.press(str(target))
+    given = {"at": target - 1, "before": min(before["counts"])}
+    until(page, "p.counts[given.at] > given.before", given)
+    expect(told(page)).to_contain_text(re.compile(r"; now .* per step, .*before"))
+    expect(score(page)).not_to_have_text(first_s)
+    moved_s = score(page).inner_text()
+    page.keyboard.press("t")
+    expect(page.locator(".bar .at")).to_have_text("1 / 1")
+    page.keyboard.press("PageUp")
+    expect(score(page)).to_have_text(first_s)
+    expect(told(page)).to_contain_text("Undone")
+    page.keyboard.press("PageDown")
+    expect(score(page)).to_have_text(moved_s)
+
+
+def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
+    page = new_page("")
+    drawn(page)
+    settled(page)
+    small = page.get_by_role("tab", name="Timeline").locator("p").bounding_box()["height"]
+    select(page, 1)
+    page.get_by_role("button", name="Present").click()
+    expect(page).to_have_url(re.compile("[?&]present"))
+    expect(told(page)).to_be_visible()
+    for gone in ("stHeader", "stSidebar"):
+        expect(page.get_by_test_id(gone)).not_to_be_visible()
+    expect(page.get_by_role("button", name="Place", exact=True)).not_to_be_visible()
+    large = page.get_by_role("tab", name="Timeline").locator("p").bounding_box()["height"]
+    assert large == pytest.approx(1.5 * small, rel=0.05)
+    # Once to let go of the selection, once more to end.
+    until(page, "p.numSelected > 0")
+    page.keyboard.press("Escape")
+    until(page, "p.numSelected === 0")
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("[?&]present"))
+    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_hatches_never_strike_out_names(new_page, scheme):
+    page = new_page("?project=new&present")
+    page.emulate_media(color_scheme=scheme)
+    drawn(page)
+    settled(page)
+    page.evaluate(WRITTEN)
+    plain = (page.evaluate(REDRAW, False), pixels(page))[1]
+    written = page.evaluate(REDRAW, True)
+    hatched, stage = pixels(page), page.evaluate(f"{PROBE}.stage")
+    names = {node["label"] for node in drawn(page)["nodes"]}
+    end = stage["top"] + stage["height"]
+    boxes = [w["box"] for w in written if w["text"] in names and w["box"][3] < end]
+    assert len(boxes) >= 5
+    for left, top, right, bottom in boxes:
+        box = slice(int(top) + 1, int(bottom)), slice(int(left) + 1, int(right))
+        under, over = (picture[box].reshape(-1, 3) for picture in (plain, hatched))
+        # What is no part of a letter: the card's own colour, or two of them where it is mixed.
+        colours, which, count = np.unique(under, axis=0, return_inverse=True, return_counts=True)
+        for ground in np.flatnonzero(count > 0.1 * len(under)):
+            spread = np.ptp(over[which.ravel() == ground], axis=0).max()
+            assert spread < STROKE, (colours[ground], spread, "a stroke runs through a name")
+    struck = np.abs(hatched - plain).max(axis=2)
+    assert struck.max() > 2 * STROKE, "there are hatches"
+
+
+def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
+    sizes = []
+    for page in (new_page(""), presented):
+        drawn(page)
+        settled(page)
+        page.evaluate(WRITTEN)
+        written = page.evaluate(REDRAW, True)
+        names = {node["label"] for node in drawn(page)["nodes"]}
+        size = np.median([one["size"] for one in written if one["text"] in names])
+        sizes.append(size / drawn(page)["scale"])
+    assert sizes[1] > 1.3 * sizes[0]
+
+
+def test_devices_stay_apart_for_all_eyes(new_page):
+    """By colour or by hatch: as the swatches are drawn, for sixteen devices."""
+    page = new_page("devices")
+    choose(page, "Machine", "two-hosts-16gpu")
+    expect(page.locator(".machine .card")).not_to_have_count(2)
+    page.goto(f"{page.url.partition('devices')[0]}?project={project_of(page)}&present")
+    drawn(page)
+    settled(page)
+    found = page.locator(".chip .swatch")
+    found.evaluate_all("(all) => all.forEach((one) => (one.textContent = ''))")
+    pictures = [
+        np.asarray(Image.open(BytesIO(one.screenshot())).convert("RGB").resize((30, 30)))
+        for one in found.all()[:16]
+    ]
+    assert len(pictures) == 16
+    for eyes, seen in {"all": None, **BLIND}.items():
+        looks = [lab_of(picture, seen) for picture in pictures]
+        for (i, a), (j, b) in combinations(enumerate(looks), 2):
+            share = (np.linalg.norm(a - b, axis=-1) > APART).mean()
+            assert share > SHARE, (eyes, i, j, share)

@@ -25,6 +25,7 @@ ICONS = {
     "studio": ":material/alt_route:",
     "model": ":material/hub:",
     "devices": ":material/memory:",
+    "lessons": ":material/school:",
     "projects": ":material/folder_open:",
 }
 # Addresses of what is on the Studio page now; they lead there.

@@ -3,10 +3,12 @@
 from pages.ui.canvas import picture
 from pages.ui.desk import corner, desk, dock, present, score, strip
 from pages.ui.forms import place_form
+from pages.ui.lessons import panel
 from pages.ui.panels import editor, export, rules, search_account
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import frame, job_status
+from studio import lesson
 
 frame.around()
 now = studio()
@@ -21,11 +23,13 @@ score.show()
 with desk.part("graph"):
     picture.show()
 with desk.part("inspector"):
+    panel.show()
     job_status.follow(now, "place", search_account.live)
     editor.panel()
     rules.show()
     export.show()
-    place_form.command()
+    if not lesson.hides(now, "methods"):
+        place_form.command()
 dock.show()
 with desk.part("working"):
     job_status.show(now, "place")

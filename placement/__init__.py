@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from placement.api.export import export_notes as export_notes
     from placement.api.export import list_exporters as list_exporters
     from placement.api.generate import generate as generate
+    from placement.api.lessons import grade as grade
+    from placement.api.lessons import lesson as lesson
+    from placement.api.lessons import lessons as lessons
     from placement.api.machines import can_measure as can_measure
     from placement.api.machines import machine as machine
     from placement.api.machines import machine_for as machine_for
@@ -46,8 +49,11 @@ _MODULES = {
     "from_torch": "formats.torch.module",
     "from_transformers": "formats.huggingface.module",
     "generate": "api.generate",
+    "grade": "api.lessons",
     "hints": "advice.best_moves",
     "inspect": "api.models",
+    "lesson": "api.lessons",
+    "lessons": "api.lessons",
     "list_exporters": "api.export",
     "list_placers": "api.place",
     "load": "api.models",

@@ -193,6 +193,22 @@ def _export(sub: argparse.ArgumentParser) -> None:
     _add_options(sub, ExportOptions)
 
 
+def _lesson(sub: argparse.ArgumentParser) -> None:
+    _add_lesson(sub)
+    sub.add_argument("--answer", metavar="FILE", help="say what an answer to it is worth")
+
+
+def _grade(sub: argparse.ArgumentParser) -> None:
+    _add_lesson(sub)
+    sub.add_argument("answers", metavar="ANSWER.json", nargs="+", help="files that were handed in")
+    sub.add_argument("--csv", action="store_true", help="print a table for a spreadsheet")
+
+
+def _add_lesson(sub: argparse.ArgumentParser) -> None:
+    said = "a lesson by its name or number, or a file of your own"
+    sub.add_argument("lesson", metavar="LESSON", help=said)
+
+
 def _add_placed(sub: argparse.ArgumentParser, help: str) -> None:
     """A placement, or who finds one."""
     given = sub.add_mutually_exclusive_group(required=True)
@@ -284,4 +300,7 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("what-if", "predict a placement on a machine with faster, slower or smaller parts", _what_if),
     ("exporters", "list the export formats", _none),
     ("export", "write a placed model in another format", _export),
+    ("lessons", "list the lessons", _none),
+    ("lesson", "check a lesson file, and an answer to it", _lesson),
+    ("grade", "grade answers to a lesson, each simulated anew", _grade),
 )

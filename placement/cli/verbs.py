@@ -25,6 +25,9 @@ from placement.api.results import (
 )
 from placement.api.train import has_diverged, require_training
 from placement.api.wording import doubts
+from placement.cli.lesson_verbs import grade as grade
+from placement.cli.lesson_verbs import lesson as lesson
+from placement.cli.lesson_verbs import lessons as lessons
 from placement.cli.printing import (
     lines_of,
     lines_of_differences,

@@ -7,7 +7,7 @@ def go(app, name):
     """The app on a page, or on the Studio page with what had the address `name` before."""
     if name in TABS:
         app.session_state["dock-tab"] = TABS[name]
-    page = name if name in ("model", "devices", "projects") else "studio"
+    page = name if name in ("model", "devices", "lessons", "projects") else "studio"
     return app.switch_page(f"pages/{page}.py").run()
 
 

@@ -18,6 +18,7 @@ from pages.ui.timeline import critical_path, memory, micro_batches, timelines
 from pages.ui.what_if import ask_method, comparison
 from placement.api.results import StreamResult
 from placement.core import formatting
+from studio import lesson
 from studio.jobs import jobs
 from studio.snapshot import Studio
 
@@ -31,8 +32,9 @@ def show() -> None:
     """Draw the tabs, and what the open one holds."""
     choices.preset(KEY, _opened())
     with desk.part("dock"):
-        tabs = st.tabs(list(CONTENTS), key=KEY, on_change=_remember, height="stretch")
-        for content, tab in zip(CONTENTS.values(), tabs, strict=True):
+        contents = _contents(studio())
+        tabs = st.tabs(list(contents), key=KEY, on_change=_remember, height="stretch")
+        for content, tab in zip(contents.values(), tabs, strict=True):
             if tab.open:
                 with tab, plain_errors():
                     content(studio())
@@ -53,7 +55,7 @@ def lead_to(name: str) -> None:
 
 def _opened() -> str:
     kept = str(choices.kept(KEY, choices.remembered(KEY, TIMELINE)))
-    return kept if kept in CONTENTS else TIMELINE
+    return kept if kept in _contents(studio()) else TIMELINE
 
 
 def _remember() -> None:
@@ -118,6 +120,14 @@ def _table(now: Studio) -> None:
     op_table.show(gestures.view_of)
 
 
+def _contents(now: Studio) -> dict[str, Callable[[Studio], None]]:
+    """The tabs, but for those that a lesson leaves out."""
+    left_out = {tab for what, tabs in LEFT_OUT.items() if lesson.hides(now, what) for tab in tabs}
+    return {name: content for name, content in CONTENTS.items() if name not in left_out}
+
+
+# By what a lesson hides.
+LEFT_OUT = {"methods": (BOARD, WHAT_IF), "hints": (HINTS,)}
 CONTENTS: Mapping[str, Callable[[Studio], None]] = {
     TIMELINE: _timeline,
     BOARD: _board,

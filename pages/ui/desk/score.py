@@ -14,7 +14,7 @@ from pages.ui.shell.messages import plain_errors
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
-from studio import snapshot, standings
+from studio import lesson, snapshot, standings
 from studio.jobs import runs
 from studio.snapshot import Studio
 
@@ -76,6 +76,9 @@ def show() -> None:
     reference_s = _reference_s(now, name)
     about = _about_reference(reference_s, unit)
     row.markdown(against(value_s, reference_s, name), width="content", help=about)
+    if lesson.hides(now, "bound"):
+        row.markdown(_measured(now, value_s), width="content")
+        return
     bound_s = snapshot.bound_of(now)
     above = predicted.above(value_s, bound_s)
     row.markdown(

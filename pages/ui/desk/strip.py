@@ -6,6 +6,7 @@ from pages.ui.desk import desk, dock, score
 from pages.ui.forms import place_form, run_form
 from pages.ui.shell import glossary
 from placement.core import formatting
+from studio import lesson
 from studio.snapshot import Studio
 
 
@@ -15,7 +16,8 @@ def show(now: Studio) -> None:
         _opened(now)
         with desk.part("menus", in_line=True):
             score.menus()
-        place_form.show(now)
+        if not lesson.hides(now, "methods"):
+            place_form.show(now)
         run_form.button(now, lambda: dock.open_tab(dock.RUN))
 
 

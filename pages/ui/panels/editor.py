@@ -28,7 +28,7 @@ from pages.ui.session import choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
 from placement.core import formatting
-from studio import snapshot
+from studio import lesson, snapshot
 from studio.snapshot import Studio
 
 
@@ -110,5 +110,5 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
         )
     with row:
         pin_buttons.buttons(now)
-        if with_placing:
+        if with_placing and not lesson.hides(now, "methods"):
             place_form.selection_button(now)

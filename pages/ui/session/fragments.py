@@ -12,6 +12,7 @@ EDITED = (
     "placements",
     "numbers",
     "canvas",
+    "lesson",
     "side",
     "dock",
     "table",

@@ -55,9 +55,9 @@ def show(page: str) -> None:
         # On the Studio page they have a line of their own; elsewhere they would push the picture.
         _said(page == "studio")
         next_step.show(now, page)
-    if page not in ("model", "projects"):
+    if page not in ("model", "lessons", "projects"):
         _ = now.model
-    if page not in ("model", "projects", "devices"):
+    if page not in ("model", "lessons", "projects", "devices"):
         _ = now.machine
 
 

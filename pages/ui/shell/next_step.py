@@ -36,7 +36,7 @@ def show(now: Studio, page: str) -> None:
 
 
 def _next(now: Studio, page: str) -> Step | None:
-    if page == "projects":
+    if page in ("lessons", "projects"):
         return None
     try:
         _ = now.model, now.machine

@@ -1,0 +1,1 @@
+"""Lessons: their list, and the panel beside the work."""

@@ -1,0 +1,126 @@
+"""The list of lessons: those that are here, and a file of one's own."""
+
+from pathlib import Path
+
+import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from pages.ui.session import choices, saving
+from pages.ui.session.current import snapshot
+from pages.ui.shell import glossary
+from placement.api import lessons
+from placement.core import formatting
+from placement.files import named
+from placement.files.input import regular_file
+from placement.lessons.reading import MOST_BYTES
+from studio import lesson as begun
+from studio.project.store import Project
+from studio.snapshot import Studio
+
+STUDIO = "pages/studio.py"
+# Whether a lesson was opened since the page was drawn.
+TAKEN = "lesson-taken"
+ABOUT = (
+    "A lesson poses a small problem and asks you to solve it with the tools of the studio. What is"
+    " asked is checked while you work. Each lesson has a project of its own: nothing else changes."
+)
+OWN = (
+    "A lesson is a Markdown file; docs/teaching.md says how to write one. Nothing in it is"
+    " executed. A problem that it names is looked for beside it, or among those of the studio."
+)
+
+
+def show(now: Studio) -> None:
+    """Draw the list, and the field for a file; or go to the lesson that was just opened."""
+    if choices.kept(TAKEN, False):
+        choices.keep(TAKEN, False)
+        choices.lead_to(STUDIO)
+    st.subheader("Lessons", help=ABOUT)
+    _own()
+    for name in lessons.lessons():
+        _row(name)
+
+
+def _row(name: str) -> None:
+    lesson = lessons.lesson(name)
+    header, number = lesson.header, name.partition("-")[0].lstrip("0")
+    home = begun.home_of(lesson.hash)
+    box = st.container(border=True, key=f"lesson-{name}")
+    about, right = box.columns([0.72, 0.28], vertical_alignment="center")
+    methods = f"  \n:small[Method: {glossary.plain(', '.join(header.methods))}]"
+    about.markdown(
+        f"**{number}. {glossary.plain(header.title)}** {_state(home)}  \n"
+        f"{glossary.plain(header.about)}{methods if header.methods else ''}"
+    )
+    row = right.container(horizontal=True, gap="xsmall", horizontal_alignment="right")
+    path = lessons.path_of(name)
+    if home is None:
+        row.button("Begin", key=f"begin-{name}", type="primary", on_click=_begin, args=(path,))
+        return
+    row.button("Go on", key=f"resume-{name}", type="primary", on_click=_enter, args=(home,))
+    row.button("Begin anew", key=f"anew-{name}", on_click=_begin, args=(path,))
+
+
+def _state(home: Project | None) -> str:
+    """How far a lesson has got."""
+    if home is None:
+        return ""
+    try:
+        now = snapshot(home)
+        done = begun.work(now)
+        assert done is not None
+        mark = begun.mark(now, done)
+    except ValueError:
+        return ":orange[changed]"
+    stars = " ★" * mark.stars
+    points = f"{mark.points} of {formatting.counted(mark.of, 'point')}{stars}"
+    return f":green[solved, {points}]" if mark.is_solved else f":orange[{points}]"
+
+
+def _own() -> None:
+    with st.popover("A lesson of your own", icon=":material/upload:", key="own-lesson"):
+        st.caption(OWN)
+        given = st.file_uploader("Lesson file", type=["md"], key="lesson-upload", max_upload_size=1)
+        key = choices.own("lesson-path")
+        st.text_input("Path on this computer", key=key, placeholder="/home/me/lesson.md")
+        st.button("Open the path", on_click=_begin_typed, args=(key,))
+    saving.upload(given, "lesson", _take)
+
+
+def _take(upload: UploadedFile) -> None:
+    _open(upload.getvalue(), upload.name, lessons.FOLDER)
+
+
+def _begin_typed(key: str) -> None:
+    typed = str(choices.typed(key, "")).strip().strip("'\"")
+    if typed:
+        _begin(named.path_of(typed))
+
+
+def _begin(path: Path) -> None:
+    """Open a lesson by its file in a new project."""
+    try:
+        if regular_file(path).stat().st_size > MOST_BYTES:
+            raise ValueError(f"{path.name[:200]!r} is too large for a lesson; shorten it.")
+        content = path.read_bytes()
+    except (ValueError, OSError) as error:
+        choices.say("error", str(error))
+    else:
+        _open(content, path.name, path.parent)
+
+
+def _open(content: bytes, name: str, folder: Path) -> None:
+    """A new project for a lesson; what is wrong with its file is said."""
+    made = list[Project]()
+    with saving.change("The lesson was not opened."):
+        try:
+            made.append(begun.begin(content, name, folder))
+        except ValueError as error:
+            choices.say("error", str(error))
+    for project in made:
+        _enter(project)
+
+
+def _enter(project: Project) -> None:
+    choices.show_project(project)
+    choices.keep(TAKEN, True)

@@ -1,0 +1,195 @@
+"""The lesson beside the work: its text with tasks, hints, what is right so far, and the hand-in.
+
+It is a part of its own that is drawn anew with every edit, so a check turns green the moment its
+placement does.
+"""
+
+import re
+
+import streamlit as st
+
+from pages.ui.session import choices
+from pages.ui.session.current import studio
+from pages.ui.shell import glossary
+from pages.ui.shell.messages import plain_errors
+from placement.core import formatting
+from placement.lessons.answer import Given
+from placement.lessons.judging import Mark, Verdict
+from placement.lessons.lesson import (
+    QUESTIONS,
+    ChoiceCheck,
+    Hint,
+    NumberCheck,
+    OrderCheck,
+    StepCheck,
+    Task,
+    Text,
+)
+from studio import lesson as lessons
+from studio.lesson import ANSWERS, HINTS, NAME, Work
+
+
+@st.fragment(key="lesson")
+@plain_errors()
+def show() -> None:
+    """Draw it where the project has a lesson."""
+    now = studio()
+    done = lessons.work(now)
+    if done is None:
+        return
+    mark = lessons.mark(now, done)
+    with st.container(key="lesson-panel", border=True, gap="xsmall"):
+        _head(done, mark)
+        for part in done.lesson.parts:
+            match part:
+                case Text():
+                    st.markdown(part.markdown)
+                case Task():
+                    _task(part, done, mark.verdicts[part.number - 1])
+                case Hint():
+                    _hint(part, part.number in done.answer.hints)
+        _end(done, mark)
+
+
+def _head(done: Work, mark: Mark) -> None:
+    stars = " ★" * mark.stars
+    minus = f", {mark.hint_points} for hints" if mark.hint_points else ""
+    st.subheader(glossary.plain(done.lesson.header.title), anchor=False)
+    st.caption(f"{mark.points} of {formatting.counted(mark.of, 'point')}{stars}{minus}")
+
+
+def _task(task: Task, done: Work, verdict: Verdict) -> None:
+    check, given = task.check, done.answer.answers.get(str(task.number))
+    with st.container(key=f"task-{task.number}", border=True, gap="xxsmall"):
+        sign = ":green[:material/check_circle:]" if verdict.held else ":material/pending:"
+        st.markdown(f"{sign} **{task.number}. {glossary.plain(check.ask)}**")
+        match check:
+            case ChoiceCheck():
+                _choice(task, check, given)
+            case NumberCheck():
+                _number(task, check, given)
+            case OrderCheck():
+                _order(task, given)
+            case _:
+                pass
+        if not isinstance(check, QUESTIONS) or given is not None:
+            colour = "green" if verdict.held else "orange"
+            star = _about_star(check, verdict) if isinstance(check, StepCheck) else ""
+            st.markdown(f":{colour}[{glossary.plain(verdict.told)}]{star}")
+
+
+def _about_star(check: StepCheck, verdict: Verdict) -> str:
+    if check.star is None:
+        return ""
+    return " ★" if verdict.star else f"; a star for {check.star:g}" * verdict.held
+
+
+def _key(task: Task) -> str:
+    return choices.own(f"task-{task.number}")
+
+
+def _choice(task: Task, check: ChoiceCheck, given: Given | None) -> None:
+    st.radio(
+        "Answer",
+        check.choices,
+        index=check.choices.index(given) if given in check.choices else None,
+        format_func=glossary.plain,
+        key=_key(task),
+        label_visibility="collapsed",
+        on_change=_answer,
+        args=(task.number, _key(task)),
+        disabled=not choices.may_write(),
+    )
+
+
+def _number(task: Task, check: NumberCheck, given: Given | None) -> None:
+    st.number_input(
+        f"Answer in {glossary.plain(check.unit)}" if check.unit else "Answer",
+        value=float(given) if isinstance(given, float | int) else None,
+        step=1.0,
+        format="%g",
+        key=_key(task),
+        on_change=_answer,
+        args=(task.number, _key(task)),
+        disabled=not choices.may_write(),
+        placeholder="a number, then Enter",
+    )
+
+
+def _order(task: Task, given: Given | None) -> None:
+    st.text_input(
+        "Answer: ops, with commas between them",
+        value=", ".join(given) if isinstance(given, tuple | list) else "",
+        key=_key(task),
+        on_change=_answer_order,
+        args=(task.number, _key(task)),
+        disabled=not choices.may_write(),
+        placeholder="n1, n2, ...",
+    )
+
+
+def _hint(hint: Hint, is_taken: bool) -> None:
+    if is_taken:
+        st.info(hint.markdown, icon=":material/lightbulb:")
+        return
+    cost = formatting.counted(hint.cost, "point") if hint.cost else "nothing"
+    st.button(
+        f"Hint (costs {cost})",
+        key=f"hint-{hint.number}",
+        icon=":material/lightbulb:",
+        type="tertiary",
+        on_click=_take_hint,
+        args=(hint.number,),
+        disabled=not choices.may_write(),
+    )
+
+
+def _end(done: Work, mark: Mark) -> None:
+    """What was to be learnt, once it was; and what to hand in, at any time."""
+    if mark.is_solved:
+        st.success(done.lesson.insight, icon=":material/school:")
+    row = st.container(horizontal=True, gap="xsmall", vertical_alignment="bottom")
+    row.text_input(
+        "Your name",
+        value=done.answer.name,
+        key=choices.own("lesson-name"),
+        max_chars=100,
+        on_change=choices.remember(NAME, choices.own("lesson-name")),
+        placeholder="for who grades it",
+    )
+    row.download_button(
+        "Hand in",
+        data=done.answer.to_text(),
+        file_name=file_name(done),
+        mime="application/json",
+        key="hand-in",
+        icon=":material/download:",
+        on_click="ignore",
+        help="A file with your placement and your answers. It holds no points: who grades it works"
+        " them out anew.",
+    )
+    st.page_link("pages/lessons.py", label="All lessons", icon=":material/school:")
+
+
+def file_name(done: Work) -> str:
+    """The answer's file, called by the lesson and by who made it."""
+    words = f"{done.lesson.header.title} {done.answer.name}"
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', words).strip('-').lower() or 'answer'}.answer.json"
+
+
+def _answer(number: int, key: str) -> None:
+    _keep(number, choices.typed(key, None))
+
+
+def _answer_order(number: int, key: str) -> None:
+    said = re.split(r"[,;\s]+", str(choices.typed(key, "")))
+    _keep(number, [op for op in said if op] or None)
+
+
+def _keep(number: int, given: object) -> None:
+    kept = {**choices.remembered(ANSWERS, {}), str(number): given}
+    choices.store(ANSWERS, {n: value for n, value in kept.items() if value is not None})
+
+
+def _take_hint(number: int) -> None:
+    choices.store(HINTS, sorted({*choices.remembered(HINTS, []), number}))

@@ -1,0 +1,152 @@
+"""The verbs `lessons`, `pose` and `grade`: what there is to learn, and what was handed in.
+
+The folder `assets/lessons/` is the list: each Markdown file there is a lesson, by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placement.files.program import ASSETS
+
+if TYPE_CHECKING:
+    from placement.core.model import Model
+    from placement.core.placement import Placement
+    from placement.core.problem import Problem
+    from placement.lessons.grading import Grade
+    from placement.lessons.judging import Posed
+    from placement.lessons.lesson import Lesson
+
+FOLDER = ASSETS / "lessons"
+
+
+def lessons() -> tuple[str, ...]:
+    """Names of the lessons that are here, in the order in which they are meant."""
+    return tuple(sorted(path.stem for path in FOLDER.glob("*.md")))
+
+
+def path_of(named: str) -> Path:
+    """The file of a lesson: one that is here by its name or its number, or the path of another."""
+    numbered = [name for name in lessons() if named in (name, name.partition("-")[0].lstrip("0"))]
+    if numbered:
+        return FOLDER / f"{numbered[0]}.md"
+    path = Path(named)
+    if not path.exists() and path.suffix != ".md":
+        known = ", ".join(lessons())
+        raise ValueError(f"There is no lesson {named!r}; use one of {known}, or a file's path.")
+    return path
+
+
+def lesson(named: str) -> Lesson:
+    """The lesson of that name, number or path; a ValueError says in which line it is wrong."""
+    from placement.lessons.reading import read_lesson
+
+    return read_lesson(path_of(named))
+
+
+def posed(lesson: Lesson, folder: Path = FOLDER) -> Posed:
+    """What a lesson poses; a problem file lies in the `folder` of the lesson, or among ours."""
+    from placement.lessons.judging import Posed, require_fitting
+
+    header = lesson.header
+    try:
+        problem = _problem(lesson, folder)
+        found = Posed(problem, _start(lesson, problem))
+        require_fitting(lesson, found)
+        _require_methods(header.methods, lesson)
+    except ValueError as error:
+        said = str(error)
+        if said.startswith("line "):
+            raise ValueError(f"The lesson {header.title!r} cannot be used: {said}") from None
+        line = _line_of_posing(lesson)
+        raise ValueError(
+            f"The lesson {header.title!r} cannot be used: line {line}: {said}"
+        ) from None
+    return found
+
+
+def grade(named: str, paths: Iterable[str | Path]) -> tuple[Grade, ...]:
+    """The grades of answer files to the lesson of that name, number or path."""
+    from placement.lessons import grading
+
+    found = lesson(named)
+    return grading.grade(found, posed(found, path_of(named).parent), map(Path, paths))
+
+
+def problem_file(lesson: Lesson, folder: Path = FOLDER) -> Path:
+    """Where the problem lies that a lesson names: beside it, or else among ours."""
+    beside = folder / lesson.header.problem
+    return beside if beside.is_file() else FOLDER / lesson.header.problem
+
+
+def model_of(lesson: Lesson, folder: Path = FOLDER) -> Model:
+    """The model, or the problem with its graph, that a lesson is about."""
+    from placement.api.models import load
+    from placement.core.model import Model
+    from placement.core.problem_json import problem_from_json
+    from placement.files.input import read_value
+    from placement.loaders import is_sample
+
+    header = lesson.header
+    if header.model:
+        if not is_sample(header.model):
+            raise ValueError(f"There is no bundled model {header.model!r}; see `samples`.")
+        return load(header.model)
+    if lesson.given is not None:
+        problem = problem_from_json(lesson.given, "lesson")
+    else:
+        path = problem_file(lesson, folder)
+        problem = read_value(path, "problem file", lambda c: problem_from_json(c, path.stem))
+    return Model(problem.graph, problem=problem)
+
+
+def _problem(lesson: Lesson, folder: Path) -> Problem:
+    from placement.api.machines import machine, machine_for
+    from placement.api.problems import make_problem
+
+    model, objective = model_of(lesson, folder), lesson.header.objective
+    if model.problem is not None:
+        return make_problem(model, model.problem.machine, objective=objective)
+    named = lesson.header.machine
+    if "/" in named or named.endswith(".json"):
+        raise ValueError(f"The machine {named!r} is a file; name a preset.")
+    return make_problem(model, machine_for(model, machine(named)), objective=objective)
+
+
+def _start(lesson: Lesson, problem: Problem) -> Placement:
+    from placement.api.place import place
+    from placement.core.decoding import shown
+    from placement.core.placement import Placement
+
+    start, machine = lesson.header.start, problem.machine
+    if start.placer:
+        return place(problem, start.placer, seed=lesson.header.seed).placement
+    for device in filter(None, (start.device, *start.devices.values())):
+        machine.device(device)
+    unknown = next((op for op in start.devices if op not in problem.graph.index), None)
+    if unknown is not None:
+        raise ValueError(f"The start names op {shown(unknown)}, which the problem does not have.")
+    others = start.device or machine.devices[0].name
+    devices = {op.name: start.devices.get(op.name, others) for op in problem.graph.ops}
+    return replace(Placement(problem.graph.fingerprint, machine.name, devices))
+
+
+def _require_methods(methods: tuple[str, ...], lesson: Lesson) -> None:
+    from placement.placers import names
+
+    unknown = next((name for name in methods if name not in names()), None)
+    if unknown is not None:
+        raise ValueError(
+            f"line {lesson.lines.get('methods', 1)}: there is no method {unknown!r}; see `placers`."
+        )
+
+
+def _line_of_posing(lesson: Lesson) -> int:
+    """Where a lesson says what it poses and how it begins."""
+    if lesson.given_at:
+        return lesson.given_at
+    keys = ("start", "problem", "machine", "model")
+    return next((lesson.lines[key] for key in keys if key in lesson.lines), 1)

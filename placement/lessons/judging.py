@@ -1,0 +1,211 @@
+"""Judging: what each check says of a placement and of answers, and what all are worth together.
+
+Everything is worked out anew: a value by simulation, a gap by the bound, moves by comparing with
+the start up to the names of equal devices.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from placement.bounds.lower_bound import lower_bound
+from placement.core.amounts import in_unit
+from placement.core.decoding import listed, shown
+from placement.core.formatting import counted, percent, seconds
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.violations import violations
+from placement.lessons.answer import Given
+from placement.lessons.lesson import (
+    QUESTIONS,
+    AnyCheck,
+    ChoiceCheck,
+    GapCheck,
+    Lesson,
+    MovesCheck,
+    NumberCheck,
+    OrderCheck,
+    PathCheck,
+    StepCheck,
+    Task,
+)
+from placement.schedule.simulated import Simulated
+from placement.schedule.symmetry import num_changed
+
+# Values of one placement that were added up in another order differ by this much at most.
+SAME = 1e-9
+UNANSWERED = "not answered yet"
+
+
+@dataclass(frozen=True)
+class Posed:
+    """What a lesson poses: the problem, and the placement to begin with."""
+
+    problem: Problem
+    start: Placement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a check holds, what was found, and whether there is a star for it."""
+
+    number: int
+    held: bool
+    told: str
+    points: int = 0
+    star: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What all checks of a lesson say of one piece of work, and the points of it."""
+
+    verdicts: tuple[Verdict, ...]
+    points: int
+    of: int
+    stars: int
+    hint_points: int
+
+    @property
+    def is_solved(self) -> bool:
+        return all(verdict.held for verdict in self.verdicts)
+
+
+def require_fitting(lesson: Lesson, posed: Posed) -> None:
+    """ValueError with the line where a check names ops that the problem does not have."""
+    ops = posed.problem.graph.index
+    for task in lesson.tasks:
+        unknown = next((op for op in _ops_named(task.check) if op not in ops), None)
+        if unknown is not None:
+            raise ValueError(
+                f"line {task.line}: the check names op {shown(unknown)}, which"
+                f" {shown(posed.problem.graph.name)} does not have; it has {listed(ops)}."
+            )
+
+
+def _ops_named(check: AnyCheck) -> Sequence[str]:
+    match check:
+        case PathCheck():
+            return (*check.holds, *check.avoids)
+        case OrderCheck():
+            return check.ops
+        case _:
+            return ()
+
+
+def judged(
+    lesson: Lesson,
+    posed: Posed,
+    placement: Placement,
+    predicted: Simulated,
+    answers: Mapping[str, Given],
+    hints: Sequence[int] = (),
+) -> Mark:
+    """What the checks say of a placement, which is predicted to do so, and of answers by number."""
+    broken = violations(posed.problem, predicted.schedule, placement.calls)
+    work = _Work(posed, placement, predicted, broken[0] if broken else "")
+    verdicts = tuple(_verdict(task, work, answers.get(str(task.number))) for task in lesson.tasks)
+    cost = sum(hint.cost for hint in lesson.hints if hint.number in set(hints))
+    won = sum(verdict.points for verdict in verdicts)
+    return Mark(
+        verdicts=verdicts,
+        points=max(0, won - cost),
+        of=lesson.points,
+        stars=sum(verdict.star for verdict in verdicts),
+        hint_points=cost,
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    posed: Posed
+    placement: Placement
+    predicted: Simulated
+    broken: str
+
+
+def _verdict(task: Task, work: _Work, given: Given | None) -> Verdict:
+    check, star = task.check, False
+    if isinstance(check, QUESTIONS):
+        held, told = _answered(check, given)
+    elif work.broken and not isinstance(check, MovesCheck):
+        held, told = False, f"this placement is not allowed: {work.broken}"
+    else:
+        held, told = _placed(check, work)
+        star = isinstance(check, StepCheck) and _has_star(check, work)
+    return Verdict(task.number, held, told, check.points if held else 0, star)
+
+
+def _placed(check: AnyCheck, work: _Work) -> tuple[bool, str]:
+    problem, value_s = work.posed.problem, work.predicted.value
+    unit = problem.unit
+    match check:
+        case StepCheck():
+            held = in_unit(value_s, unit) <= check.at_most * (1 + SAME)
+            return held, f"it takes {seconds(value_s, unit)}"
+        case GapCheck():
+            bound_s = lower_bound(problem, work.placement)
+            above = value_s / bound_s - 1.0 if bound_s > 0 else float("inf")
+            said = percent(above) if bound_s > 0 else "unknown"
+            return above <= check.at_most / 100.0 + SAME, f"it is {said} above the bound"
+        case MovesCheck():
+            moved = num_changed(problem, work.posed.start, work.placement)
+            return moved <= check.at_most, f"{counted(moved, 'op')} moved"
+        case PathCheck():
+            return _along(check, critical_ops(problem, work.predicted))
+    raise AssertionError(check)
+
+
+def _has_star(check: StepCheck, work: _Work) -> bool:
+    value = in_unit(work.predicted.value, work.posed.problem.unit)
+    return check.star is not None and value <= check.star * (1 + SAME)
+
+
+def _along(check: PathCheck, path: Sequence[str]) -> tuple[bool, str]:
+    missing = [op for op in check.holds if op not in path]
+    there = [op for op in check.avoids if op in path]
+    said = [f"{listed(missing)} is not on it"] if missing else []
+    said += [f"{listed(there)} is on it"] if there else []
+    return not said, "; ".join(said) or f"it runs through {listed(path)}"
+
+
+def critical_ops(problem: Problem, predicted: Simulated) -> tuple[str, ...]:
+    """Source ops that compute on the critical path, in order."""
+    found: dict[str, None] = {}
+    for span in predicted.critical_path:
+        if span.kind == "compute" and span.segment >= 0:
+            for kernel in predicted.schedule.segments[span.segment].kernels:
+                sources = problem.sources[problem.kernels.index[kernel]]
+                found |= dict.fromkeys(problem.graph.ops[i].name for i in sources)
+    return tuple(found)
+
+
+def _answered(
+    check: OrderCheck | ChoiceCheck | NumberCheck, given: Given | None
+) -> tuple[bool, str]:
+    """Whether an answer is right; nothing said of a wrong one gives the right one away."""
+    if given is None or given in ("", ()):
+        return False, UNANSWERED
+    match check:
+        case ChoiceCheck():
+            held = given == check.right
+            return held, _explained(held, check.why)
+        case NumberCheck():
+            held = isinstance(given, float | int) and (
+                abs(given - check.right) <= check.tolerance + SAME * abs(check.right)
+            )
+            return held, _explained(held, check.why)
+        case OrderCheck():
+            if not isinstance(given, tuple | list):
+                return False, "it is no list of ops"
+            right = 0
+            while right < min(len(given), len(check.ops)) and given[right] == check.ops[right]:
+                right += 1
+            if right == len(check.ops) == len(given):
+                return True, "right"
+            return False, f"the first {right} of {len(check.ops)} are right"
+
+
+def _explained(held: bool, why: str) -> str:
+    if not held:
+        return "not right"
+    return f"right: {why}" if why else "right"

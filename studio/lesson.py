@@ -1,0 +1,156 @@
+"""The lesson of a project: its file beside what is made for it, and the answer so far.
+
+A lesson is opened as a project like any other, with the posed problem as its model and the start
+as its first placement. Its replies and the hints taken stand with what was typed into forms.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from placement.api import lessons
+from placement.core.decoding import decode
+from placement.core.problem_json import problem_to_json
+from placement.lessons.answer import Answer, Given
+from placement.lessons.grading import moved_by
+from placement.lessons.judging import Mark, Posed, judged
+from placement.lessons.lesson import Lesson
+from placement.lessons.reading import lesson_of
+from studio.project import store
+from studio.project.facts import HAND
+from studio.project.file_cache import parsed
+from studio.project.files import write_bytes
+from studio.project.placements import Shelf
+from studio.project.store import LONGEST_NAME, Project
+from studio.snapshot import Studio
+
+FILE = "lesson.md"
+START = "start"
+# What stands in the project's forms.
+ANSWERS, HINTS, NAME = "lesson-answers", "lesson-hints", "lesson-name"
+
+
+@dataclass(frozen=True)
+class Work:
+    """A lesson that is open: what it poses, and what there is to hand in."""
+
+    lesson: Lesson
+    posed: Posed
+    answer: Answer
+
+
+def of(project: Project) -> Lesson | None:
+    """The lesson of a project, where it has one."""
+    path = project.folder / FILE
+    return parsed(path, _read) if path.is_file() else None
+
+
+def _read(path: Path) -> Lesson:
+    return lesson_of(path.read_bytes(), path.name)
+
+
+def hides(now: Studio, what: str) -> bool:
+    """Whether the lesson of a project leaves something out, so that it is found by thinking."""
+    lesson = of(now.project)
+    return lesson is not None and what in lesson.header.hidden
+
+
+def home_of(hash: str) -> Project | None:
+    """The project in which the lesson of this hash was begun, the one worked on last."""
+    for project in store.recent(limit=None, untouched=True):
+        lesson = of(project)
+        if lesson is not None and lesson.hash == hash:
+            return project
+    return None
+
+
+def begin(content: bytes, name: str, folder: Path = lessons.FOLDER) -> Project:
+    """A new project for a lesson; a ValueError says what is wrong with its file."""
+    lesson = lesson_of(content, name)
+    posed = lessons.posed(lesson, folder)
+    project, header = store.create(), lesson.header
+    write_bytes(project.folder / FILE, content)
+    about: dict[str, Any] = {"model_kind": "sample", "model": header.model}
+    about |= {"machine": header.machine} if header.machine else {}
+    if not header.model:
+        file = header.problem or "lesson.json"
+        if lesson.given is None:
+            text = lessons.problem_file(lesson, folder).read_bytes()
+        else:
+            text = json.dumps(problem_to_json(posed.problem)).encode()
+        about = {"model_kind": "file", "model": project.keep_upload(file, text)}
+    project.change(name=header.title[:LONGEST_NAME], objective=header.objective, **about)
+    shelf = Shelf.of(project.folder, posed.problem.graph, posed.problem.machine)
+    shelf.add(START, posed.start, HAND)
+    return project
+
+
+def work(now: Studio) -> Work | None:
+    """What has been done of the project's lesson; None where it has none.
+
+    A ValueError says why what is on the screen is not the lesson's problem any more.
+    """
+    lesson = of(now.project)
+    if lesson is None:
+        return None
+    posed = _posed(lesson, now.project.folder / "model")
+    if lesson.header.live:
+        posed = Posed(now.problem, posed.start)
+    if now.problem.fingerprint != posed.problem.fingerprint:
+        raise ValueError(
+            "This is not the lesson's problem any more, because its goal, model or machine was"
+            " changed; begin the lesson anew on the Lessons page."
+        )
+    form = now.settings.form
+    answer = Answer(
+        lesson=lesson.hash,
+        problem=posed.problem.fingerprint,
+        placement=now.placement,
+        name=str(form.get(NAME, ""))[:100],
+        moves=_moves(now, posed),
+        answers=_answers(form.get(ANSWERS, {})),
+        hints=_hints(form.get(HINTS, ()), len(lesson.hints)),
+    )
+    return Work(lesson, posed, answer)
+
+
+def mark(now: Studio, done: Work) -> Mark:
+    """What the checks say of the placement on the screen and of the replies so far."""
+    answer = done.answer
+    return judged(
+        done.lesson, done.posed, now.placement, now.simulated, answer.answers, answer.hints
+    )
+
+
+@lru_cache(16)
+def _posed(lesson: Lesson, folder: Path) -> Posed:
+    """The problem file that a lesson names lies where the project's model does."""
+    return lessons.posed(lesson, folder)
+
+
+def _moves(now: Studio, posed: Posed) -> tuple[tuple[str, str], ...] | None:
+    """The steps by hand from the lesson's start; None where the placement came about otherwise."""
+    made = tuple((op, to) for step in now.history.done for op, _, to in step.changes)
+    try:
+        leads_here = moved_by(posed.start, made) == now.placement.device_of
+    except ValueError:
+        return None
+    return made if leads_here else None
+
+
+def _answers(content: object) -> Mapping[str, Given]:
+    try:
+        return decode(content, dict[str, Given])
+    except ValueError:
+        return {}
+
+
+def _hints(content: object, num_hints: int) -> tuple[int, ...]:
+    try:
+        found = decode(content, tuple[int, ...])
+    except ValueError:
+        return ()
+    return tuple(sorted({number for number in found if 1 <= number <= num_hints}))

@@ -1,0 +1,121 @@
+"""Lessons on the pages: the list, the panel beside the work, what is hidden, and the hand-in."""
+
+import json
+
+import pytest
+
+from pages.ui.session.current import snapshot
+from placement.api import lessons
+from placement.lessons.answer import answer_of
+from placement.lessons.grading import graded
+from studio import lesson as begun
+from studio import snapshot as studio
+from tests.pages.going import go
+from tests.pages.test_pages import APP, AppTest, checked, own_home, texts
+
+__all__ = ["own_home"]
+
+
+def begin(named="1"):
+    """A lesson's project and the app on its Studio page."""
+    path = lessons.path_of(named)
+    project = begun.begin(path.read_bytes(), path.name)
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    app.query_params["project"] = project.id
+    return checked(app.run()), project
+
+
+def labels(app):
+    return [button.label for button in app.button]
+
+
+def test_a_lesson_is_worked_on_and_handed_in():
+    app, project = begin()
+    assert "0 of 4 points" in texts(app)
+    assert "Hand in" in [button.label for button in app.get("download_button")]
+    app.number_input[0].set_value(17.0).run()
+    assert "not right" in texts(app)
+    app.number_input[0].set_value(16.0).run()
+    assert "1 of 4 points" in texts(app) and "Only branches overlap" not in texts(app)
+    app.radio[0].set_value("load and join cannot run beside anything else").run()
+    app.session_state["selection"] = ["right"]
+    now = snapshot(project)
+    studio.edit(now_writing(now), ["right"], "B")
+    assert "4 of 4 points" in texts(checked(app.run()))
+    assert "Only branches overlap" in "\n".join(s.value for s in app.success)
+    done = begun.work(snapshot(project))
+    answer = answer_of(done.answer.to_text().encode(), "a.json")
+    assert answer.moves == (("right", "B"),)
+    found = graded(done.lesson, lessons.posed(done.lesson), answer)
+    assert (found.mark.points, found.value) == (4, 12.0)
+
+
+def now_writing(now):
+    """The same for a session that may write."""
+    now.session.may_write = lambda: True
+    return now
+
+
+def test_a_hint_costs_what_it_says():
+    app, project = begin()
+    app.number_input[0].set_value(16.0).run()
+    hint = next(b for b in app.button if b.label == "Hint (costs 1 point)")
+    hint.click().run()
+    assert "0 of 4 points, 1 for hints" in texts(app)
+    assert project.settings.form[begun.HINTS] == [1]
+
+
+def test_what_a_lesson_hides_is_not_on_the_page():
+    app, _ = begin("1")
+    assert "Place" not in labels(app) and "Place selection" not in labels(app)
+    assert "best possible" not in texts(app)
+    assert {"Board", "What if", "Hints"}.isdisjoint(tab.label for tab in app.tabs)
+    app, _ = begin("2")
+    assert "best possible" in texts(app)
+
+
+@pytest.mark.parametrize("named", lessons.lessons())
+def test_every_lesson_opens_at_its_start_and_asks_what_it_says(named):
+    app, project = begin(named)
+    done = begun.work(snapshot(project))
+    assert not begun.mark(snapshot(project), done).is_solved
+    assert all(
+        task.check.ask.replace("`", "") in texts(app).replace("`", "") for task in done.lesson.tasks
+    )
+
+
+def test_the_list_tells_how_far_each_has_got():
+    app, project = begin()
+    app.number_input[0].set_value(16.0).run()
+    go(app, "lessons")
+    assert "1 of 4 points" in texts(checked(app))
+    begins = [b for b in labels(app) if b == "Begin"]
+    assert len(begins) == len(lessons.lessons()) - 1 and "Begin anew" in labels(app)
+    next(b for b in app.button if b.label == "Begin").click().run()
+    assert checked(app).query_params["project"] not in (project.id, [project.id])
+
+
+def test_a_lesson_of_another_is_refused_with_its_line(tmp_path):
+    app, project = begin()
+    go(app, "lessons")
+    own = tmp_path / "own.md"
+    own.write_text("+++\ntitle = 3\n+++\n")
+    next(t for t in app.text_input if t.label == "Path on this computer").set_value(str(own)).run()
+    next(b for b in app.button if b.label == "Open the path").click().run()
+    assert "line 2: " in texts(app)
+    assert app.query_params["project"] in (project.id, [project.id])
+
+
+def test_a_project_that_is_about_something_else_by_now_says_so():
+    app, project = begin()
+    project.change(objective="throughput")
+    said = "\n".join(str(e.value) for e in checked(app.run()).error)
+    assert "not the lesson's problem any more" in said
+
+
+def test_a_form_that_holds_nonsense_is_no_answer():
+    _, project = begin()
+    project.change(form={begun.ANSWERS: {"1": {"a": []}}, begun.HINTS: ["x"], begun.NAME: 3})
+    answer = begun.work(snapshot(project)).answer
+    assert (answer.answers, answer.hints, answer.name) == ({}, (), "3")
+    assert json.loads(answer.to_text())["format"] == "placement-lesson-answer"

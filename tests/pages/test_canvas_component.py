@@ -1,6 +1,7 @@
 """The component's Python side: what it reads from a browser, and the script it sends."""
 
 import json
+import re
 
 import pytest
 import streamlit as st
@@ -8,6 +9,7 @@ import streamlit as st
 from pages.ui import canvas
 from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.messages import GESTURES, Assign, Pin, Redo, Undo
+from pages.ui.consequence import route
 from pages.ui.session import outbox
 from tests.pages.graphs import blocks
 
@@ -112,8 +114,11 @@ def test_a_message_holds_a_character_per_node_and_edge():
 
 def test_the_script_asks_for_nothing_from_the_network():
     ours = library_script().split('"use strict";')[-1]
-    for word in ("http:", "https:", "fetch(", "XMLHttpRequest", "import(", "eval(", "innerHTML"):
+    for word in ("http:", "https:", "XMLHttpRequest", "import(", "eval(", "innerHTML"):
         assert word not in ours, word
+    # What a move would do is asked of the studio itself, at a path without a host.
+    assert re.findall(r"await fetch\((.*),", ours) == ["this.address"]
+    assert re.fullmatch(r"(/[\w-]+)+", route.address())
     assert "sourceMappingURL" not in library_script()
     assert len(asset("shim_canvas.js")) < 600, "the shim travels with every edit"
     assert "export default" in asset("shim_store.js")

@@ -71,12 +71,8 @@ def choose(page: Page, label: str, option: str, within: Locator | None = None) -
     """
     box = (within or page).get_by_role("combobox", name=re.compile(label)).first
     wanted = page.get_by_role("option", name=option, exact=True)
-    app = page.get_by_test_id("stApp")
     for attempt in range(5):
         patience_ms = PATIENCE_MS if attempt == 4 else 10_000
-        # What is opened while the page is being drawn goes with the element that is replaced.
-        with suppress(AssertionError):
-            expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=5_000)
         try:
             if not wanted.is_visible():
                 box.click(timeout=patience_ms)

@@ -90,14 +90,20 @@ def test_a_key_shows_while_it_is_held_and_moves_when_let_go(desk):
     unchanged(desk, before)
     assert drawn(desk)["selection"] == [node["id"]]
 
+    # What is zoomed into stays, though the edit goes to a placement of its own.
+    gantt = desk.locator(".gantt").first
+    gantt.get_by_role("button", name="Zoom in").click()
+    seen = gantt.get_attribute("data-from"), gantt.get_attribute("data-to")
+    desk.locator(".canvas").first.focus()
     desk.keyboard.down(key)
     assert told_after(desk) == told
     desk.keyboard.up(key)
     expect(desk.locator(FORECAST)).to_be_hidden()
     until(desk, "p.nodes[1].device === given", int(key) - 1)
     settled(desk)
+    expect(desk.locator(PAST)).to_have_count(1)
+    assert (gantt.get_attribute("data-from"), gantt.get_attribute("data-to")) == seen
     # The timeline's keys hold as the picture's do.
-    gantt = desk.locator(".gantt").first
     gantt.focus()
     desk.keyboard.down(str(node["device"] + 1))
     expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))

@@ -1,9 +1,13 @@
 """A message that comes while a callback is at work ends no part of it."""
 
+from types import SimpleNamespace
+
 import pytest
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
 from streamlit.runtime.state import SafeSessionState
 from streamlit.testing.v1 import AppTest
+
+from pages.ui.session import choices, fragments
 
 
 def script():
@@ -96,3 +100,18 @@ def test_streamlit_is_changed_once(owner):
     before = dict(vars(owner))
     callbacks.carry_out(lambda run: run)
     assert dict(vars(owner)) == before
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_fragments_alone_never_take_the_place_of_the_whole_page(monkeypatch, alone):
+    """A message that became part of a rerun of the page: the page is what was asked for."""
+    context = SimpleNamespace(
+        fragment_storage=SimpleNamespace(resolve_target=lambda name: [name]),
+        fragment_ids_this_run=["canvas"] if alone else None,
+    )
+    asked = []
+    for module in (fragments, choices):
+        monkeypatch.setattr(module, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(fragments.st, "rerun", asked.append)
+    fragments.only("canvas", "side", "timeline")
+    assert asked == ([("canvas", "side", "timeline")] if alone else [])

@@ -1,5 +1,7 @@
 // What a move would do, beside the device that it leads to, before anybody makes it.
 
+const REST_MS = 80;
+
 class Forecast {
   constructor(canvas) {
     this.canvas = canvas;
@@ -61,11 +63,17 @@ class Forecast {
   }
 }
 
-// What stands for a device says what would come of choosing it, while it is pointed at or focused.
+// What stands for a device says what would come of choosing it, while it is focused or the pointer
+// rests on it; who only passes by asks nothing.
 function foretelling(item, canvas, device) {
   const { forecast } = canvas;
+  let timer = 0;
   const ask = guarded(() => canvas.gestures.active || forecast.ask(device));
-  const end = guarded(() => canvas.gestures.active || (forecast.device === device && forecast.end()));
-  for (const type of ["pointerenter", "focus"]) item.addEventListener(type, ask);
-  for (const type of ["pointerleave", "blur"]) item.addEventListener(type, end);
+  const end = guarded(() => {
+    clearTimeout(timer);
+    if (!canvas.gestures.active && forecast.device === device) forecast.end();
+  });
+  item.addEventListener("focus", ask);
+  item.addEventListener("pointerenter", () => (timer = setTimeout(ask, REST_MS)));
+  for (const type of ["pointerleave", "blur", "click"]) item.addEventListener(type, end);
 }

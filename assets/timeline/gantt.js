@@ -224,7 +224,7 @@ class Gantt {
     const selected = new Set(panel.selected), over = [];
     panel.bars.forEach((bar, i) => {
       const box = this.box(plot, y(bar.row), bar.start_s, bar.end_s, {
-        class: bar.path ? "bar path" : "bar", fill: bar.colour,
+        class: bar.ghost ? "bar alternative" : bar.path ? "bar path" : "bar", fill: bar.colour,
         "data-panel": number, "data-bar": i,
       }, slim(bar.row));
       if (!box) return;
@@ -243,7 +243,7 @@ class Gantt {
       const room = Math.floor((Math.min(left + wide, this.width) - Math.max(left, this.left) - 8) / 6.4);
       if (bar.text && !slim(bar.row) && room >= Math.min(bar.text.length, 4)) {
         const text = bar.text.length > room ? `${bar.text.slice(0, room - 1)}…` : bar.text;
-        plot.append(node("text", { x: middle, y: y(bar.row) + 15.5, class: "inside", style: `fill:${bar.ink}` }, text));
+        plot.append(node("text", { x: middle, y: y(bar.row) + 15.5, class: "inside", ...(bar.ghost ? {} : { style: `fill:${bar.ink}` }) }, text));
       }
     });
     plot.append(...over, this.chain(panel, y, slim));

@@ -16,10 +16,14 @@ from placement.simulator.path_steps import PathSteps
 
 
 def crossings(view: View, graph: Graph, device_of_op: Sequence[int] | Ints) -> str:
-    """One character per edge: 0 nothing of it changes device, 1 a part does, 2 all of it."""
+    """One character per edge: 0 nothing of it changes device, 1 a part does, 2 all of it.
+
+    What is not placed yet (-1) changes nothing.
+    """
     starts, ends, edge = _pairs((view, graph))
     device = np.asarray(device_of_op, dtype=np.int64)
-    crosses = device[starts] != device[ends]
+    src, dst = device[starts], device[ends]
+    crosses = (src != dst) & (src >= 0) & (dst >= 0)
     total = np.bincount(edge, minlength=len(view.edges))
     crossing = np.bincount(edge, weights=crosses, minlength=len(view.edges))
     codes = np.where(crossing == 0, "0", np.where(crossing == total, "2", "1"))

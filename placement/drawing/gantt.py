@@ -36,7 +36,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Bar:
-    """A stretch of one row: a segment, a tensor, or several short ones drawn as one."""
+    """A stretch of one row: a segment, a tensor, or several short ones drawn as one.
+
+    A `ghost` is where something could be, and not where it is.
+    """
 
     row: int
     start_s: float
@@ -46,6 +49,7 @@ class Bar:
     tip: tuple[str, ...]
     ops: tuple[str, ...] = ()
     path: bool = False
+    ghost: bool = False
 
     @cached_property
     def ink(self) -> str:
@@ -74,7 +78,7 @@ class Panel:
     @cached_property
     def version(self) -> str:
         """What tells this drawing from others of the same key, the ops of its bars included."""
-        drawn = [(bar.row, bar.start_s, bar.end_s, bar.ops) for bar in self.bars]
+        drawn = [(bar.row, bar.start_s, bar.end_s, bar.ops, bar.ghost) for bar in self.bars]
         return sha256(repr((self.rows, drawn)).encode()).hexdigest()[:16]
 
     @property
@@ -87,9 +91,10 @@ class Panel:
         return self.bars[bar].ops if bar is not None and bar < len(self.bars) else ()
 
     def selected(self, ops: Iterable[str]) -> list[int]:
-        """Numbers of the bars that stand for any of these ops."""
+        """Numbers of the bars that stand for any of these ops, ghosts left out."""
         chosen = set(ops)
-        return [i for i, bar in enumerate(self.bars) if not chosen.isdisjoint(bar.ops)]
+        bars = enumerate(self.bars)
+        return [i for i, bar in bars if not bar.ghost and not chosen.isdisjoint(bar.ops)]
 
     def to_data(self, ops: Iterable[str] = ()) -> dict[str, Any]:
         """What the browser draws; the names of ops stay here."""
@@ -111,6 +116,7 @@ class Panel:
                     "text": b.text,
                     "tip": list(b.tip),
                     "path": b.path,
+                    "ghost": b.ghost,
                 }
                 for b in self.bars
             ],
@@ -137,6 +143,8 @@ def panel(
     path: Sequence[Span] = (),
     waits: Sequence[str] = (),
     against: Timeline | None = None,
+    ghosts: Sequence[Span] = (),
+    idle: bool = True,
     most: int = MOST_BARS,
 ) -> Panel:
     """A timeline with the critical `path` marked; rows are all devices, then the links in use.
@@ -145,7 +153,8 @@ def panel(
 
     With the graph of the `sources`, bars whose ops have only numbers for names tell their block.
     `against` is the prediction of a run's timeline: each bar then tells what was predicted, and
-    how it errs against what was measured or emulated.
+    how it errs against what was measured or emulated. `ghosts` are spans of devices that could be;
+    without `idle` nothing is marked as idle, as in a plan that is not done.
     """
     busy, step_s = timeline.busy_s(), timeline.step_s
     links = sorted({s.device for s in timeline.spans if s.device not in colours})
@@ -175,14 +184,15 @@ def panel(
         )
         for s in timeline.spans
     ]
+    might_be = [_bar(s, number[s.device], rows, sources, "", None, "") for s in ghosts]
     return Panel(
         key,
         title,
         note,
         rows,
-        tuple(thinned(bars, most)),
+        (*thinned(bars, most), *(replace(bar, ghost=True) for bar in might_be)),
         step_s,
-        tuple((number[name], *i) for name in colours for i in idle_s(timeline, name)),
+        tuple((number[name], *i) for name in colours if idle for i in idle_s(timeline, name)),
         tuple(
             (number[s.device], s.start_s, s.end_s, s.kind, bool(queued.get(_id(s)))) for s in path
         ),

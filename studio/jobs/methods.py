@@ -44,6 +44,7 @@ class Method(Struct, frozen=True):
     quick_up_to: int
     needs: tuple[str, ...]
     settings: Mapping[str, Setting]
+    pseudo_code: tuple[str, ...] = ()
 
 
 def offered(problem: Problem) -> dict[str, Method]:

@@ -30,6 +30,7 @@ TABS = {
     "What if": '[data-testid="stMetric"]',
     "Memory": ".js-plotly-plot",
     "Table": "tbody tr[data-op]",
+    "Steps": ".player .code li",
     "Hints": 'p:text-matches("Predicted, each as if|helps")',
     "History": 'p:text-matches("steps are made|Nothing was changed")',
 }

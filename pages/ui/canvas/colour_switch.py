@@ -213,9 +213,11 @@ def sums(now: Studio, view: canvas.View) -> dict[int, str]:
     }
 
 
-def devices(now: Studio) -> list[canvas.DeviceKey]:
-    """The legend of devices: name, colour, hatch, and what the prediction says of each."""
+def devices(now: Studio, *, loads: bool = True) -> list[canvas.DeviceKey]:
+    """The legend of devices: name, colour, hatch, and with `loads` what is predicted of each."""
     names, predicted = [d.name for d in now.machine.devices], now.simulated
+    if not loads:
+        return canvas.device_keys(names)
     busy = [formatting.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
     memory = [formatting.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
     return canvas.device_keys(names, busy=busy, memory=memory)

@@ -10,10 +10,12 @@ from pages.ui.desk import desk
 from pages.ui.forms import run_form
 from pages.ui.panels import best_moves, finals, history, op_table, side_by_side, yardstick
 from pages.ui.run import results, stream_results, train_form
-from pages.ui.session import choices
+from pages.ui.session import choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
+from pages.ui.steps import tab as steps
+from pages.ui.steps.walk import DOCK, TAB
 from pages.ui.timeline import critical_path, memory, micro_batches, timelines
 from pages.ui.what_if import ask_method, comparison
 from placement.api.results import StreamResult
@@ -22,7 +24,7 @@ from studio import lesson
 from studio.jobs import jobs
 from studio.snapshot import Studio
 
-KEY, STUDIO = "dock-tab", "pages/studio.py"
+KEY, STUDIO = DOCK, "pages/studio.py"
 TIMELINE, BOARD, RUN, WHAT_IF = "Timeline", "Board", "Run", "What if"
 MEMORY, TABLE, HINTS, HISTORY = "Memory", "Table", "Hints", "History"
 
@@ -59,8 +61,12 @@ def _opened() -> str:
 
 
 def _remember() -> None:
+    was_walking = _opened() == TAB
     for remember in (choices.keep, choices.store):
         remember(KEY, choices.typed(KEY, TIMELINE))
+    # The picture shows the step while that tab is open, and the placement again afterwards.
+    if was_walking or _opened() == TAB:
+        fragments.only("canvas", "dock")
 
 
 def _timeline(now: Studio) -> None:
@@ -127,7 +133,7 @@ def _contents(now: Studio) -> dict[str, Callable[[Studio], None]]:
 
 
 # By what a lesson hides.
-LEFT_OUT = {"methods": (BOARD, WHAT_IF), "hints": (HINTS,)}
+LEFT_OUT = {"methods": (BOARD, WHAT_IF, TAB), "hints": (HINTS,)}
 CONTENTS: Mapping[str, Callable[[Studio], None]] = {
     TIMELINE: _timeline,
     BOARD: _board,
@@ -135,6 +141,7 @@ CONTENTS: Mapping[str, Callable[[Studio], None]] = {
     WHAT_IF: _what_if,
     MEMORY: _memory,
     TABLE: _table,
+    TAB: steps.show,
     HINTS: best_moves.show,
     HISTORY: history.show,
 }

@@ -20,6 +20,7 @@ from placement.advice.speedups import Lever
 from placement.advice.speedups import levers as levers_of
 from placement.api.place import Placed
 from placement.api.problems import rules_refusal
+from placement.api.steps import Steps
 from placement.bounds.lower_bound import lower_bound
 from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Machine
@@ -41,6 +42,8 @@ from profiling.measuring.store import ProfileStore
 from studio import model_reader
 from studio.project.file_cache import by_identity
 
+# Steps of a method that a person can go through one by one.
+MOST_STEPS = 300
 P = ParamSpec("P")
 R = TypeVar("R")
 Fixed = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, tuple[str, ...]], ...]]
@@ -221,6 +224,12 @@ FIRST_LOOK = "Placing the model for a first look; once on a computer this takes 
 def placed(posed: Problem, placer: str) -> Placed:
     """What a placer decides without settings, for a first look at a model."""
     return pl.place(posed, placer, predict=simulated)
+
+
+@_kept(8, "Following the method")
+def steps(posed: Problem, placer: str) -> Steps:
+    """What a placer works out on its way, without settings."""
+    return pl.steps(posed, placer, most=MOST_STEPS)
 
 
 @_kept(256)

@@ -1,0 +1,1 @@
+"""The tab in which a method is followed step by step."""

@@ -1,0 +1,135 @@
+"""Where this session is in the steps of a method: which method, which step, what was answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pages.ui.session import cache, choices
+from placement.api.steps import Steps
+from placement.search.steps import Question, Step
+from studio.jobs import methods
+from studio.snapshot import Studio
+
+# The widget of the dock's tabs, and this one among them.
+DOCK, TAB = "dock-tab", "Steps"
+METHOD, PREDICT = "steps-method", "steps-predict"
+FIRST = "heft"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The steps of a method, and the one that is on the screen.
+
+    With `predicts` a question hides its step until it is answered; `answers` are numbers of choices
+    by number of the step.
+    """
+
+    method: str
+    found: Steps
+    at: int
+    predicts: bool
+    answers: Mapping[int, int]
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        return self.found.steps
+
+    @property
+    def step(self) -> Step:
+        return self.steps[self.at]
+
+    @property
+    def before(self) -> Step:
+        """The step before, which is all that somebody knows who has to answer first."""
+        return self.steps[max(0, self.at - 1)]
+
+    @property
+    def is_hidden(self) -> bool:
+        asks = self.predicts and self.step.question is not None
+        return asks and self.at not in self.answers
+
+    @property
+    def asks_for_op(self) -> bool:
+        """Whether the answer that is hidden is what the step is about, and not where it goes."""
+        question = self.step.question
+        devices = {device.name for device in self.found.problem.machine.devices}
+        return self.is_hidden and question is not None and question.answer not in devices
+
+    @property
+    def focus(self) -> tuple[str, ...]:
+        """The ops that the step is about, as far as that may be known."""
+        return () if self.asks_for_op else self.step.focus
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """The device of each unit as far as it may be known, -1 where it is not placed."""
+        return (self.before if self.is_hidden and self.at else self.step).devices
+
+    @property
+    def num_right(self) -> int:
+        asked = ((self.steps[at].question, given) for at, given in self.answers.items())
+        return sum(_is_right(question, given) for question, given in asked)
+
+
+def _is_right(question: Question | None, given: int) -> bool:
+    return question is not None and question.choices[given] == question.answer
+
+
+def methods_with_steps(now: Studio) -> list[str]:
+    """Methods for the problem and goal on the screen that show their steps."""
+    return [name for name, method in methods.fitting(now.problem).items() if method.pseudo_code]
+
+
+def chosen(now: Studio) -> str:
+    """The method to follow: the one picked last, else the strip's, else HEFT; empty for none."""
+    names = methods_with_steps(now)
+    typed = choices.typed(choices.own(METHOD), choices.remembered("placer", FIRST))
+    fallback = FIRST if FIRST in names else next(iter(names), "")
+    return str(typed) if typed in names else fallback
+
+
+def walk(now: Studio) -> Walk | None:
+    """What is followed on this project; None where no method shows its steps here."""
+    method = chosen(now)
+    if not method:
+        return None
+    found = cache.steps(now.pinned_problem, method)
+    kept = choices.kept(_key(now, method), {})
+    return Walk(
+        method,
+        found,
+        min(int(kept.get("at", 0)), len(found.steps) - 1),
+        bool(choices.typed(choices.own(PREDICT), False)),
+        {int(at): given for at, given in kept.get("answers", {}).items()},
+    )
+
+
+def on_screen(now: Studio) -> Walk | None:
+    """The walk that the picture shows: while its tab is open, unless the method has no answer."""
+    opened = choices.typed(DOCK, choices.kept(DOCK, choices.remembered(DOCK, "")))
+    if opened != TAB:
+        return None
+    try:
+        return walk(now)
+    except ValueError:
+        return None
+
+
+def go_to(now: Studio, shown: Walk, at: int) -> None:
+    """Show another step."""
+    _keep(now, shown, min(max(0, at), len(shown.steps) - 1), shown.answers)
+
+
+def answer(now: Studio, shown: Walk, at: int, given: int) -> None:
+    """Remember the first answer to the question of a step."""
+    question = shown.steps[at].question if at < len(shown.steps) else None
+    if question is not None and given < len(question.choices) and at not in shown.answers:
+        _keep(now, shown, shown.at, {**shown.answers, at: given})
+
+
+def _keep(now: Studio, shown: Walk, at: int, answers: Mapping[int, int]) -> None:
+    kept = {"at": at, "answers": {str(number): given for number, given in answers.items()}}
+    choices.keep(_key(now, shown.method), kept)
+
+
+def _key(now: Studio, method: str) -> str:
+    return f"steps-{method}-{now.pinned_problem.fingerprint}"

@@ -1,0 +1,98 @@
+"""Following a method in a real browser: by keys and by clicks, on the graph and on the timeline."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.studio import choose, drawn, go, open_tab, score, settled, until, upload
+from tests.instances import canonical_file
+
+# Where HEFT puts the ops of the canonical example, in its order.
+ORDER = ("n1", "n4", "n3", "n2", "n5", "n6", "n9", "n7", "n8", "n10")
+
+
+@pytest.fixture
+def steps(page, tmp_path):
+    """The tab of a project with the canonical example, HEFT at its first step."""
+    path = tmp_path / "canonical.json"
+    path.write_text(json.dumps(canonical_file()))
+    drawn(page)
+    upload(page, str(path))
+    until(page, "p.nodes.some((n) => n.sub === 'n10')")
+    settled(page)
+    go(page, "Studio")
+    until(page, "p.nodes.some((n) => n.sub === 'n10') && p.queues.length")
+    settled(page)
+    open_tab(page, "Steps")
+    at(page, 0)
+    return page
+
+
+def at(page, number):
+    expect(page.locator(f".player[data-at='{number}']")).to_be_visible()
+
+
+def press(page, name):
+    page.locator(".player").get_by_role("button", name=name, exact=True).click()
+
+
+def test_a_method_is_followed_by_keys_and_by_clicks(steps):
+    page = steps
+    # Nothing is placed yet, nothing is edited meanwhile.
+    until(page, "p.nodes.every((n) => n.device < 0)")
+    expect(page.locator(".player .why")).to_contain_text("n1 has the highest rank")
+    for number, op in enumerate(ORDER[:3], 1):
+        page.keyboard.press("ArrowRight")
+        at(page, number)
+        expect(page.locator(".player .why")).to_contain_text(f"{op} goes to")
+    until(page, "p.nodes.filter((n) => n.device >= 0).length === 3")
+    expect(page.locator(".player .lit")).to_have_text(
+        "    put it on the device where it finishes first"
+    )
+    expect(page.locator(".gantt rect.alternative")).to_have_count(2)
+    expect(page.locator(".player tr.marked").first).to_contain_text("P3")
+    page.keyboard.press("ArrowLeft")
+    at(page, 2)
+    press(page, "Forward")
+    at(page, 3)
+    page.keyboard.press(" ")
+    at(page, 5)
+    page.keyboard.press(" ")
+    page.keyboard.press("End")
+    at(page, 11)
+    expect(page.locator(".player .why")).to_contain_text("80 s")
+    until(page, "p.nodes.every((n) => n.device >= 0)")
+    slider = page.locator(".player input[type=range]")
+    slider.fill("4")
+    at(page, 4)
+    page.keyboard.press("Home")
+    at(page, 0)
+
+
+def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_taken(steps):
+    page = steps
+    page.get_by_text("Predict first").click()
+    expect(page.locator(".player .question .text")).to_have_text("Which op comes first?")
+    expect(page.locator(".player .why")).to_be_empty()
+    page.keyboard.press("1")
+    expect(page.locator(".player .said.right")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    expect(page.locator(".player .question .text")).to_have_text("Where does n1 finish first?")
+    # Neither the graph nor the keys tell before there is an answer.
+    until(page, "p.nodes.every((n) => n.device < 0)")
+    expect(page.locator(".gantt rect.alternative")).to_have_count(3)
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    page.locator(".player .question button", has_text="P1").click()
+    expect(page.locator(".player .said.wrong")).to_be_visible()
+    expect(page.locator(".player .question button.right")).to_have_text("P3")
+    expect(page.locator(".player .question")).to_contain_text("1 of 2 right")
+    expect(page.locator(".player .why")).to_contain_text("n1 goes to P3")
+    choose(page, "Method to follow", "cpop")
+    at(page, 0)
+    page.get_by_role("button", name="Make this the placement").click()
+    expect(score(page)).to_have_text("86 s")
+    open_tab(page, "Timeline")
+    until(page, "p.nodes.every((n) => n.device >= 0)")

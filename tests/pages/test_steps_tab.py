@@ -1,0 +1,38 @@
+"""The tab Steps without a browser: which methods it offers, and what becomes of its button."""
+
+import json
+
+from placement import simulate
+from studio import snapshot as studio
+from tests.instances import canonical_file
+from tests.pages.going import open_tab
+from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
+from tests.workloads import diamond
+
+__all__ = ["own_home"]
+
+
+def followed(tmp_path, content):
+    path = tmp_path / "small.json"
+    path.write_text(json.dumps(content))
+    app, project = opened("studio", model_kind="path", model=str(path))
+    return checked(open_tab(app, "Steps")), project
+
+
+def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp_path):
+    app, project = followed(tmp_path, canonical_file())
+    offered = menu(app, "Method to follow")
+    assert {"heft", "cpop", "peft", "etf"} <= set(offered.options)
+    assert not {"auto", "single"} & set(offered.options)
+    assert "auto does not show its steps; these do." in texts(app)
+    checked(offered.set_value("cpop").run())
+    checked(next(b for b in app.button if b.label == "Make this the placement").click().run())
+    now = snapshot(project)
+    assert now.named.name == now.named.made_by == "cpop"
+    assert simulate(now.problem, now.placement).value == 86.0
+    assert studio.all_on(now, "P1") != now.placement
+
+
+def test_where_no_method_shows_its_steps_the_tab_says_so(tmp_path):
+    app, _ = followed(tmp_path, diamond())
+    assert "None of the methods for this model and goal shows its steps." in texts(app)

@@ -6,6 +6,7 @@ the least over their producer's devices of CEFT(producer, d') + transfer(d', d).
 to choose its producer's device on its own, and nothing queues, so no schedule is faster.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +48,34 @@ def ceft(problem: Problem) -> Ceft:
     path = _traced(flat, table, last, int(ends[last].argmin()))
     kernels, devices = zip(*path, strict=True)
     return Ceft(float(ends[last].min()), kernels, devices, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """A kernel's row of CEFT's table: `finish_s` (D,), infinite where it may not run.
+
+    `origins[d]` is the (kernel, device) that it waits for longest on device d, None where nothing
+    but its own time counts.
+    """
+
+    kernel: int
+    finish_s: Floats
+    origins: tuple[tuple[int, int] | None, ...]
+
+
+def rows(problem: Problem) -> Iterator[Row]:
+    """The table of `ceft`, kernel by kernel, in topological order."""
+    from placement.bounds.ceft_compiled import finish_of
+
+    flat = flatten(problem)
+    table: Floats = np.full(flat.compute_s.shape, np.inf)
+    for k in range(table.shape[0]):
+        finish_of(flat, table, k)
+        origins: list[tuple[int, int] | None] = []
+        for d in range(table.shape[1]):
+            path = _traced(flat, table, k, d) if np.isfinite(table[k, d]) else []
+            origins.append(path[-2] if len(path) > 1 else None)
+        yield Row(k, table[k].copy(), tuple(origins))
 
 
 def through_s(problem: Problem) -> Floats:

@@ -10,17 +10,22 @@ from placement.simulator.flat import Flat
 @jit
 def earliest_finish(flat: Flat) -> Floats:
     """(K, D): no schedule ends kernel k on device d before this; infinite where not allowed."""
-    num_kernels, num_devices = flat.compute_s.shape
-    finish = np.full((num_kernels, num_devices), np.inf)
-    for k in range(num_kernels):
-        for d in range(num_devices):
-            if not flat.allowed[flat.unit_of_kernel[k], d]:
-                continue
-            ready = 0.0
-            for i in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
-                ready = max(ready, arrival(flat, finish, flat.in_tensors[i], d))
-            finish[k, d] = ready + flat.compute_s[k, d]
+    finish = np.full(flat.compute_s.shape, np.inf)
+    for k in range(flat.compute_s.shape[0]):
+        finish_of(flat, finish, k)
     return finish
+
+
+@jit
+def finish_of(flat: Flat, finish: Floats, k: int) -> None:
+    """Write kernel k's row of the table, from the rows of what it reads from."""
+    for d in range(finish.shape[1]):
+        if not flat.allowed[flat.unit_of_kernel[k], d]:
+            continue
+        ready = 0.0
+        for i in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
+            ready = max(ready, arrival(flat, finish, flat.in_tensors[i], d))
+        finish[k, d] = ready + flat.compute_s[k, d]
 
 
 @jit

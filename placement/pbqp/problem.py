@@ -6,11 +6,17 @@ reduced away without loss (R0, RI, RII); what remains is searched exactly where 
 otherwise its node of largest degree is fixed by a local choice (RN), which may cost optimality.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
+
+if TYPE_CHECKING:
+    from placement.pbqp.net_compiled import Net
 
 # Limits of the exact search on irreducible cores; ten million take a second or so.
 EXACT_NODES = 16
@@ -66,3 +72,62 @@ def solve_packed(
     choice, num_rn = reduce_and_choose(*packed, exact_nodes, max_expanded)
     cost = float(total_cost(*packed, choice))
     return PbqpSolution(tuple(choice.tolist()), cost, num_rn == 0, int(num_rn))
+
+
+class Reduction(NamedTuple):
+    """A node that was taken out of the problem, or that has chosen.
+
+    `kind` is one of KINDS. `neighbours` are the nodes that still have an edge to it, `costs` (A,)
+    what its alternatives cost by now, with all that was passed on to it. `choices` are the nodes
+    that chose in this step with their alternatives.
+    """
+
+    kind: str
+    node: int
+    neighbours: tuple[int, ...]
+    costs: tuple[float, ...]
+    choices: tuple[tuple[int, int], ...]
+
+
+KINDS = ("R0", "RI", "RII", "core", "RN", "back")
+
+
+def reductions(
+    packed: Packed, *, exact_nodes: int = EXACT_NODES, max_expanded: int = MAX_EXPANDED
+) -> Iterator[Reduction]:
+    """What `solve_packed` does, one node at a time: its reductions, then the choices backwards.
+
+    The loop runs uncompiled, on the same source.
+    """
+    from placement.pbqp import reductions_compiled as fast
+
+    work, buffer = fast.begin(*packed, max_expanded)
+    net, (num_nodes,) = work.net, work.choice.shape
+    reduce_next = getattr(fast.reduce_next, "py_func", fast.reduce_next)
+    heap = getattr(fast.ranked, "py_func", fast.ranked)(work)
+    while heap:
+        x = heap[0] % num_nodes
+        neighbours, costs = _neighbours(net, x), _costs(net, x)
+        undecided = work.choice < 0
+        buffer, x, kind = reduce_next(work, buffer, heap, exact_nodes)
+        if x < 0:
+            continue
+        chosen = np.flatnonzero(undecided & (work.choice >= 0)).tolist()
+        choices = tuple((y, int(work.choice[y])) for y in chosen)
+        yield Reduction(KINDS[kind], int(x), neighbours, costs, choices)
+    for position in range(int(work.counts[fast.REDUCED]) - 1, -1, -1):
+        x = fast.choose_back(work, buffer, position)
+        choice = int(work.choice[x])
+        yield Reduction("back", x, (), _costs(net, x), ((x, choice),))
+
+
+def _neighbours(net: "Net", x: int) -> tuple[int, ...]:
+    found, h = [], int(net.head[x])
+    while h >= 0:
+        found.append(int(net.node[h ^ 1]))
+        h = int(net.following[h])
+    return tuple(found)
+
+
+def _costs(net: "Net", x: int) -> tuple[float, ...]:
+    return tuple(net.cost[net.cost_ptr[x] : net.cost_ptr[x + 1]].tolist())

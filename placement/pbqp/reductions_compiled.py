@@ -6,6 +6,7 @@ that grows.
 """
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,106 @@ def total_cost(
     return total
 
 
+# What became of a node, beside 0, 1 and 2: decided by an exact search of its core, or by RN.
+CORE, RN = 3, 4
+
+
+class Work(NamedTuple):
+    """What is left of the problem, and what was done.
+
+    `choice` (N,) is -1 where a node has not chosen; the first `counts[REDUCED]` rows of `order`
+    (N, 3) are the nodes that were taken out, with the half-edges that they had.
+    """
+
+    net: Net
+    choice: Ints
+    order: Ints
+    counts: Ints
+
+
+# Places in `counts`.
+EDGES, USED, REDUCED, FIXED, BUDGET, MOST_DEGREE = 0, 1, 2, 3, 4, 5
+
+
+@jit
+def begin(
+    cost_ptr: Ints, cost: Floats, ends: Ints, edge_ptr: Ints, matrices: Floats, max_expanded: int
+) -> tuple[Work, Floats]:
+    """The normalised graph with nothing taken out yet, and the buffer of its matrices."""
+    net, num_edges, buffer, used = build(cost_ptr, cost, ends, edge_ptr, matrices)
+    num_nodes = net.degree.size
+    choice = np.full(num_nodes, -1, np.int64)
+    most = 0
+    for x in range(num_nodes):
+        most = max(most, net.degree[x])
+    counts = np.array([num_edges, used, 0, 0, max_expanded, most])
+    return Work(net, choice, np.empty((num_nodes, 3), np.int64), counts), buffer
+
+
+@jit
+def ranked(work: Work) -> list[int]:
+    """The heap of all nodes by the reduction that they allow."""
+    net, num_nodes = work.net, work.choice.size
+    heap = [
+        _rank(net.degree[x], work.counts[MOST_DEGREE]) * num_nodes + x for x in range(num_nodes)
+    ]
+    heapq.heapify(heap)
+    return heap
+
+
+@jit
+def reduce_next(
+    work: Work, buffer: Floats, heap: list[int], exact_nodes: int
+) -> tuple[Floats, int, int]:
+    """Take out the node at the front of the heap: the buffer, the node and what became of it.
+
+    The node is -1 where its entry in the heap was out of date.
+    """
+    net, counts, choice, num_nodes = work.net, work.counts, work.choice, work.choice.size
+    most = counts[MOST_DEGREE]
+    key = heapq.heappop(heap)
+    x, rank = key % num_nodes, key // num_nodes
+    if not net.alive[x] or rank != _rank(net.degree[x], most):
+        return buffer, -1, -1
+    kind = rank
+    if rank <= 2:
+        buffer = _with_room(net, buffer, counts[USED], x)
+        first, second, num_edges, used = _eliminate(net, buffer, counts[EDGES], counts[USED], x)
+        counts[EDGES], counts[USED] = num_edges, used
+        place = counts[REDUCED]
+        work.order[place, 0], work.order[place, 1], work.order[place, 2] = x, first, second
+        counts[REDUCED] += 1
+        touched = np.array([first, second])
+    else:
+        none = np.empty(0, np.int64)
+        core = _component(net, x, exact_nodes) if counts[BUDGET] > 0 else none
+        if core.size > 0:
+            found, spent = solve_core(_core_of(net, buffer, core), counts[BUDGET])
+            counts[BUDGET] -= spent
+            if found[0] >= 0:
+                for position in range(core.size):
+                    choice[core[position]] = found[position]
+                    net.alive[core[position]] = False
+                return buffer, x, CORE
+        touched = _fix(net, buffer, x, choice)
+        counts[FIXED] += 1
+        kind = RN
+    for h in touched:
+        if h >= 0:
+            y = net.node[h ^ 1]
+            heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
+    return buffer, x, kind
+
+
+@jit
+def choose_back(work: Work, buffer: Floats, position: int) -> int:
+    """Back-propagation: the node that was taken out at this position chooses; which one it is."""
+    x = work.order[position, 0]
+    first, second = work.order[position, 1], work.order[position, 2]
+    work.choice[x] = _answer(work.net, buffer, x, first, second, work.choice)
+    return int(x)
+
+
 @jit
 def reduce_and_choose(
     cost_ptr: Ints,
@@ -42,47 +143,13 @@ def reduce_and_choose(
     max_expanded: int,
 ) -> tuple[Ints, int]:
     """Chosen alternative of every node, and how many nodes were fixed by the heuristic RN."""
-    net, num_edges, buffer, used = build(cost_ptr, cost, ends, edge_ptr, matrices)
-    num_nodes = net.degree.size
-    choice = np.full(num_nodes, -1, np.int64)
-    order = np.empty((num_nodes, 3), np.int64)
-    num_reduced, num_rn, budget = 0, 0, max_expanded
-    most = 0
-    for x in range(num_nodes):
-        most = max(most, net.degree[x])
-    heap = [_rank(net.degree[x], most) * num_nodes + x for x in range(num_nodes)]
-    heapq.heapify(heap)
+    work, buffer = begin(cost_ptr, cost, ends, edge_ptr, matrices, max_expanded)
+    heap = ranked(work)
     while len(heap) > 0:
-        key = heapq.heappop(heap)
-        x, rank = key % num_nodes, key // num_nodes
-        if not net.alive[x] or rank != _rank(net.degree[x], most):
-            continue
-        if rank <= 2:
-            buffer = _with_room(net, buffer, used, x)
-            first, second, num_edges, used = _eliminate(net, buffer, num_edges, used, x)
-            order[num_reduced, 0], order[num_reduced, 1], order[num_reduced, 2] = x, first, second
-            num_reduced += 1
-            touched = np.array([first, second])
-        else:
-            core = _component(net, x, exact_nodes) if budget > 0 else np.empty(0, np.int64)
-            if core.size > 0:
-                found, spent = solve_core(_core_of(net, buffer, core), budget)
-                budget -= spent
-                if found[0] >= 0:
-                    for position in range(core.size):
-                        choice[core[position]] = found[position]
-                        net.alive[core[position]] = False
-                    continue
-            touched = _fix(net, buffer, x, choice)
-            num_rn += 1
-        for h in touched:
-            if h >= 0:
-                y = net.node[h ^ 1]
-                heapq.heappush(heap, _rank(net.degree[y], most) * num_nodes + y)
-    for position in range(num_reduced - 1, -1, -1):
-        x = order[position, 0]
-        choice[x] = _answer(net, buffer, x, order[position, 1], order[position, 2], choice)
-    return choice, num_rn
+        buffer, _, _ = reduce_next(work, buffer, heap, exact_nodes)
+    for position in range(work.counts[REDUCED] - 1, -1, -1):
+        choose_back(work, buffer, position)
+    return work.choice, work.counts[FIXED]
 
 
 @jit

@@ -19,7 +19,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.schedule.segments import make_schedule
 from placement.search.feasible import (
     limit_bytes,
@@ -35,6 +35,9 @@ _SHARING = (1.0, 0.0, 0.5, 2.0)
 # Kernels that the simulations of all variants may visit together: some seconds.
 _MAX_VISITS = 300_000
 
+# What is changed, the program, and the device of every unit that solves it.
+_Variant = tuple[str, UnitNet, tuple[int, ...]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class CeftPbqp(Placer):
@@ -42,6 +45,15 @@ class CeftPbqp(Placer):
     paper = "Huang, Fu, Hsu: placement on heterogeneous devices by CEFT and PBQP, SAMOS 2019"
     objectives = tuple(Objective)
     quick_up_to = 3_000
+    pseudo_code = (
+        "for each op and device: own time + the latest of its inputs, each from its best device",
+        "the critical path is the longest of these ways, followed back",
+        "pose variants of a program: a cost for each op on each device, a matrix for each pair",
+        "solve it: take out an op whose pairs are two at most (R0, RI, RII): nothing is lost",
+        "    where none is left: search the rest exactly, or fix an op by a local choice (RN)",
+        "choose backwards, each op knowing what its neighbours chose",
+        "simulate the answers of all variants and keep the best",
+    )
 
     critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
     reach: int = setting(6, "Rivals of each kernel: how many that start after it, at most", low=0)
@@ -58,23 +70,55 @@ class CeftPbqp(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         require_room_for_weights(problem)
         net = unit_net(problem)
+        values: dict[tuple[int, ...], float] = {}
+        for _ in self._tried(problem, net, values, report):
+            pass
+        return self._best(problem, net, values)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._ceft_pbqp_steps import Tried, walk
+
+        require_room_for_weights(problem)
+        net = unit_net(problem)
+        values: dict[tuple[int, ...], float] = {}
+        tried = [
+            Tried(name, solved, devices, values[devices])
+            for name, solved, devices in self._tried(problem, net, values, quiet)
+        ]
+        answer = self._best(problem, net, values)
+        return walk(problem, tried, answer, self.exact_expansions, most)
+
+    def _tried(
+        self,
+        problem: Problem,
+        net: UnitNet,
+        values: dict[tuple[int, ...], float],
+        report: Report,
+    ) -> Iterator[_Variant]:
+        """Solve and simulate the variants; `values` gets the seconds of each answer."""
         num_kernels = max(1, len(problem.kernels.ops))
         limit = min(self.max_variants, max(2, _MAX_VISITS // num_kernels))
-        values: dict[tuple[int, ...], float] = {}
-        for step, devices in enumerate(self._variants(problem, net, limit)):
+        for step, variant in enumerate(self._variants(problem, net, limit)):
+            _, _, devices = variant
             if devices not in values:
                 values[devices] = value_s(problem, problem.placement_of(devices))
+            yield variant
             best_s = min(values.values())
             if step + 1 == limit or not report(Progress(best_s=best_s, step=step + 1, of=limit)):
                 break
+
+    def _best(
+        self, problem: Problem, net: UnitNet, values: dict[tuple[int, ...], float]
+    ) -> Placement:
+        """The best answer that keeps to memory."""
         for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
             placement = problem.placement_of(devices)
             if not missing_bytes(problem, placement).any():
                 return placement
         return within_memory(problem, lambda share: self._small(problem, net, share))
 
-    def _variants(self, problem: Problem, net: UnitNet, limit: int) -> Iterator[tuple[int, ...]]:
-        """Device of every unit by one variant after another, the most promising first."""
+    def _variants(self, problem: Problem, net: UnitNet, limit: int) -> Iterator[_Variant]:
+        """One variant after another, the most promising first."""
         found = ceft(problem)
         device = critical_devices(problem, found)
         if problem.objective is Objective.THROUGHPUT:
@@ -83,27 +127,30 @@ class CeftPbqp(Placer):
         together = rivals(problem, found.table, self.reach)
         for factor in _SHARING:
             shared = joined(net, together, factor)
-            yield self._solved(shared)
-            yield self._solved(fixed(shared, device))
-            yield self._solved(weighted(shared, device >= 0, self.critical_weight))
+            said = f"sharing a device costs {factor:g} times"
+            yield self._variant(said, shared)
+            yield self._variant(f"{said}, critical path fixed", fixed(shared, device))
+            dearer = weighted(shared, device >= 0, self.critical_weight)
+            yield self._variant(f"{said}, critical path {self.critical_weight:g} times", dearer)
 
     def _balanced(
         self, problem: Problem, net: UnitNet, device: Ints, limit: int
-    ) -> Iterator[tuple[int, ...]]:
+    ) -> Iterator[_Variant]:
         """Rounds that make the devices dearer that carry most, free and held to pipeline stages.
 
         A unit away from its stage in declared order costs half as much again, or three times.
         """
         prices = np.full(problem.num_devices, 1.0 / problem.num_devices)
-        yield self._solved(fixed(net, device))
+        yield self._variant("critical path fixed", fixed(net, device))
         for number in range(limit):
             stage = stages(net.node_s, prices)
             for pull in (0.0, 0.5, 2.0):
                 away = np.arange(prices.size) != stage[:, None]
                 held = net._replace(node_s=net.node_s * np.where(away, 1.0 + pull, 1.0))
-                devices = self._solved(priced(held, prices))
-                yield devices
-                loads = loads_s(net, np.array(devices))
+                said = f"round {number + 1}, held to stages by {pull:g}"
+                variant = self._variant(said, priced(held, prices))
+                yield variant
+                loads = loads_s(net, np.array(variant[2]))
                 if loads.max() > 0.0:
                     step = 1.0 / (1.0 + number)
                     prices = prices * np.exp(step * (loads / loads.max() - 0.5))
@@ -129,6 +176,9 @@ class CeftPbqp(Placer):
                 break
             prices = prices + price * (held > limits)
         return problem.placement_of(devices)
+
+    def _variant(self, name: str, net: UnitNet) -> _Variant:
+        return name, net, self._solved(net)
 
     def _solved(self, net: UnitNet) -> tuple[int, ...]:
         return solve_packed(net.packed(), max_expanded=self.exact_expansions).choice

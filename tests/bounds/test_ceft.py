@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.bounds.ceft import ceft, through_s
+from placement.bounds.ceft import ceft, rows, through_s
 from placement.core.problem_json import problem_from_json
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
@@ -136,3 +137,13 @@ def test_pins_in_the_middle_lengthen_the_path_through_them():
     unit = int(problem.unit_of_op[4])
     assert np.isinf(through_s(pinned)[unit, :2]).all()
     assert through_s(pinned)[unit, 2] == through_s(problem)[unit, 2]
+
+
+def test_the_table_row_by_row_leads_back_along_the_critical_path():
+    for seed in range(20):
+        problem = random_problem(seed, num_ops=14, num_devices=3, with_gaps=seed % 2 == 0)
+        found, by_kernel = ceft(problem), list(rows(problem))
+        assert [row.kernel for row in by_kernel] == list(range(len(found.table)))
+        assert all((row.finish_s == found.table[row.kernel]).all() for row in by_kernel)
+        for before, (k, d) in pairwise(zip(found.path, found.devices, strict=True)):
+            assert by_kernel[k].origins[d] == before

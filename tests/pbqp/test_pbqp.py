@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from placement.pbqp.problem import Packed, solve_packed
+from placement.pbqp.problem import KINDS, Packed, reductions, solve_packed
 
 
 class PbqpProblem(NamedTuple):
@@ -16,16 +16,19 @@ class PbqpProblem(NamedTuple):
     edges: tuple = ()
 
 
-def solve(problem, **limits):
+def packed_of(problem):
     edges, matrices = problem.edges, [m.ravel() for _, _, m in problem.edges]
-    packed = Packed(
+    return Packed(
         cost_ptr=np.cumsum([0, *(c.size for c in problem.costs)]),
         costs=np.concatenate([*problem.costs, np.zeros(0)]),
         ends=np.array([(x, y) for x, y, _ in edges], dtype=np.int64).reshape(-1, 2),
         matrix_ptr=np.cumsum([0, *(m.size for m in matrices)]),
         matrices=np.concatenate([*matrices, np.zeros(0)]),
     )
-    return solve_packed(packed, **limits)
+
+
+def solve(problem, **limits):
+    return solve_packed(packed_of(problem), **limits)
 
 
 def cost_of(problem, choice):
@@ -134,6 +137,34 @@ def test_the_worked_reductions():
         ends[0, j] = ends[1, k] = 0.0
         table[j, k] = solve(PbqpProblem((ends[0], np.array([1.0, 3.0]), ends[1]), edges)).cost
     assert table.tolist() == [[5.0, 4.0], [4.0, 3.0]]
+
+
+def test_the_reductions_that_are_told_are_those_of_the_solver():
+    rng, kinds = np.random.default_rng(7), set()
+    for case in range(120):
+        problem = random_pbqp(rng, int(rng.integers(1, 9)), density=0.8)
+        limits = {"exact_nodes": 0 if case % 2 else 16}
+        solution = solve(problem, **limits)
+        told = list(reductions(packed_of(problem), **limits))
+        kinds |= {step.kind for step in told}
+        choices = [pair for step in told for pair in step.choices]
+        assert sorted(choices) == list(enumerate(solution.choice))
+        assert sum(step.kind == "RN" for step in told) == solution.num_rn
+        for step in told:
+            degree = {"R0": 0, "RI": 1, "RII": 2}.get(step.kind)
+            assert degree in (None, len(step.neighbours))
+            assert step.kind not in ("core", "RN") or len(step.neighbours) > 2
+    assert kinds == set(KINDS)
+
+
+def test_the_costs_that_are_told_are_those_of_the_worked_reduction():
+    problem = PbqpProblem(
+        (np.array([2.0, 0.0]), np.array([2.0, 4.0])), ((0, 1, np.array([[2.0, 1.0], [1.0, 4.0]])),)
+    )
+    first, second, *back = reductions(packed_of(problem))
+    assert (first.kind, first.node, first.neighbours) == ("RI", 0, (1,))
+    assert (second.kind, second.costs) == ("R0", (3.0, 7.0))
+    assert [step.choices for step in back] == [((1, 0),), ((0, 1),)]
 
 
 def test_edges_that_are_a_row_plus_a_column_are_no_obstacle():

@@ -122,7 +122,7 @@ def test_never_worse_than_any_of_its_variants(objective, execution):
         placer = CeftPbqp()
         best = value_s(problem, placer.place(problem))
         net = unit_net(problem)
-        for devices in itertools.islice(placer._variants(problem, net, 12), 12):
+        for _, _, devices in itertools.islice(placer._variants(problem, net, 12), 12):
             assert best <= value_s(problem, problem.placement_of(devices))
         fewer = replace(placer, max_variants=2).place(problem)
         assert best <= value_s(problem, fewer)

@@ -1,0 +1,223 @@
+"""Steps of CEFT and PBQP: the table of the critical path, the reductions of the winning variant.
+
+Queues are unknown to both: the path's bars are where ops would run if devices were always free, and
+the program adds up costs. What a queue makes of it shows the last step, which is simulated.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from placement.bounds.ceft import Ceft, Row, ceft, rows
+from placement.core.decoding import listed
+from placement.core.formatting import counted, seconds
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.timeline import Span
+from placement.pbqp.problem import Reduction, reductions
+from placement.pbqp.unit_net import UnitNet
+from placement.search.steps import (
+    Cell,
+    Column,
+    Question,
+    Step,
+    Table,
+    devices_of,
+    ended,
+    first_rows,
+    name_of_kernel,
+    ops_of_kernel,
+)
+
+ROW, PATH, POSE, REDUCE, CORE_OR_RN, BACK, KEEP = range(7)
+REASONS = {
+    "R0": "{op} has no pair left, so its cheapest device is best whatever the others do.",
+    "RI": "{op} has one pair left: for each device of {others} its best answer is added to the cost"
+    " there, and nothing is lost.",
+    "RII": "{op} has two pairs left: its best answer to each pair of devices of {others} becomes a"
+    " matrix between them, and nothing is lost.",
+    "core": "No op has less than three pairs: {num} that hang together are searched exactly.",
+    "RN": "No op has less than three pairs, and too many hang together: {op} takes what looks best"
+    " by itself, which may be wrong.",
+    "back": "{op} chooses {device}, now that its neighbours have chosen.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A variant of the program, its answer, and the seconds that are simulated of it."""
+
+    name: str
+    net: UnitNet
+    devices: tuple[int, ...]
+    value_s: float
+
+
+def walk(
+    problem: Problem, tried: list[Tried], answer: Placement, max_expanded: int, most: int
+) -> Iterator[Step]:
+    """The critical path, the variants, the winner's reductions and choices, and the answer.
+
+    `most` limits the steps of the path's table, and those of the program.
+    """
+    nowhere = (-1,) * problem.num_units
+    found = ceft(problem)
+    for i, row in enumerate(rows(problem)):
+        if i == most:
+            break
+        yield _of_row(problem, row, nowhere)
+    yield _of_path(problem, found, nowhere)
+    best = min(tried, key=lambda each: each.value_s)
+    wanted = devices_of(problem, answer)
+    won = next((each for each in tried if each.devices == wanted), best)
+    yield _of_variants(problem, tried, won, nowhere)
+    devices = list(nowhere)
+    for i, step in enumerate(reductions(won.net.packed(), max_expanded=max_expanded)):
+        for unit, device in step.choices:
+            devices[unit] = device
+        if i < most:
+            yield _of_reduction(problem, step, tuple(devices))
+    others = counted(len(tried), "variant")
+    said = f"Of the answers of {others} this one is the best when it is simulated."
+    if won.devices != wanted:
+        said = "No answer kept to memory as it was, so ops moved until one did."
+    yield ended(problem, answer, KEEP, said)
+
+
+def _names(problem: Problem) -> list[str]:
+    return [device.name for device in problem.machine.devices]
+
+
+def _of_row(problem: Problem, row: Row, devices: tuple[int, ...]) -> Step:
+    """A row of the table, with what each entry waits for."""
+    names, op = _names(problem), name_of_kernel(problem, row.kernel)
+    cells: list[tuple[Cell, ...]] = []
+    for d, name in enumerate(names):
+        origin = row.origins[d]
+        waits = (
+            "" if origin is None else f"{name_of_kernel(problem, origin[0])} on {names[origin[1]]}"
+        )
+        own_s = float(problem.costs.compute_s[row.kernel, d])
+        end_s = float(row.finish_s[d])
+        possible = end_s < float("inf")
+        figures = (end_s - own_s, own_s, end_s) if possible else (None, None, None)
+        cells.append((name, waits or "–", *figures))
+    columns = (
+        Column("device"),
+        Column("waits for"),
+        Column("ready", "seconds"),
+        Column("own time", "seconds"),
+        Column("earliest end", "seconds"),
+    )
+    least = int(row.finish_s.argmin())
+    why = (
+        f"{op} can end first on {names[least]}, after"
+        f" {seconds(float(row.finish_s[least]), problem.unit)}, if no device is ever busy."
+    )
+    possible_on = tuple(
+        n for n, end_s in zip(names, row.finish_s, strict=True) if end_s < float("inf")
+    )
+    text = f"Where can {op} end first, if no device is ever busy?"
+    return Step(
+        line=ROW,
+        why=why,
+        devices=devices,
+        focus=ops_of_kernel(problem, row.kernel),
+        ghosts=tuple(
+            Span("compute", op, name, end_s - float(problem.costs.compute_s[row.kernel, d]), end_s)
+            for d, (name, end_s) in enumerate(zip(names, row.finish_s.tolist(), strict=True))
+            if end_s < float("inf")
+        ),
+        tables=(Table(f"{op} on each device", columns, tuple(cells), (least,)),),
+        question=Question(text, possible_on, names[least]) if len(possible_on) > 1 else None,
+    )
+
+
+def _of_path(problem: Problem, found: Ceft, devices: tuple[int, ...]) -> Step:
+    """The critical path where nothing queues, as bars."""
+    names = _names(problem)
+    spans = tuple(
+        Span(
+            "compute",
+            name_of_kernel(problem, k),
+            names[d],
+            float(found.table[k, d] - problem.costs.compute_s[k, d]),
+            float(found.table[k, d]),
+        )
+        for k, d in zip(found.path, found.devices, strict=True)
+    )
+    ops = [name_of_kernel(problem, k) for k in found.path]
+    table = Table(
+        "The critical path",
+        (Column("op"), Column("device"), Column("end", "seconds")),
+        first_rows([(span.name, span.device, span.end_s) for span in spans]),
+    )
+    return Step(
+        line=PATH,
+        why=f"The critical path leads through {listed(ops)}: no placement can take less than"
+        f" {seconds(found.length_s, problem.unit)}.",
+        devices=devices,
+        focus=tuple(op for k in found.path for op in ops_of_kernel(problem, k)),
+        spans=spans,
+        tables=(table,),
+    )
+
+
+def _of_variants(
+    problem: Problem, tried: list[Tried], won: Tried, devices: tuple[int, ...]
+) -> Step:
+    """All variants with the seconds of their answers; the steps after it solve the winner."""
+    columns = (Column("variant"), Column("simulated", "seconds"))
+    rows_of = first_rows([(each.name, each.value_s) for each in tried])
+    marked = tuple(i for i, each in enumerate(tried[: len(rows_of)]) if each is won)
+    return Step(
+        line=POSE,
+        why="The program adds up times and knows no queues, so it is posed in variants; the one"
+        " whose answer turns out best is solved step by step now.",
+        devices=devices,
+        tables=(Table("Variants", columns, rows_of, marked),),
+    )
+
+
+def _of_reduction(problem: Problem, step: Reduction, devices: tuple[int, ...]) -> Step:
+    """A node of the program that was taken out, or that has chosen."""
+    names = _names(problem)
+    op, others = _unit_name(problem, step.node), [_unit_name(problem, y) for y in step.neighbours]
+    chosen = dict(step.choices).get(step.node, -1)
+    why = REASONS[step.kind].format(
+        op=op,
+        others=" and ".join(others),
+        num=counted(len(step.choices), "op"),
+        device=names[chosen] if chosen >= 0 else "",
+    )
+    columns = (Column("device"), Column("cost by now", "seconds"))
+    rows_of = tuple(
+        (name, cost if cost < float("inf") else None)
+        for name, cost in zip(names, step.costs, strict=True)
+    )
+    focus = {op for unit, _ in step.choices for op in _ops(problem, unit)} | set(
+        _ops(problem, step.node)
+    )
+    line = {"core": CORE_OR_RN, "RN": CORE_OR_RN, "back": BACK}.get(step.kind, REDUCE)
+    return Step(
+        line=line,
+        why=why,
+        devices=devices,
+        focus=tuple(op.name for op in problem.graph.ops if op.name in focus),
+        tables=(Table(f"Costs of {op}", columns, rows_of, (chosen,) if chosen >= 0 else ()),),
+        question=_which(step, op) if step.kind in ("R0", "RI", "RII", "RN") else None,
+    )
+
+
+def _which(step: Reduction, op: str) -> Question:
+    """How many pairs a node has left decides which rule takes it out."""
+    text = f"{op} has {counted(len(step.neighbours), 'pair')} left: which rule takes it out?"
+    return Question(text, ("R0", "RI", "RII", "RN"), step.kind)
+
+
+def _ops(problem: Problem, unit: int) -> tuple[str, ...]:
+    return tuple(problem.graph.ops[i].name for i in problem.ops_of_unit[unit])
+
+
+def _unit_name(problem: Problem, unit: int) -> str:
+    ops = _ops(problem, unit)
+    return ops[0] if ops else f"unit {unit}"

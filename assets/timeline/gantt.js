@@ -43,7 +43,8 @@ class Gantt {
     this.outbox.send = send;
     this.outbox.acknowledge(data.session, data.ack);
     if (data.asks) consequences.about(data.asks, data.session);
-    const { before } = data, longest = Math.max(1e-12, ...data.panels.map((panel) => panel.end_s));
+    const { before } = data, ends = data.panels.map((panel) => panel.end_s);
+    const longest = Math.max(1e-12, ...ends, ...(data.targets ?? []).map((target) => target.at_s));
     // An edit of what is drawn: all of it stays where it is, so that before and after compare.
     const edited = Boolean(this.data) && [data.of, before?.of].includes(this.of) && Boolean(before);
     const whole = !this.data || (this.from === 0 && this.to === this.end);
@@ -177,6 +178,7 @@ class Gantt {
       top += tall[i];
     });
     this.axis(grid, top);
+    svg.append(this.targets(top));
     this.frame.replaceChildren(svg);
     this.svg = svg;
     this.past.draw();
@@ -302,6 +304,20 @@ class Gantt {
       before = middle;
     }
     group.append(...turns);
+    return group;
+  }
+
+  // Lines to get below: each with its words at the top, on the side that has room.
+  targets(bottom) {
+    const group = node("g", { class: "targets" });
+    for (const { at_s, text } of this.data.targets ?? []) {
+      if (at_s < this.from || at_s > this.to) continue;
+      const x = this.x(at_s), side = x > this.width / 2 ? "end" : "start";
+      group.append(
+        node("line", { x1: x, y1: 4, x2: x, y2: bottom, "data-at": at_s }),
+        node("text", { x: x + (side === "end" ? -5 : 5), y: 13, "text-anchor": side }, text),
+      );
+    }
     return group;
   }
 

@@ -6,7 +6,7 @@ The folder `assets/lessons/` is the list: each Markdown file there is a lesson, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,15 @@ def path_of(named: str) -> Path:
         known = ", ".join(lessons())
         raise ValueError(f"There is no lesson {named!r}; use one of {known}, or a file's path.")
     return path
+
+
+@cache
+def about_method(method: str) -> tuple[str, ...]:
+    """The lessons that are about a placer, as a person reads them: "4, HEFT by hand"."""
+    found = [(name.partition("-")[0].lstrip("0"), lesson(name).header) for name in lessons()]
+    return tuple(
+        f"{number}, {header.title}" for number, header in found if method in header.methods
+    )
 
 
 def lesson(named: str) -> Lesson:
@@ -74,6 +83,28 @@ def grade(named: str, paths: Iterable[str | Path]) -> tuple[Grade, ...]:
 
     found = lesson(named)
     return grading.grade(found, posed(found, path_of(named).parent), map(Path, paths))
+
+
+def references(lesson: Lesson, posed: Posed) -> dict[str, float]:
+    """What handed-in values are held against, in the problem's unit: HEFT, what is asked, the star.
+
+    HEFT stands there where it works for the goal. The star of a lesson that is here is the best
+    that can be (`tests/lessons/test_shipped.py`).
+    """
+    from placement.api.place import place
+    from placement.core.amounts import in_unit
+    from placement.core.objective import Objective
+    from placement.lessons.lesson import StepCheck
+
+    found = dict[str, float]()
+    if posed.problem.objective is Objective.LATENCY:
+        found["HEFT"] = in_unit(place(posed.problem, "heft").value, posed.problem.unit)
+    for check in (task.check for task in lesson.tasks):
+        if isinstance(check, StepCheck):
+            found["asked"] = check.at_most
+            if check.star is not None:
+                found["star"] = check.star
+    return found
 
 
 def problem_file(lesson: Lesson, folder: Path = FOLDER) -> Path:
@@ -131,7 +162,7 @@ def _start(lesson: Lesson, problem: Problem) -> Placement:
         raise ValueError(f"The start names op {shown(unknown)}, which the problem does not have.")
     others = start.device or machine.devices[0].name
     devices = {op.name: start.devices.get(op.name, others) for op in problem.graph.ops}
-    return replace(Placement(problem.graph.fingerprint, machine.name, devices))
+    return Placement(problem.graph.fingerprint, machine.name, devices)
 
 
 def _require_methods(methods: tuple[str, ...], lesson: Lesson) -> None:

@@ -6,8 +6,9 @@ predicted of it when it was made. What does not fit the lesson is a row with a s
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from placement.core.amounts import in_unit
 from placement.core.decoding import shown
 from placement.core.placement import Placement
 from placement.core.problem import Problem
-from placement.lessons.answer import Answer, read_answer
+from placement.lessons.answer import Answer, answer_of, read_answer
 from placement.lessons.judging import Mark, Posed, judged
 from placement.lessons.lesson import Lesson
 from placement.schedule.simulated import simulate
@@ -60,12 +61,26 @@ class Grade:
 
 def grade(lesson: Lesson, posed: Posed, paths: Iterable[Path]) -> tuple[Grade, ...]:
     """The grade of each answer file, in their order."""
+    return _grades(lesson, posed, ((path.name, partial(read_answer, path)) for path in paths))
+
+
+def grade_contents(
+    lesson: Lesson, posed: Posed, files: Iterable[tuple[str, bytes]]
+) -> tuple[Grade, ...]:
+    """The same of files by their names and contents."""
+    read = ((name, partial(answer_of, content, name)) for name, content in files)
+    return _grades(lesson, posed, read)
+
+
+def _grades(
+    lesson: Lesson, posed: Posed, files: Iterable[tuple[str, Callable[[], Answer]]]
+) -> tuple[Grade, ...]:
     grades = list[Grade]()
     placements = dict[str, Placement]()
-    for path in paths:
-        file = path.name[:200] if path.name.isprintable() else repr(path.name[:200])
+    for name, read in files:
+        file = name[:200] if name.isprintable() else repr(name[:200])
         try:
-            answer = read_answer(path)
+            answer = read()
             found = graded(lesson, posed, answer)
         except ValueError as error:
             grades.append(Grade(file, error=str(error)))

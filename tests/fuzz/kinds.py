@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import placement as pl
+from placement.api import lessons
 from placement.cli import reading
 from placement.constraints.pins import held
 from placement.core.machine import Machine
@@ -23,6 +24,11 @@ from placement.core.problem import Problem
 from placement.core.problem_json import problem_to_json
 from placement.core.profile import Profile, profile_from_json
 from placement.files.input import read_value
+from placement.lessons.answer import Answer, read_answer
+from placement.lessons.grading import graded
+from placement.lessons.judging import Posed
+from placement.lessons.lesson import Lesson
+from placement.lessons.reading import read_lesson
 from placement.loaders import load
 from tests.fuzz import mutation
 from tests.instances import canonical_file, random_problem
@@ -30,6 +36,7 @@ from tests.pages.problems import MACHINE, diamond, everywhere
 
 HOSTILE = Path(__file__).parents[1] / "hostile"
 MACHINES = Path(__file__).parents[2] / "assets" / "machines"
+LESSONS = MACHINES.with_name("lessons")
 PACKAGE_FILES = 60
 LARGEST_PACKAGE_FILE = 3_000
 
@@ -295,6 +302,30 @@ def _nothing(value: Any) -> None:
     """What comes after a file that is only read."""
 
 
+@cache
+def _first_lesson() -> tuple[Lesson, Posed]:
+    lesson = lessons.lesson("1")
+    return lesson, lessons.posed(lesson)
+
+
+def _answer_seeds() -> list[bytes]:
+    lesson, found = _first_lesson()
+    answer = Answer(
+        lesson=lesson.hash,
+        problem=found.problem.fingerprint,
+        placement=found.start,
+        name="Ada",
+        moves=(("right", "B"), ("right", "A")),
+        answers={"1": 16.0, "3": "load"},
+        hints=(1,),
+    )
+    return [answer.to_text().encode()]
+
+
+def _grade(answer: Answer) -> object:
+    return graded(*_first_lesson(), answer)
+
+
 def _load(path: Path) -> Model:
     return load(str(path))
 
@@ -361,6 +392,14 @@ KINDS = {
         lambda path: reading.read_names(str(path)),
         _use_names,
     ),
+    "lesson": Kind(
+        ".md",
+        lambda: [path.read_bytes() for path in sorted(LESSONS.glob("0*.md"))],
+        mutation.by_bytes,
+        read_lesson,
+        lessons.posed,
+    ),
+    "answer": Kind(".json", _answer_seeds, mutation.by_json, read_answer, _grade),
     "inputs": Kind(
         ".npz",
         _input_seeds,

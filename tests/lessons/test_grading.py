@@ -11,7 +11,7 @@ from msgspec import structs
 from placement.api import lessons
 from placement.core.placement import Placement
 from placement.lessons.answer import Answer, answer_of
-from placement.lessons.grading import csv_of, grade, graded
+from placement.lessons.grading import csv_of, grade, grade_contents, graded
 from placement.lessons.reading import lesson_of
 from placement.schedule.simulated import simulate
 from tests.command import answer as told
@@ -210,3 +210,15 @@ def test_the_command_line_lists_lessons_and_checks_a_file(tmp_path):
     own = tmp_path / "own.md"
     own.write_text("+++\n")
     assert "line 1: the header has no end" in refused("lesson", own)
+
+
+def test_values_are_held_against_heft_what_is_asked_and_the_star():
+    lesson = lessons.lesson("5")
+    found = lessons.references(lesson, lessons.posed(lesson))
+    assert found == {"HEFT": 80.0, "asked": 76.0, "star": 73.0}
+
+
+def test_contents_are_graded_as_files_are(first, tmp_path):
+    texts = [handed_in(first).to_text(), "{"]
+    contents = [(f"{n}.json", text.encode()) for n, text in enumerate(texts)]
+    assert grade_contents(*first, contents) == grades_of(first, tmp_path, *texts)

@@ -23,3 +23,10 @@ def test_step_times_side_by_side():
         "this",
         "cpu:0 alone",
     ]
+
+
+def test_a_histogram_counts_equal_values_and_holds_them_against_others():
+    figure = charts.histogram([76.0, 80.0, 76.0 + 1e-12], {"HEFT": 80.0, "star": 73.0}, "s", "s")
+    assert (list(figure.data[0].x), list(figure.data[0].y)) == ([76.0, 80.0], [2, 1])
+    assert sorted(line.x0 for line in figure.layout.shapes) == [73.0, 80.0]
+    assert {said.text for said in figure.layout.annotations} == {"HEFT 80", "star 73"}

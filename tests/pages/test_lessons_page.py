@@ -1,17 +1,19 @@
 """Lessons on the pages: the list, the panel beside the work, what is hidden, and the hand-in."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from pages.ui.lessons import grades
 from pages.ui.session.current import snapshot
 from placement.api import lessons
 from placement.lessons.answer import answer_of
 from placement.lessons.grading import graded
 from studio import lesson as begun
 from studio import snapshot as studio
-from tests.pages.going import go
-from tests.pages.test_pages import APP, AppTest, checked, own_home, texts
+from tests.pages.going import go, open_tab
+from tests.pages.test_pages import APP, AppTest, checked, opened, own_home, texts
 
 __all__ = ["own_home"]
 
@@ -119,3 +121,29 @@ def test_a_form_that_holds_nonsense_is_no_answer():
     answer = begun.work(snapshot(project)).answer
     assert (answer.answers, answer.hints, answer.name) == ({}, (), "3")
     assert json.loads(answer.to_text())["format"] == "placement-lesson-answer"
+
+
+def test_what_was_handed_in_is_graded_on_the_page(monkeypatch):
+    app, project = begin("5")
+    handed_in = begun.work(snapshot(project)).answer.to_text().encode()
+    files = [
+        SimpleNamespace(name=name, getvalue=lambda c=c: c)
+        for name, c in (("ada.json", handed_in), ("eve.json", b"{"))
+    ]
+    monkeypatch.setattr(
+        grades.st, "file_uploader", lambda label, **_: files if label == "Answer files" else None
+    )
+    app.session_state["grades-open"] = True
+    app.session_state["grades-lesson"] = "05-beat-heft"
+    go(app, "lessons")
+    assert "1 answer, 0 solved; best 80 s per step" in texts(checked(app))
+    rows = app.dataframe[-1].value
+    assert list(rows["Value"].dropna()) == [80.0] and "JSON" in rows["Refused because"][1]
+
+
+def test_an_exercise_is_begun_on_any_network():
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    open_tab(app, "Exercise")
+    app.radio[-1].set_value("one device").run()
+    said = texts(checked(app.run()))
+    assert "against" in said and "all on null" in said and project.settings.form["exercise"]

@@ -8,6 +8,7 @@ from pages.ui.canvas import gestures
 from pages.ui.compare import board, differences
 from pages.ui.desk import desk
 from pages.ui.forms import run_form
+from pages.ui.lessons import exercise
 from pages.ui.panels import best_moves, finals, history, op_table, side_by_side, yardstick
 from pages.ui.run import results, stream_results, train_form
 from pages.ui.session import choices, fragments
@@ -27,6 +28,7 @@ from studio.snapshot import Studio
 KEY, STUDIO = DOCK, "pages/studio.py"
 TIMELINE, BOARD, RUN, WHAT_IF = "Timeline", "Board", "Run", "What if"
 MEMORY, TABLE, HINTS, HISTORY = "Memory", "Table", "Hints", "History"
+EXERCISE = "Exercise"
 
 
 @st.fragment(key="dock")
@@ -133,7 +135,7 @@ def _contents(now: Studio) -> dict[str, Callable[[Studio], None]]:
 
 
 # By what a lesson hides.
-LEFT_OUT = {"methods": (BOARD, WHAT_IF, TAB), "hints": (HINTS,)}
+LEFT_OUT = {"methods": (BOARD, WHAT_IF, TAB, EXERCISE), "hints": (HINTS,)}
 CONTENTS: Mapping[str, Callable[[Studio], None]] = {
     TIMELINE: _timeline,
     BOARD: _board,
@@ -144,4 +146,5 @@ CONTENTS: Mapping[str, Callable[[Studio], None]] = {
     TAB: steps.show,
     HINTS: best_moves.show,
     HISTORY: history.show,
+    EXERCISE: exercise.show,
 }

@@ -10,6 +10,7 @@ from pages.ui.forms import settings as forms
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary
+from placement.api import lessons
 from placement.core import formatting
 from placement.core.objective import Objective
 from placement.core.verb_options import PlaceOptions, option_of
@@ -187,6 +188,7 @@ def _about(now: Studio, method: Method) -> None:
         number = formatting.counted(len(others), "method")
         said.append(f"Not in the menu: {number} for other kinds of files.")
     notes = [f"Paper: {method.paper}."] if method.paper else []
+    notes += [f"Lesson {told}." for told in lessons.about_method(method.name)]
     notes += [f"Not in the menu: {', '.join(others)}."] if others else []
     st.caption(" ".join(said), help=glossary.plain(" ".join(notes)) or None)
 

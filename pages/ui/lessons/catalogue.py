@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from pages.ui.lessons import grades
 from pages.ui.session import choices, saving
 from pages.ui.session.current import snapshot
 from pages.ui.shell import glossary
@@ -39,6 +40,7 @@ def show(now: Studio) -> None:
     _own()
     for name in lessons.lessons():
         _row(name)
+    grades.show()
 
 
 def _row(name: str) -> None:

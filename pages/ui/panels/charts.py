@@ -1,5 +1,6 @@
 """Step times and shares as plotly figures; pure, no Streamlit."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
@@ -91,6 +92,35 @@ def busy_shares(
         )
     figure.update_layout(barmode="group", showlegend=False)
     return _lying(figure, 52 * len(labels), {"title": "% of the time", "range": [0, 105]})
+
+
+def histogram(
+    values: Sequence[float], references: Mapping[str, float], unit: str, title: str
+) -> go.Figure:
+    """How often each value came, with a line for each that they are held against."""
+    figure = go.Figure()
+    counts = sorted(Counter(float(f"{value:.6g}") for value in values).items())
+    figure.add_bar(
+        x=[value for value, _ in counts],
+        y=[number for _, number in counts],
+        marker={"color": BEST_COLOUR},
+        hovertemplate=f"%{{x:.6g}} {unit}: %{{y}}<extra></extra>",
+    )
+    for place, (name, value) in enumerate(references.items()):
+        figure.add_vline(
+            x=value,
+            line={"dash": "dash", "color": LINK_COLOUR},
+            annotation={"text": f"{name} {value:.4g}", "yshift": -14 * place},
+        )
+    figure.update_layout(
+        height=280,
+        showlegend=False,
+        margin={"l": 8, "r": 8, "t": 24, "b": 8},
+        font={"size": FONT_SIZE},
+        xaxis={"title": title},
+        yaxis={"title": "handed in", "rangemode": "tozero", "tickformat": "d"},
+    )
+    return figure
 
 
 def _bars(

@@ -22,6 +22,7 @@ from pages.ui.session.outbox import Count, Message
 from placement.core import formatting
 from placement.drawing.gantt import Panel
 from studio import snapshot
+from studio.exercise import Target
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "timeline"
@@ -63,12 +64,14 @@ def draw(
     editable: str = "",
     asks: Mapping[str, str] | None = None,
     before: LastEdit | None = None,
+    targets: Sequence[Target] = (),
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
     What is zoomed into stays until `of`, what the timelines are about, changes. The panel whose key
     is `editable` is of the placement on the screen: its bars can be dragged, and `asks` says where
     to ask what that would do. What it was `before` the last edit is drawn behind it, on one axis.
+    Lines stand at the `targets`.
     """
     chosen = tuple(selection)
     zooming = f"{EDITING} {BESIDE}" if editable else ZOOMING
@@ -85,6 +88,7 @@ def draw(
         "help": f"{PICKING} {zooming}" if on_pick else zooming,
         "pickable": on_pick is not None,
         "editable": editable,
+        "targets": [target._asdict() for target in targets],
         "asks": dict(asks) if asks else None,
         "before": _before(before),
         **outbox.state(key),

@@ -17,6 +17,7 @@ from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path
 from placement.simulator.path_steps import waits
+from studio import exercise
 from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
@@ -65,6 +66,7 @@ def show() -> None:
             on_pick=_on_pick,
             editable=PREDICTED if choices.may_write() else "",
             asks=asking.about(now, drawn[0]),
+            targets=exercise.targets(now),
         )
         if run is not None:
             _warn(now, run)

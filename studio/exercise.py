@@ -133,7 +133,7 @@ def targets(now: Studio) -> tuple[Target, ...]:
 
 
 def _asked(now: Studio) -> list[Target]:
-    found = lesson.of(now.project)
+    found = lesson.readable(now.project)
     checks = [task.check for task in found.tasks] if found else []
     scale = UNIT_S[now.problem.unit]
     steps = [check for check in checks if isinstance(check, StepCheck)]

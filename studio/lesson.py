@@ -54,17 +54,26 @@ def _read(path: Path) -> Lesson:
 
 def hides(now: Studio, what: str) -> bool:
     """Whether the lesson of a project leaves something out, so that it is found by thinking."""
-    lesson = of(now.project)
+    lesson = readable(now.project)
     return lesson is not None and what in lesson.header.hidden
 
 
-def home_of(hash: str) -> Project | None:
-    """The project in which the lesson of this hash was begun, the one worked on last."""
+def readable(project: Project) -> Lesson | None:
+    """The lesson of a project; None also where its file is not one any more."""
+    try:
+        return of(project)
+    except (ValueError, OSError):
+        return None
+
+
+def homes() -> dict[str, Project]:
+    """By the hash of each lesson that was begun its project, the one worked on last."""
+    found = dict[str, Project]()
     for project in store.recent(limit=None, untouched=True):
-        lesson = of(project)
-        if lesson is not None and lesson.hash == hash:
-            return project
-    return None
+        lesson = readable(project)
+        if lesson is not None:
+            found.setdefault(lesson.hash, project)
+    return found
 
 
 def begin(content: bytes, name: str, folder: Path = lessons.FOLDER) -> Project:

@@ -147,3 +147,11 @@ def test_an_exercise_is_begun_on_any_network():
     app.radio[-1].set_value("one device").run()
     said = texts(checked(app.run()))
     assert "against" in said and "all on null" in said and project.settings.form["exercise"]
+
+
+def test_a_lesson_that_is_none_any_more_is_told_where_it_would_stand():
+    app, project = begin()
+    (project.folder / begun.FILE).write_text("+++\n")
+    assert "the header has no end" in texts(checked(app.run()))
+    go(app, "lessons")
+    assert labels(checked(app)).count("Begin") == len(lessons.lessons())

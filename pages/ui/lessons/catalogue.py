@@ -1,5 +1,6 @@
 """The list of lessons: those that are here, and a file of one's own."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
@@ -38,15 +39,16 @@ def show(now: Studio) -> None:
         choices.lead_to(STUDIO)
     st.subheader("Lessons", help=ABOUT)
     _own()
+    homes = begun.homes()
     for name in lessons.lessons():
-        _row(name)
+        _row(name, homes)
     grades.show()
 
 
-def _row(name: str) -> None:
+def _row(name: str, homes: Mapping[str, Project]) -> None:
     lesson = lessons.lesson(name)
     header, number = lesson.header, name.partition("-")[0].lstrip("0")
-    home = begun.home_of(lesson.hash)
+    home = homes.get(lesson.hash)
     box = st.container(border=True, key=f"lesson-{name}")
     about, right = box.columns([0.72, 0.28], vertical_alignment="center")
     methods = f"  \n:small[Method: {glossary.plain(', '.join(header.methods))}]"

@@ -1,0 +1,108 @@
+"""Lessons in a real browser: solved by clicks and keys, and failed by one wrong answer each.
+
+One page goes through all of them, since opening one anew takes longer than a lesson.
+"""
+
+import pytest
+from playwright.sync_api import expect
+
+from placement.api import lessons
+from placement.lessons.grading import grade
+from placement.lessons.lesson import QUESTIONS, ChoiceCheck, OrderCheck
+from tests.browser.studio import choose, drawn, until
+from tests.lessons.test_shipped import SOLVED
+
+PANEL = ".st-key-lesson-panel"
+# What a method has to find; the others are solved by moves.
+BY_METHOD = "10-a-learned-policy"
+
+
+@pytest.fixture(scope="module")
+def read():
+    return {name: lessons.lesson(name) for name in lessons.lessons()}
+
+
+def begin(page, name, lesson):
+    page.get_by_role("link", name="Lessons", exact=True).first.click()
+    page.locator(f".st-key-begin-{name} button, .st-key-anew-{name} button").click()
+    expect(page.locator(f"{PANEL} h3")).to_have_text(lesson.header.title)
+    num_ops = len(lessons.posed(lesson).problem.graph.ops) if not lesson.header.live else 1
+    until(page, "p.drawn && p.nodes.length >= Math.min(given, 20)", num_ops)
+
+
+def move(page, op, number):
+    """Click the card of an op, then the key of a device."""
+    node = next(n for n in drawn(page)["nodes"] if n["sub"] == op)
+    page.mouse.click(node["x"], node["y"])
+    until(page, "p.selection.includes(given)", node["id"])
+    page.keyboard.press(str(number))
+    until(page, "p.confirmed && p.pending === 0")
+
+
+def reply(page, task, given):
+    """Give an answer as a person does, and wait until it has been looked at."""
+    box = page.locator(f"{PANEL} .st-key-task-{task.number}")
+    if isinstance(task.check, ChoiceCheck):
+        box.locator("label").filter(has_text=given).last.click()
+    else:
+        text = ", ".join(given) if isinstance(task.check, OrderCheck) else f"{given:g}"
+        field = box.locator("input").first
+        field.fill(text)
+        field.press("Enter")
+    return box
+
+
+def wrong(check):
+    if isinstance(check, ChoiceCheck):
+        return next(choice for choice in check.choices if choice != check.right)
+    return check.ops[::-1] if isinstance(check, OrderCheck) else check.right + 50
+
+
+def right(check):
+    return check.ops if isinstance(check, OrderCheck) else check.right
+
+
+def points(page, lesson, missing=0):
+    """Wait until the panel says how many points there are."""
+    said = f"{lesson.points - missing} of {lesson.points} points"
+    expect(page.locator(PANEL).get_by_text(said).first).to_be_visible()
+
+
+def test_every_lesson_is_solved_by_clicks_and_keys_and_failed_by_a_wrong_answer(
+    new_page, read, tmp_path
+):
+    page = new_page("lessons")
+    for name, lesson in read.items():
+        begin(page, name, lesson)
+        posed = lessons.posed(lesson)
+        devices = [device.name for device in posed.problem.machine.devices]
+        for op, device in SOLVED.get(name, {}).items():
+            if posed.start.device_of[op] != device:
+                move(page, op, 1 + devices.index(device))
+        if name == BY_METHOD:
+            choose(page, "Method", "local_search")
+            page.get_by_role("button", name="Place", exact=True).click()
+        questions = [task for task in lesson.tasks if isinstance(task.check, QUESTIONS)]
+        for task in questions[1:]:
+            expect(reply(page, task, right(task.check))).to_contain_text("right")
+        first = questions[0]
+        partly = "the first 0" if isinstance(first.check, OrderCheck) else "not right"
+        expect(reply(page, first, wrong(first.check))).to_contain_text(partly)
+        points(page, lesson, missing=first.check.points)
+        reply(page, first, right(first.check))
+        points(page, lesson)
+        insight = lesson.insight.split("**")[1]
+        expect(page.locator(PANEL).get_by_text(insight).first).to_be_visible()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Hand in").first.click()
+        file = tmp_path / f"{name}.json"
+        download.value.save_as(file)
+        (found,) = grade(lesson, posed, [file])
+        assert found.error == "" and found.mark.is_solved, (name, found)
+
+
+def test_what_a_lesson_asks_stands_as_a_line_on_the_timeline(new_page, read):
+    page = new_page("lessons")
+    begin(page, "05-beat-heft", read["05-beat-heft"])
+    lines = page.locator(".gantt .targets text")
+    expect(lines).to_have_text(["asked: 76 s", "star: 73 s", "bound: 54 s"])

@@ -27,7 +27,7 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     select(page, 0)
     page.keyboard.press("2")
     changed = until(page, "JSON.stringify(p.counts) !== JSON.stringify(given)", start)["counts"]
-    expect(page.get_by_text("All changes saved")).to_be_visible()
+    expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     restartable.kill()
     page.close()
     restartable.start(("-c", WITHOUT_RIGHTS))
@@ -46,7 +46,7 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     page = visitor.new_page()
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
-    expect(page.get_by_text("All changes saved")).to_be_visible()
+    expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     expect(page.get_by_text(CAUSE)).to_have_count(0)
     page.close()
 
@@ -58,7 +58,7 @@ def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, v
     page.goto(f"{url}/place")
     counts = drawn(page)["counts"]
     claim = restartable.home / "projects" / project_of(page) / "owner.json"
-    expect(page.get_by_text("All changes saved")).to_be_visible()
+    expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     claim.unlink()
     # A folder in the place of the file is something that root cannot write over either.
     claim.mkdir()
@@ -67,6 +67,6 @@ def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, v
     assert drawn(page)["counts"] == counts
     (claim / "in the way").unlink()
     claim.rmdir()
-    expect(page.get_by_text("All changes saved")).to_be_visible()
+    expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     expect(page.get_by_text("Nothing can be saved here")).to_have_count(0)
     page.close()

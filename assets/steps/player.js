@@ -58,8 +58,9 @@ class Player {
     return this.wanted ?? this.data.at;
   }
 
+  // Up to the next question that is open.
   get furthest() {
-    return this.data.blocked ? this.data.at : this.data.num - 1;
+    return this.data.furthest;
   }
 
   go(at) {

@@ -90,6 +90,10 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     expect(page.locator(".player .question button.right")).to_have_text("P3")
     expect(page.locator(".player .question")).to_contain_text("1 of 2 right")
     expect(page.locator(".player .why")).to_contain_text("n1 goes to P3")
+    # Nobody gets past the next question.
+    page.keyboard.press("End")
+    at(page, 2)
+    expect(page.locator(".player .question .text")).to_have_text("Where does n4 finish first?")
     choose(page, "Method to follow", "cpop")
     at(page, 0)
     page.get_by_role("button", name="Make this the placement").click()

@@ -67,6 +67,7 @@ def _data(now: Studio, shown: Walk) -> dict[str, object]:
         "of": f"{shown.method} {now.problem.fingerprint}",
         "at": shown.at,
         "num": len(shown.steps),
+        "furthest": shown.furthest,
         "blocked": hidden,
         "lines": list(shown.found.pseudo_code),
         "line": step.line,

@@ -44,8 +44,17 @@ class Walk:
 
     @property
     def is_hidden(self) -> bool:
-        asks = self.predicts and self.step.question is not None
-        return asks and self.at not in self.answers
+        return self.predicts and self._is_open(self.at)
+
+    @property
+    def furthest(self) -> int:
+        """The step up to which one can go from here: no further than the next open question."""
+        last = len(self.steps) - 1
+        ahead = range(self.at, last if self.predicts else self.at)
+        return next((i for i in ahead if self._is_open(i)), last)
+
+    def _is_open(self, number: int) -> bool:
+        return self.steps[number].question is not None and number not in self.answers
 
     @property
     def asks_for_op(self) -> bool:
@@ -116,7 +125,7 @@ def on_screen(now: Studio) -> Walk | None:
 
 def go_to(now: Studio, shown: Walk, at: int) -> None:
     """Show another step."""
-    _keep(now, shown, min(max(0, at), len(shown.steps) - 1), shown.answers)
+    _keep(now, shown, min(max(0, at), shown.furthest), shown.answers)
 
 
 def answer(now: Studio, shown: Walk, at: int, given: int) -> None:

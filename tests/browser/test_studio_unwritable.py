@@ -35,7 +35,9 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     page.goto(f"{url}/place?project={project}")
     assert drawn(page)["counts"] == changed
     expect(page.get_by_text(CAUSE).first).to_be_visible()
-    expect(page.get_by_text("View only: nothing can be saved")).to_be_visible()
+    expect(
+        page.get_by_text("View only: nothing can be saved").filter(visible=True).first
+    ).to_be_visible()
     expect(page.get_by_text("All changes saved")).to_have_count(0)
     select(page, 0)
     page.keyboard.press("1")

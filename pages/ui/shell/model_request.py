@@ -147,7 +147,9 @@ def _home(opened: Project, wish: Wanted, model: Model) -> Project:
 def _has(project: Project, wish: Wanted) -> bool:
     """Whether a project holds this very file."""
     path = project.folder / "model" / wish.model
-    return path.is_file() and filecmp.cmp(path, wish.source, shallow=False)
+    with suppress(FileNotFoundError):
+        return filecmp.cmp(path, wish.source, shallow=False)
+    return False
 
 
 def _same_graph(opened: Project, model: Model) -> bool:
@@ -165,6 +167,9 @@ def _same_graph(opened: Project, model: Model) -> bool:
 def _move_in(home: Project, wish: Wanted, model: Model) -> None:
     """Put an upload in its place, and say so, that it need not be read again there."""
     path = home.folder / "model" / wish.model
+    if not Path(wish.source).exists() and path.is_file():
+        # A run of the page that this one overtook has moved it.
+        return
     if _has(home, wish):
         Path(wish.source).unlink(missing_ok=True)
         return

@@ -16,6 +16,7 @@ from streamlit import config
 from streamlit.starlette import App
 
 from pages.ui.consequence import route
+from pages.ui.shell.page_scripts import PageScripts
 from pages.ui.shell.same_origin import SameOrigin
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
@@ -89,5 +90,5 @@ else:
         __file__,
         lifespan=open_browser,
         routes=[route.route()],
-        middleware=[Middleware(SameOrigin)],
+        middleware=[Middleware(SameOrigin), Middleware(PageScripts)],
     )

@@ -5,11 +5,12 @@
 Before these, ops are dragged over devices of the studio (`_page/consequences.py`).
 
 Every server is up and has shown one page before the first measured one. A measured load is of a
-file that no server has met, in a profile without anything cached; "again" is the studio's second
-load of the same project. When a picture counts as settled is said in `watch.py`. The peers come
-from the package index into an environment of their own, `.venv-peers`, which is made where it is
-missing (about 800 MB); without it the studio is measured alone and the table says so. The browser
-reaches no address outside this computer.
+file that no server has met: in a profile without anything cached, and in one in which that side has
+shown other files before ("used"); "again" is the studio's second load of the same project. When a
+picture counts as settled is said in `watch.py`. The peers come from the package index into an
+environment of their own, `.venv-peers`, which is made where it is missing (about 800 MB); without
+it the studio is measured alone and the table says so. The browser reaches no address outside this
+computer.
 """
 
 import json
@@ -22,10 +23,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks._page import consequences, edits, files, sides
+from benchmarks._page import consequences, edits, files, shares, sides
 from benchmarks._page.sides import Side
 from benchmarks._page.table import DRAGGED, HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
-from benchmarks._page.watch import PATIENCE_S, NotDrawn, Watched, watched
+from benchmarks._page.watch import PATIENCE_S, NotDrawn, Watched, profile, watched
 from benchmarks._shared.figures import parser
 
 FLAGS = (*edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
@@ -34,8 +35,8 @@ AGAIN, HUGE_LOADS = 3, 3
 PAN_S, NUM_EDITS, NUM_DRAGS = 3.0, 20, 50
 # A slow computer makes fewer rounds than asked for.
 MOST_S = 400.0
-# The number of a copy that only warms the servers up.
-WARM = 1000
+# The number of a copy that only warms the servers up, and of the first one in used profiles.
+WARM, USED = 1000, 500
 
 
 class Bench:
@@ -44,6 +45,7 @@ class Bench:
     def __init__(self, browser: Any, folder: Path, shots: Path | None) -> None:
         self.browser, self.folder, self.shots = browser, folder, shots
         self.sides: list[Side] = []
+        self.used: dict[str, Any] = {}
         self.found = Found()
 
     def start(self, stack: ExitStack, alone: bool) -> None:
@@ -58,8 +60,9 @@ class Bench:
         for make in makers:
             try:
                 side = make(stack)
+                self.used[side.name] = profile(self.browser)
                 # What is compiled on a computer's first use takes minutes, once.
-                with self.shown(side, warm, patience_s=600.0):
+                with self.shown(side, warm, used=True, patience_s=600.0):
                     self.sides.append(side)
             except (OSError, NotDrawn) as error:
                 self.found.missing[make.__name__] = str(error)
@@ -68,10 +71,11 @@ class Bench:
 
     @contextmanager
     def shown(
-        self, side: Side, file: Path, patience_s: float = PATIENCE_S
+        self, side: Side, file: Path, *, used: bool = False, patience_s: float = PATIENCE_S
     ) -> Iterator[tuple[Watched, str, float]]:
         """A settled page of a file, its address, and the seconds it took."""
-        with side.opened(file) as url, watched(self.browser, side.cookies(url)) as page:
+        before = self.used[side.name] if used else None
+        with side.opened(file) as url, watched(self.browser, side.cookies(url), before) as page:
             seconds = page.settled_s(url, side.drawn, patience_s)
             if self.shots is not None:
                 (self.shots / f"{file.stem}-{side.name}.jpg").write_bytes(page.frames.last)
@@ -80,6 +84,7 @@ class Bench:
     def load(self, name: str, copy: int, sides: Sequence[Side]) -> None:
         """Each side opens one copy of a file, the first to begin being another every time."""
         file = files.write(name, copy, self.folder)
+        another = files.write(name, USED + copy, self.folder)
         first = copy % len(sides)
         for side in (*sides[first:], *sides[:first]):
             try:
@@ -91,6 +96,8 @@ class Bench:
                         with watched(self.browser) as second:
                             again = self.found.again.setdefault(name, [])
                             again.append(second.settled_s(url, side.drawn))
+                with self.shown(side, another, used=True) as (_, _, seconds):
+                    self.found.load(name, side.name, seconds, used=True)
             except (OSError, NotDrawn) as error:
                 self.found.missing[f"{side.name}, {name}"] = str(error)
         self.say(f"{name}, {copy + 1}: ", name)
@@ -99,6 +106,7 @@ class Bench:
         """What is done with a page once it is there: pan it, and edit the studio's."""
         self.found.pans[side.name] = page.frames_per_s(side.grip, PAN_S)
         if side.name == STUDIO:
+            self.found.shares = shares.shares(page.page)
             totals: list[int] = []
             painted, confirmed = edits.edits(
                 page.page, NUM_EDITS, lambda: totals.append(sum(page.received))

@@ -76,11 +76,14 @@ def studio(stack: ExitStack) -> Side:
 
 
 def netron(stack: ExitStack) -> Side:
-    """Netron, which serves one file; without the cookie it would first ask for consent."""
+    """Netron, which serves one file; without the cookie it would first ask for consent.
+
+    Its port stays the same, or a browser would know nothing of it from the file before.
+    """
+    port = _free_port()
 
     @contextmanager
     def opened(file: Path) -> Iterator[str]:
-        port = _free_port()
         url = f"http://127.0.0.1:{port}/"
         command = (str(PEERS / "bin" / "netron"), str(file), "--host", "127.0.0.1")
         with served((*command, "--port", str(port)), url):

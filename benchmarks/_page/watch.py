@@ -131,15 +131,27 @@ class Watched:
         self.received.append(len(message))
 
 
+def profile(browser: Any) -> Any:
+    """A browser profile with nothing cached; what pages in it fetch stays in it."""
+    return browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+
+
 @contextmanager
-def watched(browser: Any, cookies: Sequence[dict[str, Any]] = ()) -> Iterator[Watched]:
-    """A page in a profile of its own, with nothing cached."""
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT})
+def watched(
+    browser: Any, cookies: Sequence[dict[str, Any]] = (), used: Any = None
+) -> Iterator[Watched]:
+    """A page in a profile of its own, with nothing cached, or in one that was used before."""
+    context = profile(browser) if used is None else used
+    page = None
     try:
         context.add_cookies(list(cookies))
-        yield Watched(context.new_page())
+        page = context.new_page()
+        yield Watched(page)
     finally:
-        context.close()
+        if used is None:
+            context.close()
+        elif page is not None:
+            page.close()
 
 
 def rates(times_ms: Sequence[float]) -> list[float]:

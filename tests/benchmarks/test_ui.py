@@ -68,12 +68,22 @@ def found(**seconds):
     return made
 
 
-def test_small_files_have_a_head_start_and_large_ones_none():
-    rows = table.wishes(found(studio=[2.0, 2.4, 9.0], netron=[1.5, 1.5], explorer=[3.0]))
-    assert [(row.what, row.met) for row in rows] == [
-        ("Inception v2, opened", True),  # 2.4 against 1.5 + 1.0
-        ("10,000 ops, opened", False),  # 2.4 against 1.5
+def test_the_faster_peer_counts_in_empty_and_in_used_profiles():
+    made = found(studio=[2.0, 2.4, 9.0], netron=[2.5, 2.5], explorer=[3.0])
+    for side, seconds in ((STUDIO, 1.2), ("netron", 1.1), ("explorer", 1.0)):
+        made.load("Inception v2", side, seconds, used=True)
+    assert [(row.what, row.met) for row in table.wishes(made)] == [
+        ("Inception v2, opened", True),  # 2.4 against 2.5
+        ("10,000 ops, opened", True),
+        ("Inception v2, opened, used profile", False),  # 1.2 against 1.0
     ]
+    assert "| Inception v2, used profile | 1.2" in table.text(made)
+
+
+def test_shares_of_the_window_are_held_against_what_is_wanted():
+    made = Found(shares={"dock open": 0.41, "dock and inspector folded": 0.69})
+    rows = table.wishes(made)
+    assert [(row.values, row.met) for row in rows] == [((0.41,), True), ((0.69,), False)]
 
 
 def test_without_a_peer_there_is_nothing_to_meet():

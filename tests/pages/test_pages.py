@@ -34,6 +34,7 @@ def opened(page="model", **settings):
         project.change(**settings)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
+    app.session_state["command-open"] = True
     app.run()
     go(app, page)
     return checked(app), project
@@ -446,6 +447,7 @@ def test_a_run_beside_others_is_doubted_and_one_that_scatters_by_itself_told_apa
 def test_a_finished_run_tells_the_blocks_of_its_critical_path():
     app, project = opened("run")
     finished_run(project)
+    app.session_state["path-open-Measured"] = True
     checked(app.run())
     table = next(d.value for d in app.dataframe if "Takes" in d.value)
     assert "conv1" in table["Name"][0], table["Name"]

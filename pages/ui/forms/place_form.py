@@ -123,6 +123,10 @@ def _live_fields(method: Method) -> None:
 @st.fragment(key="command")
 def command() -> None:
     """What the button and the prediction are on the command line; drawn anew when pins change."""
+    # What shows code is the largest script that a browser loads here: only where it is wanted.
+    box = st.expander("The same on the command line", key="command-open", on_change="rerun")
+    if not box.open:
+        return
     now = studio()
     asked = _asked(now)
     place = command_line.place(
@@ -132,7 +136,7 @@ def command() -> None:
         out=f"{asked.options.placer}.json",
     )
     simulate = command_line.simulate(now.project, now.shelf.path(now.named.name))
-    with st.expander("The same on the command line"):
+    with box:
         st.caption("Place with this method, and predict the placement on the screen:")
         code = f"{command_line.text(place)}\n{command_line.text(simulate)}"
         st.code(code, language="bash", wrap_lines=True)

@@ -61,8 +61,18 @@ def _paths(now: Studio, run: Measured | None) -> None:
 def _path(
     now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf, queued: Sequence[str] = ()
 ) -> None:
-    """The shares of one path, and its links in order; a row selects its ops in the picture."""
+    """The shares of one path, and its links in order, which are drawn where somebody wants them."""
     st.markdown(f"**{title}:** {in_words(path, now.problem.unit)}")
+    box = st.expander("Step by step", key=f"path-open-{title}", on_change="rerun")
+    if box.open:
+        with box:
+            _links(now, title, path, of, queued)
+
+
+def _links(
+    now: Studio, title: str, path: Sequence[Span], of: spans.OpsOf, queued: Sequence[str]
+) -> None:
+    """A row selects its ops in the picture."""
     shown = path[:MOST_ROWS]
     waited = queued or [""] * len(path)
     # The rows go into the key: a choice made in another table must not be taken for one of this.

@@ -30,6 +30,8 @@ NUM_COLOURS = 256
 REST_MS = 700
 RUN_MS = 45_000
 MOST_LOOKS = 12
+# Along the critical path, before the presenter's view is photographed.
+STEPS = 3
 
 
 def prepare(browser: Browser, url: str) -> str:
@@ -87,7 +89,22 @@ def pictures(browser: Browser, url: str, project: str) -> Iterator[tuple[str, by
     page = browser.new_page(viewport=ZOOMED, device_scale_factor=1.5)
     page.goto(f"{url}/?project={project}")
     yield "studio-zoomed-light.png", small(at_rest(page))
+    page.goto(f"{url}/?project={project}&present")
+    yield "present-zoomed-light.png", small(presenting(page))
     page.close()
+    for (width, height), scheme in zip((*SIZES, SIZES[0]), ("light", "light", "dark"), strict=True):
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.goto(f"{url}/?project={project}&present")
+        yield f"present-{width}-{scheme}.png", small(presenting(page))
+        page.close()
+
+
+def presenting(page: Page) -> bytes:
+    """The presenter's view some steps along the critical path."""
+    at_rest(page)
+    for _ in range(STEPS):
+        page.keyboard.press("PageDown")
+    return at_rest(page)
 
 
 def main() -> None:

@@ -13,7 +13,8 @@ def asked(app, path, method="GET", headers=()):
     sent = []
 
     async def receive():
-        return {"type": "http.request", "body": b"", "more_body": False}
+        # Whoever asks again waits for the browser to leave, which this one does not.
+        await asyncio.Event().wait()
 
     async def send(message):
         sent.append(message)

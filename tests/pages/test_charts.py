@@ -30,3 +30,4 @@ def test_a_histogram_counts_equal_values_and_holds_them_against_others():
     assert (list(figure.data[0].x), list(figure.data[0].y)) == ([76.0, 80.0], [2, 1])
     assert sorted(line.x0 for line in figure.layout.shapes) == [73.0, 80.0]
     assert {said.text for said in figure.layout.annotations} == {"HEFT 80", "star 73"}
+    assert figure.layout.yaxis.dtick == 1, "nobody handed in half an answer"

@@ -110,17 +110,22 @@ def histogram(
         figure.add_vline(
             x=value,
             line={"dash": "dash", "color": LINK_COLOUR},
-            annotation={"text": f"{name} {value:.4g}", "yshift": -14 * place},
+            annotation={"text": f"{name} {value:.4g}", "yanchor": "bottom", "yshift": 14 * place},
         )
     figure.update_layout(
         height=280,
         showlegend=False,
-        margin={"l": 8, "r": 8, "t": 24, "b": 8},
+        margin={"l": 8, "r": 40, "t": 20 + 14 * len(references), "b": 8},
         font={"size": FONT_SIZE},
         xaxis={"title": title},
-        yaxis={"title": "handed in", "rangemode": "tozero", "tickformat": "d"},
+        yaxis={"title": "handed in", "rangemode": "tozero", "dtick": _whole_steps(counts)},
     )
     return figure
+
+
+def _whole_steps(counts: Sequence[tuple[float, int]]) -> int:
+    """How far apart ticks are, so that there are few and none is at a fraction."""
+    return max(1, max((number for _, number in counts), default=1) // 5)
 
 
 def _bars(

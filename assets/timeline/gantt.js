@@ -307,17 +307,18 @@ class Gantt {
     return group;
   }
 
-  // Lines to get below: each with its words at the top, on the side that has room.
+  // Lines to get below. Lines may be close together, so their words stand in a row, in their order.
   targets(bottom) {
     const group = node("g", { class: "targets" });
-    for (const { at_s, text } of this.data.targets ?? []) {
+    const sorted = [...(this.data.targets ?? [])].sort((a, b) => a.at_s - b.at_s);
+    for (const { at_s, text } of sorted) {
       if (at_s < this.from || at_s > this.to) continue;
-      const x = this.x(at_s), side = x > this.width / 2 ? "end" : "start";
-      group.append(
-        node("line", { x1: x, y1: 4, x2: x, y2: bottom, "data-at": at_s }),
-        node("text", { x: x + (side === "end" ? -5 : 5), y: 13, "text-anchor": side }, text),
-      );
+      const line = node("line", { x1: this.x(at_s), y1: 18, x2: this.x(at_s), y2: bottom, "data-at": at_s });
+      line.append(node("title", {}, text));
+      group.append(line);
     }
+    const said = sorted.map(({ text }) => text).join(" · ");
+    if (said) group.append(node("text", { x: this.width - RIGHT, y: 14, "text-anchor": "end" }, said));
     return group;
   }
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
@@ -13,7 +13,18 @@ from placement.search.improvement import improve
 from placement.search.progress import Report
 
 
-def searched(
+@dataclass(frozen=True, eq=False)
+class Improved:
+    """Where a search started, and the chains that went on from there, one each."""
+
+    starts: Sequence[Placement]
+    chains: Sequence[Chain]
+
+    def best(self, problem: Problem) -> Placement:
+        return best_of(problem, [*self.starts, *(chain.placement for chain in self.chains)])
+
+
+def improved(
     problem: Problem,
     report: Report,
     *,
@@ -22,8 +33,8 @@ def searched(
     max_iterations: int,
     time_limit_s: float | None,
     make_chain: Callable[..., Chain],
-) -> Placement:
-    """The best placement that one chain from each of the placers named in `start` finds.
+) -> Improved:
+    """A chain from each of the placers named in `start`, all of them searched to the end.
 
     `make_chain` is `Chain` with the settings of the search. The time limit covers the starts before
     and the choice after the search, which takes as long for each as valuing one start does.
@@ -43,7 +54,7 @@ def searched(
         choice_s = (now_s - before_s) * (len(begun) + len(chains))
         left_s = max(0.0, time_limit_s - (now_s - begun_s) - choice_s)
     improve(problem, chains, report, max_iterations=max_iterations, time_limit_s=left_s)
-    return best_of(problem, [*begun, *(chain.placement for chain in chains)])
+    return Improved(begun, chains)
 
 
 def starts(problem: Problem, placers: Sequence[str]) -> list[Placement]:

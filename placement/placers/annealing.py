@@ -4,14 +4,15 @@ Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", Science 2
 the moves start at the critical path; a move is simulated only from the first kernel it touches.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
-from placement.placers._multistart import searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._multistart import Improved, improved
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.search.chain import Chain
 
 
@@ -21,6 +22,14 @@ class Annealing(Placer):
     paper = "Kirkpatrick, Gelatt, Vecchi: Optimization by simulated annealing, Science 220, 1983"
     objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
+    pseudo_code = (
+        "start from the placements of quick methods, one search from each",
+        "every move: an op or a block, half of them on the critical path, and a device for it",
+        "    it takes no longer, or longer by d and chance allows exp(-d / temperature): accept",
+        "    else take it back; cool down a little",
+        "16 turns: if another order of the ops takes less with the same devices, take it",
+        "answer the best of all searches and starts",
+    )
 
     max_iterations: int = setting(
         0, "Moves of each chain; 0 takes as many as a few seconds allow, by the graph's size"
@@ -32,18 +41,26 @@ class Annealing(Placer):
     )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._improved(problem, report).best(problem)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._moves_steps import walk
+
+        return walk(problem, self._improved(problem, quiet, traced=most), most)
+
+    def _improved(self, problem: Problem, report: Report, traced: int = 0) -> Improved:
         if not 0 < self.cold <= self.hot:
             raise ValueError(
                 f"The temperatures are {self.hot} and {self.cold}; use 0 < cold <= hot."
             )
-        return searched(
+        return improved(
             problem,
             report,
             start=self.start,
             seed=self.seed,
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
-            make_chain=partial(Chain, hot=self.hot, cold=self.cold),
+            make_chain=partial(Chain, hot=self.hot, cold=self.cold, traced=traced),
         )
 
 

@@ -8,8 +8,9 @@ and Artificial Systems", 1975; the levels are those of multilevel partitioning (
 
 import math
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.placers._multistart import names_of, starts
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.search.chain import start_of
 from placement.search.coarsening import levels
 from placement.search.feasible import best_of, limit_bytes
@@ -34,6 +35,14 @@ class Genetic(Placer):
     paper = "Holland: Adaptation in Natural and Artificial Systems, 1975"
     objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
+    pseudo_code = (
+        "join the ops to fewer and fewer clusters; begin with the fewest",
+        "fill the population: the placements of quick methods, or of the level before, and mutants",
+        "a child of two winners of a draw: each cluster from one of them; some change their device",
+        "keep the best of parents and children",
+        "split the clusters, and go on with what was found",
+        "answer the best of the last population and of the starts",
+    )
 
     max_iterations: int = setting(
         0, "Generations of each level; 0 takes as many as a few seconds allow, by the graph's size"
@@ -45,41 +54,83 @@ class Genetic(Placer):
     start: str = setting("heft,single", "Placers to start from, separated by commas")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        begun_s = time.perf_counter()
-        begun = starts(problem, names_of(self.start))
-        first = [start_of(problem, placement) for placement in begun]
-        rng = np.random.default_rng(self.seed)
-        coarse_first = [*reversed(levels(problem)), np.arange(problem.num_units)]
-        clock = _Clock(begun_s, self.time_limit_s, len(coarse_first))
-        found = np.stack([start.devices for start in first])
-        best_s = math.inf
-        for level, cluster in enumerate(coarse_first):
-            if level and clock.is_over(level):
+        evolution, best_s = Evolution(self, problem), math.inf
+        for level in range(evolution.num_levels):
+            bests_s = [float(each.value_s.min()) for each in evolution.generations(level)]
+            if not bests_s:
                 continue
-            generation = _Generation(problem, cluster, first[0].order, rng, self.mutation)
-            found = generation.populated(found, self.population)
-            value_s = generation.values_s(found)
-            for _ in range(self.max_iterations or self._generations(problem, len(coarse_first))):
-                if clock.is_over(level):
-                    break
-                children = generation.children(found, value_s)
-                found, value_s = _survivors(
-                    np.vstack([found, children]),
-                    np.concatenate([value_s, generation.values_s(children)]),
-                    self.population,
-                )
-            best_s = min(best_s, float(value_s.min()))
-            if not report(Progress(best_s=best_s, step=level + 1, of=len(coarse_first))):
+            best_s = min(best_s, *bests_s)
+            of = evolution.num_levels
+            if not report(Progress(best_s=best_s, step=level + 1, of=of)):
                 break
-        ends = [problem.placement_of(units, first[0].order.tolist()) for units in found[:3]]
-        return best_of(problem, [*begun, *ends])
+        return evolution.answer()
 
-    def _generations(self, problem: Problem, num_levels: int) -> int:
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._genetic_steps import walk
+
+        return walk(problem, Evolution(self, problem), most)
+
+    def most_generations(self, problem: Problem, num_levels: int) -> int:
+        """Generations of one level, where no time limit ends them."""
+        if self.max_iterations:
+            return self.max_iterations
         if self.time_limit_s is not None:
             return 1 << 40
         visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
         budget = DEFAULT_VISITS // (visits * self.population * num_levels)
         return max(2, min(budget, problem.num_units * problem.num_devices // num_levels, 200))
+
+
+class Bred(NamedTuple):
+    """A generation (N, U) with the seconds of each (N,); the best first, once it was selected."""
+
+    level: int
+    number: int
+    num_clusters: int
+    devices: Ints
+    value_s: Floats
+
+
+class Evolution:
+    """The course of a search from coarse clusters to single units."""
+
+    def __init__(self, placer: Genetic, problem: Problem) -> None:
+        begun_s = time.perf_counter()
+        self.placer, self.problem = placer, problem
+        self.starts = starts(problem, names_of(placer.start))
+        first = [start_of(problem, placement) for placement in self.starts]
+        self.order = first[0].order
+        self._rng = np.random.default_rng(placer.seed)
+        self._coarse_first = [*reversed(levels(problem)), np.arange(problem.num_units)]
+        self.num_levels = len(self._coarse_first)
+        self._clock = _Clock(begun_s, placer.time_limit_s, self.num_levels)
+        self._found = np.stack([start.devices for start in first])
+
+    def generations(self, level: int) -> Iterator[Bred]:
+        """What a level begins with, and each generation of it; nothing where time is over."""
+        if level and self._clock.is_over(level):
+            return
+        placer, cluster = self.placer, self._coarse_first[level]
+        own = _Generation(self.problem, cluster, self.order, self._rng, placer.mutation)
+        self._found = own.populated(self._found, placer.population)
+        value_s = own.values_s(self._found)
+        yield Bred(level, 0, own.num_clusters, self._found, value_s)
+        for number in range(placer.most_generations(self.problem, self.num_levels)):
+            if self._clock.is_over(level):
+                return
+            children = own.children(self._found, value_s)
+            self._found, value_s = _survivors(
+                np.vstack([self._found, children]),
+                np.concatenate([value_s, own.values_s(children)]),
+                placer.population,
+            )
+            yield Bred(level, number + 1, own.num_clusters, self._found, value_s)
+
+    def answer(self) -> Placement:
+        """The best of the starts and of what was found, by its final schedule."""
+        order = self.order.tolist()
+        ends = [self.problem.placement_of(units, order) for units in self._found[:3]]
+        return best_of(self.problem, [*self.starts, *ends])
 
 
 class _Clock:

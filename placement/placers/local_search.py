@@ -6,14 +6,15 @@ critical path. Lourenço, Martin and Stützle, "Iterated local search", Handbook
 2003.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
 from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
-from placement.placers._multistart import searched
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers._multistart import Improved, improved
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.search.chain import Chain
 
 
@@ -23,6 +24,14 @@ class LocalSearch(Placer):
     paper = "Lourenço, Martin, Stützle: Iterated local search, Handbook of Metaheuristics, 2003"
     objectives = tuple(Objective)
     all_cores: ClassVar[bool] = True
+    pseudo_code = (
+        "start from the placements of quick methods, one search from each",
+        "every move: an op or a block, half of them on the critical path, and a device for it",
+        "    it takes no longer: accept",
+        "    else take it back",
+        "16 turns: where none has helped, change some blocks of the best anyhow, and go on",
+        "answer the best of all searches and starts",
+    )
 
     max_iterations: int = setting(
         0, "Moves of each chain; 0 takes as many as a few seconds allow, by the graph's size"
@@ -33,14 +42,22 @@ class LocalSearch(Placer):
     )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        return searched(
+        return self._improved(problem, report).best(problem)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._moves_steps import walk
+
+        return walk(problem, self._improved(problem, quiet, traced=most), most)
+
+    def _improved(self, problem: Problem, report: Report, traced: int = 0) -> Improved:
+        return improved(
             problem,
             report,
             start=self.start,
             seed=self.seed,
             max_iterations=self.max_iterations,
             time_limit_s=self.time_limit_s,
-            make_chain=partial(Chain, kick=self.kick),
+            make_chain=partial(Chain, kick=self.kick, traced=traced),
         )
 
 

@@ -15,6 +15,7 @@ from placement.schedule.order import by_priority, kernel_order, upward_ranks
 from placement.search.coarsening import Blocks
 from placement.search.feasible import unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow
+from placement.simulator.run_state import trace_of
 
 # Moves between two looks at the clock, by seconds that they may take.
 LOOK_EVERY_S = 0.02
@@ -43,12 +44,29 @@ def start_of(problem: Problem, placement: Placement) -> Start:
     return Start(devices.astype(np.int64), order)
 
 
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a chain goes on from after a turn, and after how many of the moves that it traces.
+
+    `kicked` says that it went back to its best placement and changed some blocks of it.
+    """
+
+    num_traced: int
+    devices: Ints
+    order: Ints
+    temperature_s: float
+    value_s: float
+    best_s: float
+    kicked: bool
+
+
 class Chain:
     """One search: its base, its best, and its own random numbers.
 
     `hot` and `cold` are temperatures as shares of the start's value; with `cold` zero it is a
     descent, kicked out of every place where it is stuck by `kick` random blocks. It depends on
-    nothing but its arguments as long as it is advanced by numbers of moves.
+    nothing but its arguments as long as it is advanced by numbers of moves. It writes down the
+    first `traced` moves that change a placement, and then its turns, too.
     """
 
     def __init__(
@@ -61,23 +79,26 @@ class Chain:
         hot: float = 0.0,
         cold: float = 0.0,
         kick: int = 0,
+        traced: int = 0,
     ) -> None:
         from placement.compiled.random import MODULUS, seeded
 
         self.problem, self.hot, self.cold, self.kick = problem, hot, cold, kick
         self.num_moves = 0
+        self.start, self.trace, self.blocks = start, trace_of(traced), blocks
+        self.turns: list[Turn] = []
         self.best, self.best_s, self.best_order = start.devices.copy(), math.inf, start.order
         self._generator = seeded(seed % MODULUS)
         self._random = np.random.default_rng(seed)
-        self._blocks = blocks
         self._block_arrays = (blocks.ptr, blocks.units, *blocks.of_units(problem.num_units))
         self._watch_memory = can_overflow(problem)
         self._unit_bytes = unit_bytes(problem)
         # A first guess from the size; every look at the clock corrects it.
         self._move_s = 1e-7 * max(100, len(start.order))
         self._best_at_turn_s = math.inf
+        self._temperature_s = 0.0
         self._begin(start.devices, start.order)
-        self._scale_s = float(self._values[0])
+        self.start_s = self._scale_s = float(self._values[0])
 
     def _begin(self, devices: Ints, order: Ints) -> None:
         """Make a placement in an order the base."""
@@ -107,12 +128,14 @@ class Chain:
         from placement.simulator.compiled.anneal import search
 
         own, begun_s = self._own, time.perf_counter()
-        heat = (self._temperature_s(since), self._temperature_s(until))
+        heat = (self._heat_s(since), self._heat_s(until))
+        self._temperature_s = heat[1]
         search(
             own.flat,
             own.state,
             self._state,
             self._block_arrays,
+            self.trace,
             num_moves,
             heat,
             own.throughput,
@@ -155,14 +178,15 @@ class Chain:
             num_moves = int(min(MOST_MOVES_AT_ONCE, max(1, seconds / max(1e-8, self._move_s))))
             self.advance(num_moves, now, min(share, now + seconds / limit_s))
 
-    def _temperature_s(self, share: float) -> float:
+    def _heat_s(self, share: float) -> float:
         if self.cold <= 0:
             return 0.0
         return float(self._scale_s * self.hot * (self.cold / self.hot) ** min(1.0, share))
 
     def turn(self) -> None:
         """Take another order of execution where it suits the base better; kick where stuck."""
-        if self.kick and self.best_s >= self._best_at_turn_s * (1 - 1e-9):
+        is_stuck = self.kick > 0 and self.best_s >= self._best_at_turn_s * (1 - 1e-9)
+        if is_stuck:
             self._kicked()
         self._best_at_turn_s = self.best_s
         of_kernel = self._devices[self.problem.unit_of_kernel]
@@ -176,14 +200,29 @@ class Chain:
             found.value_s(self._devices)
             if found.energy_s() < self._values[0] * (1 - 1e-12):
                 self._begin(self._devices, order)
+        if self.trace.moves.size:
+            self._note_turn(is_stuck)
+
+    def _note_turn(self, kicked: bool) -> None:
+        self.turns.append(
+            Turn(
+                int(self.trace.num[0]),
+                self._devices.copy(),
+                self._own.state.order,
+                self._temperature_s,
+                float(self._values[0]),
+                self.best_s,
+                kicked,
+            )
+        )
 
     def _kicked(self) -> None:
         """Go on from the best with a few random units or blocks on random devices."""
         devices = self.best.copy()
         for _ in range(self.kick):
             units = np.array([self._random.integers(self.problem.num_units)])
-            if self._blocks.num:
-                units = self._blocks.members(int(self._random.integers(self._blocks.num)))
+            if self.blocks.num:
+                units = self.blocks.members(int(self._random.integers(self.blocks.num)))
             dest = int(self._random.integers(self.problem.num_devices))
             devices[units[self.problem.allowed[units, dest]]] = dest
         self._begin(devices, self.best_order)

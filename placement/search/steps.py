@@ -6,10 +6,11 @@ makes the pictures of a method that plans times; the last step of every method i
 placement that the method answers with and what is predicted of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Span
@@ -18,6 +19,8 @@ Cell = str | float | None
 Kind = Literal["text", "seconds", "bytes", "number", "share"]
 # Of what one step would list whole, the first are enough to see how it goes on.
 MOST_ROWS = 40
+# Kernels up to which a search predicts the timeline of every step.
+MOST_DRAWN = 300
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,20 @@ def ended(problem: Problem, placement: Placement, line: int, said: str) -> Step:
         spans=predicted.timeline.spans,
         placement=placement,
     )
+
+
+def drawn(problem: Problem, devices: Ints, order: Ints) -> tuple[Span, ...]:
+    """The timeline that is predicted of devices of units (U,) in an order, where that is quick."""
+    from placement.schedule.simulated import simulate
+
+    if len(problem.kernels.ops) > MOST_DRAWN:
+        return ()
+    return simulate(problem, problem.placement_of(devices, order.tolist())).timeline.spans
+
+
+def ops_of_units(problem: Problem, units: Iterable[int]) -> tuple[str, ...]:
+    """The source ops of units, of which some have none."""
+    return tuple(problem.graph.ops[i].name for u in units for i in problem.ops_of_unit[u])
 
 
 def devices_of(problem: Problem, placement: Placement) -> tuple[int, ...]:

@@ -47,6 +47,29 @@ class RunState(NamedTuple):
     places: Ints
 
 
+class Trace(NamedTuple):
+    """Room for the first N moves of a search that change a placement, and how many it wrote, (1,).
+
+    A row of `moves` (N, 4): the unit, its block or -1, the device that it should go to, and what
+    came of it. A row of `figures` (N, 4): the temperature, what the move was allowed to take, what
+    the base takes after it, and the best so far, in seconds. Without rows nothing is written.
+    """
+
+    num: Ints
+    moves: Ints
+    figures: Floats
+
+
+# What came of a move: no room for it, taken back, accepted, accepted and the best so far.
+NO_ROOM, REFUSED, ACCEPTED, BEST = range(4)
+
+
+def trace_of(num_moves: int) -> Trace:
+    """Room for this many moves."""
+    num = np.zeros(1, dtype=np.int64)
+    return Trace(num, np.zeros((num_moves, 4), dtype=np.int64), np.zeros((num_moves, 4)))
+
+
 def run_state(flat: Flat, order: Ints, *, detail: bool = False) -> RunState:
     """Room for runs of a problem in one order; `detail` keeps when transfers started."""
     num_kernels, num_devices = flat.compute_s.shape

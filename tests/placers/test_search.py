@@ -12,6 +12,7 @@ from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks, levels, scopes, unit_edges
 from placement.search.improvement import improve
 from placement.simulator.evaluator import Evaluator
+from placement.simulator.run_state import ACCEPTED, BEST, REFUSED
 from tests.instances import random_devices, random_problem
 
 
@@ -39,6 +40,49 @@ def test_what_a_chain_reports_is_what_its_placement_is_worth(objective, settings
             assert value_s <= chain.best_s * (1 + 1e-9)
             assert chain.best_s <= value_s * 1.5
         assert problem.allowed[np.arange(problem.num_units), chain.best].all()
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+@pytest.mark.parametrize("settings", [{"kick": 2}, {"hot": 0.1, "cold": 1e-4}])
+def test_a_trace_is_what_happened_and_changes_nothing(objective, settings):
+    """Every move simulated anew, whole, from what the moves before it have made of the start."""
+    for seed in range(4):
+        problem = random_problem(seed, num_ops=20, num_devices=3, with_groups=True)
+        problem = replace(problem, objective=objective)
+        plain, traced = (chain_of(problem, traced=n, **settings) for n in (0, 120))
+        for chain in (plain, traced):
+            improve(problem, [chain], quiet, max_iterations=900)
+        assert traced.best.tolist() == plain.best.tolist()
+        assert traced.best_s == plain.best_s
+        assert plain.trace.num[0] == 0 and not plain.turns
+        assert traced.trace.num[0] == 120 and len(traced.turns) == 15
+
+        devices, order, turns = traced.start.devices.copy(), traced.start.order, [*traced.turns]
+        now_s, came = traced.start_s, set()
+        for i, (unit, block, d, outcome) in enumerate(traced.trace.moves.tolist()):
+            while turns and turns[0].num_traced <= i:
+                devices, order = turns[0].devices.copy(), turns[0].order
+                now_s = turns.pop(0).value_s
+            heat_s, limit_s, after_s, best_s = traced.trace.figures[i]
+            units = np.array([unit]) if block < 0 else traced.blocks.members(block)
+            tried = devices.copy()
+            tried[units[problem.allowed[units, d]]] = d
+            assert (tried != devices).any()
+            own = Evaluator(problem, order)
+            own.value_s(tried)
+            took_s = own.energy_s()
+            assert limit_s >= now_s or math.isclose(limit_s, now_s)
+            assert heat_s > 0 or limit_s == now_s
+            if outcome >= ACCEPTED:
+                assert took_s == pytest.approx(after_s)
+                assert after_s <= limit_s * (1 + 1e-12)
+                assert outcome != BEST or after_s == best_s
+                devices, now_s = tried, after_s
+            else:
+                assert after_s == now_s
+                assert took_s > limit_s * (1 - 1e-9)
+            came.add(outcome)
+        assert REFUSED in came and came & {ACCEPTED, BEST}
 
 
 def test_the_same_seed_and_moves_give_the_same_placement_however_many_chains_run():

@@ -16,8 +16,10 @@ from placement.core.decoding import decode
 from placement.core.problem_json import problem_from_json
 from placement.core.timeline import Span
 from placement.placers import placer_class
+from placement.placers.genetic import Evolution, Genetic
 from placement.schedule.simulated import simulate
 from placement.search.steps import placed_ops
+from placement.simulator.evaluator import Evaluator
 from tests.checker import plan_faults
 from tests.instances import canonical_file, peft_file, random_problem
 from tests.placers.slow_lists import SlowLanes
@@ -174,6 +176,50 @@ def test_cpop_says_its_path_and_peft_its_table():
     table = {row[0]: row[1:] for row in steps[0].tables[0].rows}
     assert table["n1"] == pytest.approx((64, 68, 86), abs=0.5)
     assert max(span.end_s for span in steps[-1].spans) == 122.0
+
+
+@pytest.mark.parametrize("name", ["annealing", "local_search"])
+def test_a_move_changes_what_it_says_and_nothing_else(name):
+    """What was accepted moves the ops in focus, what was taken back none; figures add up."""
+    verdicts = set()
+    for seed in range(6):
+        problem = tight(seed) if seed % 2 else instance(seed)
+        for before, step in pairwise(placer_class(name)().steps(problem, 100)):
+            if not step.tables or step.tables[0].title != "The last moves":
+                continue
+            op, _, to, before_s, limit_s, after_s, verdict = step.tables[0].rows[0]
+            verdicts.add(verdict)
+            old, new = placed_ops(problem, before), placed_ops(problem, step)
+            changed = {name for name in new if new[name] != old[name]}
+            now_s = step.tables[1].column("value")[0]
+            if after_s is None:
+                assert not changed and verdict in ("taken back", "no room")
+                assert now_s == before_s
+            else:
+                assert changed == set(step.focus) and {new[name] for name in changed} <= {to}
+                assert now_s == after_s <= limit_s * (1 + 1e-12)
+            if step.question:
+                shorter = after_s is not None and after_s < before_s
+                assert step.question.answer == ("yes" if shorter else "no")
+                assert op in step.question.text
+    assert {"taken back", "accepted", "the best so far"} <= verdicts
+
+
+def test_a_generation_is_worth_what_its_table_says():
+    """The best of each, simulated anew; it never gets worse within a level."""
+    problem = random_problem(3, num_ops=30, num_devices=3, execution="op")
+    steps = [*placer_class("genetic")(max_iterations=5).steps(problem, 400)][:-1]
+    assert len(steps) >= 12
+    order = Evolution(Genetic(), problem).order
+    for before, step in pairwise(steps):
+        table = step.tables[0]
+        best_s = table.column("best")[0]
+        own = Evaluator(problem, order)
+        assert own.value_s(step.devices) == pytest.approx(best_s)
+        if step.question:
+            was_s = before.tables[0].column("best")[0]
+            assert step.question.answer == ("yes" if best_s < was_s else "no")
+            assert best_s <= was_s
 
 
 def test_what_is_told_of_steps_can_be_read_back():

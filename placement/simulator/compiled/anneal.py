@@ -14,7 +14,15 @@ from placement.simulator.compiled.memory import find_peaks
 from placement.simulator.compiled.moves import checkpoint_before, relocate
 from placement.simulator.compiled.run import run
 from placement.simulator.flat import Flat
-from placement.simulator.run_state import Parts, RunState
+from placement.simulator.run_state import (
+    ACCEPTED,
+    BEST,
+    NO_ROOM,
+    REFUSED,
+    Parts,
+    RunState,
+    Trace,
+)
 
 # The critical path is traced anew after this many accepted moves.
 TRACE_EVERY = 16
@@ -144,12 +152,38 @@ def undo(
             room_bytes[dest] += unit_bytes[u]
 
 
+@inner
+def write(
+    trace: Trace,
+    unit: int,
+    block: int,
+    dest: int,
+    came: int,
+    temperature_s: float,
+    limit_s: float,
+    values: Floats,
+) -> None:
+    """Write down what came of a move, as long as there is room."""
+    row = trace.num[0]
+    if row < trace.moves.shape[0]:
+        trace.moves[row, 0] = unit
+        trace.moves[row, 1] = block
+        trace.moves[row, 2] = dest
+        trace.moves[row, 3] = came
+        trace.figures[row, 0] = temperature_s
+        trace.figures[row, 1] = limit_s
+        trace.figures[row, 2] = values[0]
+        trace.figures[row, 3] = values[1]
+        trace.num[0] = row + 1
+
+
 @jit
 def search(
     flat: Flat,
     state: RunState,
     chain: Parts,
     blocks: Parts,
+    trace: Trace,
     num_moves: int,
     heat: tuple[float, float],
     throughput: bool,
@@ -159,7 +193,8 @@ def search(
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
     not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
-    the moves start at the critical path; a third move a block.
+    the moves start at the critical path; a third move a block. What happened to the first moves is
+    in `trace`, as far as it has room.
     """
     devices, best, values, counts, critical, generator, room_bytes, unit_bytes, workspace = chain
     block_ptr, block_units, blocks_of_ptr, blocks_of = blocks
@@ -177,7 +212,7 @@ def search(
         if uniform(generator) < 0.4:
             near = neighbour_device(flat, state, unit, generator)
             dest = near if near >= 0 else dest
-        units = one
+        units, b = one, -1
         one[0] = unit
         num_blocks = blocks_of_ptr[unit + 1] - blocks_of_ptr[unit]
         if num_blocks > 0 and uniform(generator) < 0.35:
@@ -185,19 +220,25 @@ def search(
             units = block_units[block_ptr[b] : block_ptr[b + 1]]
         chance = uniform(generator)
         touched[:] = state.order.size
-        if apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched) <= 0:
+        moved = apply(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
+        if moved == 0:
             continue
         temperature_s = 0.0
         if heat[1] > 0.0:
             temperature_s = heat[0] * (heat[1] / heat[0]) ** (step / num_moves)
         limit_s = values[0] - temperature_s * math.log(chance)
+        if moved < 0:
+            write(trace, unit, b, dest, int(NO_ROOM), temperature_s, limit_s, values)
+            continue
         since = int(0) if throughput else checkpoint_before(flat, state, touched)
         value_s = energy(flat, state, since, bool(False), limit_s, throughput)
         if value_s > limit_s:
             undo(flat, state, devices, units, dest, room_bytes, unit_bytes, sources, touched)
+            write(trace, unit, b, dest, int(REFUSED), temperature_s, limit_s, values)
             continue
         values[0] = energy(flat, state, since, bool(True), np.inf, throughput)
         counts[0] += 1
+        came = int(ACCEPTED)
         if values[0] < values[1] * (1 - 1e-12):
             fits = True
             if watch_memory:
@@ -208,3 +249,5 @@ def search(
                 values[1] = values[0]
                 best[:] = devices
                 counts[2] += 1
+                came = int(BEST)
+        write(trace, unit, b, dest, came, temperature_s, limit_s, values)

@@ -316,7 +316,7 @@ def _answer_seeds() -> list[bytes]:
         placement=found.start,
         name="Ada",
         moves=(("right", "B"), ("right", "A")),
-        answers={"1": 16.0, "3": "load"},
+        answers={"1": 8.0, "3": "load"},
         hints=(1,),
     )
     return [answer.to_text().encode()]

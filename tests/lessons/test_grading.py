@@ -18,7 +18,7 @@ from tests.command import answer as told
 from tests.command import call_here, refused
 
 BEST = {"load": "A", "left": "A", "right": "B", "join": "A"}
-RIGHT = {"1": 16.0, "3": "load and join cannot run beside anything else"}
+RIGHT = {"1": 8.0, "3": "load and join cannot run beside anything else"}
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_what_is_right_has_all_points_and_the_value_of_the_simulator(first, tmp_
     ("changes", "points"),
     [
         ({"answers": RIGHT | {"1": 17.0}}, 3),
-        ({"answers": RIGHT | {"1": "16"}}, 3),
+        ({"answers": RIGHT | {"1": "8"}}, 3),
         ({"answers": RIGHT | {"3": "The second device is slower"}}, 3),
         ({"answers": RIGHT | {"3": ("a", "b")}}, 3),
         ({"answers": {}}, 2),

@@ -218,7 +218,10 @@ def test_hefts_ranks_and_order_are_those_of_the_lesson():
 
 
 def test_numbers_asked_of_a_step_are_those_of_a_simulation():
-    for number, task, moves in ((1, 1, {}), (6, 1, {}), (9, 2, {"wide": "B"}), (10, 1, {})):
+    first = posed(1)
+    spans = simulate(first.problem, first.start).timeline.spans
+    assert next(s.start_s for s in spans if s.name == "right") == number_of(1, 1)
+    for number, task, moves in ((6, 1, {}), (9, 2, {"wide": "B"}), (10, 1, {})):
         found = posed(number)
         placement = moved(found.problem, found.start, moves) if moves else found.start
         assert simulate(found.problem, placement).value == number_of(number, task)

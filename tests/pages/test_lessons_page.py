@@ -37,7 +37,7 @@ def test_a_lesson_is_worked_on_and_handed_in():
     assert "Hand in" in [button.label for button in app.get("download_button")]
     app.number_input[0].set_value(17.0).run()
     assert "not right" in texts(app)
-    app.number_input[0].set_value(16.0).run()
+    app.number_input[0].set_value(8.0).run()
     assert "1 of 4 points" in texts(app) and "Only branches overlap" not in texts(app)
     app.radio[0].set_value("load and join cannot run beside anything else").run()
     app.session_state["selection"] = ["right"]
@@ -60,7 +60,7 @@ def now_writing(now):
 
 def test_a_hint_costs_what_it_says():
     app, project = begin()
-    app.number_input[0].set_value(16.0).run()
+    app.number_input[0].set_value(8.0).run()
     hint = next(b for b in app.button if b.label == "Hint (costs 1 point)")
     hint.click().run()
     assert "0 of 4 points, 1 for hints" in texts(app)
@@ -88,7 +88,7 @@ def test_every_lesson_opens_at_its_start_and_asks_what_it_says(named):
 
 def test_the_list_tells_how_far_each_has_got():
     app, project = begin()
-    app.number_input[0].set_value(16.0).run()
+    app.number_input[0].set_value(8.0).run()
     go(app, "lessons")
     assert "1 of 4 points" in texts(checked(app))
     begins = [b for b in labels(app) if b == "Begin"]

@@ -124,11 +124,13 @@ class _Shown:
         )
 
     def begun(self, starts: Sequence[Placement], at: int) -> Step:
-        others = counted(len(starts), "start")
-        what = "starts here" if len(starts) == 1 else f"number {at + 1} of {others} is followed"
-        return self.step(
-            BEGIN, f"The search {what}, from a placement that takes {self.time(self.value_s)}."
-        )
+        which = "The search"
+        if len(starts) > 1:
+            which = (
+                f"Of {counted(len(starts), 'search', 'searches')} number {at + 1} is followed: it"
+            )
+        why = f"{which} begins with a placement that takes {self.time(self.value_s)}."
+        return self.step(BEGIN, why)
 
     def moved(self, row: int) -> Step:
         """A move of the trace, made."""
@@ -180,8 +182,8 @@ class _Shown:
             return f"{move.dest} has no room for {move.what}, so nothing moves."
         if not move.is_accepted:
             limit = self.time(move.limit_s)
-            luck = ", which chance allows at this temperature" if self.is_hot else ""
-            return f"With {move.what} on {move.dest} it would take more than {limit}{luck}."
+            allowed = f"the {limit} that chance allows" if self.is_hot else limit
+            return f"With {move.what} on {move.dest} it would take more than {allowed}."
         takes = f"{self.time(move.after_s)} instead of {self.time(move.before_s)}"
         if move.came == BEST:
             return f"{goes}: {takes}, the best so far."

@@ -17,6 +17,15 @@ Search = Callable[[Evaluate, float], Split | None]
 
 def place_stages(problem: Problem, report: Report, search: Search) -> Placement:
     """The placement of what a search finds; ValueError where no split keeps to memory and pins."""
+    placement, split = found_stages(problem, search)
+    unchanged = problem.placement_of(split.device_of_unit) == placement
+    note = _in_words(split) if unchanged else "contiguous stages, mended to fit memory"
+    report(Progress(final_s(problem, placement), 0.0, 1, 1, note))
+    return placement
+
+
+def found_stages(problem: Problem, search: Search) -> tuple[Placement, Split]:
+    """The same beside the split that it comes from."""
     found: list[Split] = []
 
     def evaluate(device_of_unit: Ints) -> float:
@@ -32,12 +41,7 @@ def place_stages(problem: Problem, report: Report, search: Search) -> Placement:
         found.append(split or found[-1])
         return problem.placement_of(found[-1].device_of_unit)
 
-    placement = within_memory(problem, attempt)
-    split = found[-1]
-    unchanged = problem.placement_of(split.device_of_unit) == placement
-    note = _in_words(split) if unchanged else "contiguous stages, mended to fit memory"
-    report(Progress(final_s(problem, placement), 0.0, 1, 1, note))
-    return placement
+    return within_memory(problem, attempt), found[-1]
 
 
 def _in_words(split: Split) -> str:

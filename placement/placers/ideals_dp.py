@@ -6,7 +6,7 @@ here with a rising threshold on the load, which leaves few pairs of ideals
 cross links, are divided by `splits/stages/`, where the ops of graphs with too many are joined.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from placement.core.formatting import gap, percent
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers._stages import place_stages
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers._stages import found_stages, place_stages
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.splits.stages.search import Evaluate, Split, best_split
 
 if TYPE_CHECKING:
@@ -32,6 +32,13 @@ class IdealsDp(Placer):
     exact = True
     quick_up_to = 1_000
     quick_models_up_to = 6_000
+    pseudo_code = (
+        "list the ideals: sets of ops that need nothing from outside",
+        "best[ideal][devices] = the least largest load of all ways to divide the ideal among them",
+        "    its last stage is what it has more than some smaller ideal; try all of these",
+        "from the whole graph back: which smaller ideal did the best value come from?",
+        "predict what is sent between the stages exactly, and answer the best",
+    )
 
     max_ideals: int = setting(
         100_000, "Workloads with more downward-closed sets are linearised and solved nearly as well"
@@ -46,6 +53,17 @@ class IdealsDp(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         if problem.execution is Execution.SEGMENT:
             return place_stages(problem, report, partial(self._stages, problem))
+        return self._pipeline(problem, report)[1]
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._ideals_steps import of_split, of_workload
+
+        if problem.execution is Execution.SEGMENT:
+            search = partial(self._stages, problem)
+            return of_split(problem, *found_stages(problem, search), most)
+        return of_workload(problem, *self._pipeline(problem, quiet), most)
+
+    def _pipeline(self, problem: Problem, report: Report) -> tuple["Chain", Placement]:
         return pipeline(
             problem,
             report,
@@ -53,7 +71,7 @@ class IdealsDp(Placer):
             orders=self.orders,
             seed=self.seed,
             note="the best contiguous split",
-        )[1]
+        )
 
     def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
         return best_split(

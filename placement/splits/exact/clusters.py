@@ -57,4 +57,4 @@ def best_in_clusters(table: IdealTable, start: Chain, others: Sequence[Chain]) -
         most -= MOST_AT_ONCE
     proven = complete or best_s <= start.load_s * PROVEN
     bound_s = np.inf if proven else start.load_s
-    return replace(start, device_of_unit=device, load_s=best_s, bound_s=bound_s)
+    return replace(start, device_of_unit=device, load_s=best_s, bound_s=bound_s, links=())

@@ -14,7 +14,7 @@ from placement.core.graph import Ints
 from placement.splits.bounds.loads import plain_bound_s
 from placement.splits.exact.clusters import best_in_clusters
 from placement.splits.exact.phases import best_in_phases
-from placement.splits.exact.table import Chain, IdealTable
+from placement.splits.exact.table import Chain, IdealTable, Link
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools, csr
 from placement.splits.model.placements import Part, devices_of_parts
@@ -121,12 +121,16 @@ def _traced(table: IdealTable, best: Floats) -> Chain:
     value = float(end[a, c]) * (1.0 + 1e-9)
     j = len(best) - 1
     parts: list[Part] = []
+    links: list[Link] = []
     while j > 0:
         i, replicas = _step_back(table, best, j, a, c, value)
         held = np.flatnonzero(table.bits(np.array([j]))[0] & ~table.bits(np.array([i]))[0])
         parts.append(Part(replicas == 0, held, max(1, replicas)))
+        links.append(Link(held, best[j].copy(), (a, c)))
         a, c, j = a - replicas, c - (replicas == 0), i
-    return Chain(*devices_of_parts(table.units, parts[::-1]), float(end.min()))
+    devices = devices_of_parts(table.units, parts[::-1])
+    found = tuple(reversed(links))
+    return Chain(*devices, float(end.min()), links=found, num_ideals=len(best))
 
 
 def _step_back(

@@ -1,7 +1,7 @@
 """Contiguous splits as chains of ideals, and the table of all ideals that recurrences read."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,18 +17,30 @@ if TYPE_CHECKING:
     from placement.splits.exact.ideals_compiled import Crossings
 
 
+class Link(NamedTuple):
+    """A part of a chain that was found back in the table: its units, and the least maximal loads
+    up to its end by accelerators and CPUs (A + 1, C + 1), of which the chain has `state`."""
+
+    units: Ints
+    best_s: Floats
+    state: tuple[int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class Chain:
     """The parts of a contiguous split: device of each unit (U,) and the time between samples.
 
     `replicas` (D,) are the accelerators that share the part of each device, counting itself. No
-    split into such parts is below `bound_s`, where that is less than `load_s`.
+    split into such parts is below `bound_s`, where that is less than `load_s`. `links` are its
+    parts from the first to the last where it was found back in a table of `num_ideals`.
     """
 
     device_of_unit: Ints
     replicas: Ints
     load_s: float
     bound_s: float = np.inf
+    links: tuple[Link, ...] = ()
+    num_ideals: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """The best chains of stages through a table of ideals, by a rising threshold on their loads."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,16 @@ from placement.splits.exact.ideals import FIRST_SLACK, TINY
 from placement.splits.stages.blocks import Blocks
 from placement.splits.stages.kinds import Kinds
 from placement.splits.stages.table import Ideals
+
+
+class Stage(NamedTuple):
+    """A stage of a chain: the ideal that it completes, the devices used by then, its own device
+    and its blocks."""
+
+    ideal: int
+    state: int
+    device: int
+    blocks: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +41,21 @@ class Chains:
 
     def device_of_block(self) -> Ints:
         """Device of each block (B,) in the best chain."""
+        device = np.full(self.ideals.blocks.num_blocks, -1, dtype=np.int64)
+        for stage in self.stages():
+            device[stage.blocks] = stage.device
+        return device
+
+    def stages(self) -> list[Stage]:
+        """The best chain, found back from its end: its stages, the first one first."""
         kinds, ideals = self.ideals.kinds, self.ideals
-        device = np.full(ideals.blocks.num_blocks, -1, dtype=np.int64)
+        found: list[Stage] = []
         j, state = len(self.best_s) - 1, int(self.best_s[-1].argmin())
         while j > 0:
             i, way = divmod(int(self.came[j, state]), len(kinds.kind))
-            device[ideals.between(i, j)] = kinds.device_of(way, state)
+            found.append(Stage(j, state, kinds.device_of(way, state), ideals.between(i, j)))
             j, state = i, state - int(kinds.stride[kinds.kind[way]])
-        return device
+        return found[::-1]
 
 
 def best_chains(ideals: Ideals, upper_s: float = np.inf, most_stages: int | None = None) -> Chains:

@@ -40,7 +40,8 @@ class Split:
     """A division into stages: the device of each unit (U,), and its value.
 
     No contiguous split into the `num_blocks` blocks is below `bound_s`, zero where nothing is
-    proven; `is_finest` says whether none of the blocks were joined for it.
+    proven; `is_finest` says whether none of the blocks were joined for it. `chains` are those of
+    the table that it was found in, or near a chain of which.
     """
 
     device_of_unit: Ints
@@ -48,6 +49,7 @@ class Split:
     bound_s: float
     num_blocks: int
     is_finest: bool
+    chains: Chains
 
     @property
     def is_best(self) -> bool:
@@ -199,7 +201,7 @@ def _valued(task: _Task, chains: Chains) -> Split:
     """The best chain. Its loads are counted low, so they bound those of all others."""
     blocks = chains.ideals.blocks
     devices = chains.device_of_block()[blocks.block_of_unit]
-    return Split(devices, task.evaluate(devices), chains.least_s, blocks.num_blocks, False)
+    return Split(devices, task.evaluate(devices), chains.least_s, blocks.num_blocks, False, chains)
 
 
 def _improved(task: _Task, ideals: Ideals, split: Split) -> Split:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from placement.core.verb_options import PlaceOptions, StepsOptions, made
@@ -54,7 +54,26 @@ def steps(
     asked = PlaceOptions(placer=name, seed=options.seed, settings=options.settings)
     built = build(kind, asked)
     warm_up(built, problem)
-    return Steps(name, kind.pseudo_code, problem, tuple(built.steps(problem, options.most)))
+    found = tuple(built.steps(problem, options.most))
+    return Steps(name, kind.pseudo_code, problem, _in_sequence(problem, found))
+
+
+def _in_sequence(problem: Problem, found: tuple[Step, ...]) -> tuple[Step, ...]:
+    """A method's steps, with one more where the sequences that the problem pins change its answer.
+
+    No method knows of them: `place` puts its answer into their order in the end, too.
+    """
+    from placement.schedule.reordering import in_sequence
+    from placement.search.steps import ended
+
+    *before, last = found
+    assert last.placement is not None
+    held = in_sequence(problem, last.placement) if problem.sequences else last.placement
+    if held is last.placement:
+        return found
+    said = "Then the ops run in the order that is pinned."
+    own = replace(last, placement=None)
+    return (*before, own, ended(problem, held, last.line, said))
 
 
 def placers_with_steps() -> tuple[str, ...]:

@@ -85,8 +85,11 @@ class Problem:
                     f"Op {shown(op)} is pinned but not in graph {shown(self.graph.name)}."
                 )
             self.machine.device(device)
+        ordered = [device for device, _ in self.sequences]
         for device, sequence in self.sequences:
             self.machine.device(device)
+            if ordered.count(device) > 1:
+                raise ValueError(f"The order on {shown(device)} is pinned twice; pin it once.")
             unknown = next((op for op in sequence if op not in self.graph.index), None)
             if unknown is not None or len(set(sequence)) < len(sequence):
                 what = "twice" if unknown is None else f"op {shown(unknown)}, which is not there"

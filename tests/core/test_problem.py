@@ -1,5 +1,7 @@
 """Units: source ops and kernels that belong together move together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -79,3 +81,11 @@ def test_a_split_fusion_group_is_refused_by_name():
 
     with pytest.raises(ValueError, match="'conv' and 'bn' run as one kernel"):
         problem.kernel_devices(Placement(problem.graph.fingerprint, "m", split))
+
+
+def test_one_order_is_pinned_on_a_device():
+    problem = fused_problem()
+    ops = [op.name for op in problem.graph.ops]
+    replace(problem, sequences=(("d0", tuple(ops)), ("d1", tuple(ops))))
+    with pytest.raises(ValueError, match="order on 'd0' is pinned twice"):
+        replace(problem, sequences=(("d0", tuple(ops)), ("d0", tuple(ops[::-1]))))

@@ -112,6 +112,21 @@ def test_steps_beyond_the_most_are_one(name):
     assert few[:3] == all_steps[:3]
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_the_last_step_keeps_an_order_that_is_pinned(name):
+    """Where it changes the method's answer, that is one step more."""
+    problem = canonical()
+    own, free = pl.place(problem, name).placement, pl.steps(problem, name, most=400)
+    for order in (("n6", "n4", "n9", "n10"), ("n6", "n5", "n4", "n3", "n2"), ("n1", "n10")):
+        held = replace(problem, sequences=(("P2", order), ("P3", order)))
+        told, placed = pl.steps(held, name, most=400), pl.place(held, name)
+        assert told.placement == placed.placement, order
+        assert told.steps[-1].spans == placed.timeline.spans, order
+        assert all(step.placement is None for step in told.steps[:-1])
+        assert len(told.steps) - len(free.steps) == (placed.placement != own), order
+        assert ("pinned" in told.steps[-1].why) == (placed.placement != own), order
+
+
 def decided(steps):
     """The steps that put a kernel on a device, with the step before."""
     return [(before, step) for before, step in pairwise(steps) if step.ghosts]

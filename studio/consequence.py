@@ -70,24 +70,28 @@ class Consequence:
 def of_move(
     now: Studio, ops: Sequence[str], device: str, before: Sequence[str] | None = None
 ) -> Consequence:
-    """What putting ops on a device by hand would do, or ordering them where they are there.
+    """What putting ops on a device by hand would do.
 
-    With `before` they run there right before these ops, last of all where there are none.
+    With `before` those that move run there right before these ops, last where there are none.
     """
     step, note = snapshot.move_step(now, ops, device, before)
     moving = [op for op, _, _ in step.changes] or ops
     about = f"{_called(now, moving)} to {device}"
     if not step.changes:
-        if note or before is None:
-            return Consequence(about, note=note or "already there")
-        try:
-            ordered = snapshot.order_step(now, ops, before)
-        except ValueError as error:
-            return Consequence(about, note=str(error))
-        if ordered is None:
-            return Consequence(about, note="already there")
-        step, about = ordered, ordered.label
+        return Consequence(about, note=note or "already there")
     return _of(now, about, snapshot.after(now, step), note)
+
+
+def of_order(now: Studio, ops: Sequence[str], before: Sequence[str]) -> Consequence:
+    """What letting ops run right before others of their device would do, or last without any."""
+    about = _called(now, ops)
+    try:
+        step = snapshot.order_step(now, ops, before)
+    except ValueError as error:
+        return Consequence(about, note=str(error))
+    if step is None:
+        return Consequence(about, note="already there")
+    return _of(now, step.label, snapshot.after(now, step), "")
 
 
 def _of(now: Studio, about: str, placement: Placement, note: str) -> Consequence:

@@ -24,7 +24,7 @@ from placement.drawing.names import names_of
 from placement.placers import placer_class
 from placement.placers.base import Placer
 from placement.schedule.order import moved, spelled_order
-from placement.schedule.reordering import Blocked, breaks_sequence, run_before
+from placement.schedule.reordering import Blocked, broken_sequences, run_before
 from placement.schedule.simulated import Simulated
 from profiling import backends
 from studio.project import edits
@@ -379,8 +379,18 @@ def move_step(
 
 
 def _breaks_pinned_order(now: Studio, step: edits.Edit) -> str:
-    """The device whose pinned order a step would change; empty for none."""
-    return breaks_sequence(now.pinned_problem, after(now, step)) if now.sequences else ""
+    """A device that keeps its pinned order so far, and not after a step; empty for none."""
+    if not now.sequences:
+        return ""
+    broken = broken_sequences(now.pinned_problem, after(now, step))
+    return next((d for d in broken if d not in broken_orders(now)), "")
+
+
+def broken_orders(now: Studio) -> tuple[str, ...]:
+    """Devices whose pinned order the placement on the screen does not keep."""
+    if not now.sequences:
+        return ()
+    return broken_sequences(now.pinned_problem, now.placement)
 
 
 def _has_order(now: Studio) -> bool:
@@ -406,6 +416,13 @@ def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
         return ""
     _require_rules(now, step)
     return do(now, step)
+
+
+def beside(now: Studio, ops: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+    """Those of some ops that are on a device of those that are held."""
+    device_of = now.placement.device_of
+    devices = {device_of[op] for op in held}
+    return tuple(op for op in ops if device_of.get(op) in devices)
 
 
 def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.Edit | None:

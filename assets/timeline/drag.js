@@ -39,11 +39,13 @@ class BarDrag {
 
   // What a drop here would do.
   ask() {
-    const { gantt, panel, bar, target } = this, { key, version, selected } = gantt.data.panels[panel];
-    const about = { panel: key, version, bar, all: selected.includes(bar), before: this.before };
-    const stays = target === this.row && this.isIdle();
-    if (stays || !gantt.data.asks) consequences.end();
-    else consequences.ask({ device: target, bar: about });
+    const told = this.told();
+    if (!told || !this.gantt.data.asks) {
+      consequences.end();
+      return;
+    }
+    const { device = this.target, ...bar } = told;
+    consequences.ask({ device, bar });
   }
 
   begin() {

@@ -79,7 +79,7 @@ def in_sequence(problem: Problem, placement: Placement) -> Placement:
     Of a sequence count the ops that the placement has on its device. A ValueError says where
     sequences and data contradict each other.
     """
-    lanes = _pinned_lanes(problem, placement)
+    lanes = list(_pinned_lanes(problem, placement).values())
     order = kernel_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
     at = {k: i for i, k in enumerate(order)}
     if all(at[a] < at[b] for lane in lanes for a, b in pairwise(lane)):
@@ -90,22 +90,20 @@ def in_sequence(problem: Problem, placement: Placement) -> Placement:
     return replace(placement, order=problem.ops_in_order(found))
 
 
-def breaks_sequence(problem: Problem, placement: Placement) -> str:
-    """The device on which a placement runs ops in another order than the pinned one, if any."""
-    order = kernel_order(problem, placement, problem.kernel_devices(placement))
+def broken_sequences(problem: Problem, placement: Placement) -> tuple[str, ...]:
+    """The devices on which a placement runs ops in another order than the pinned one."""
+    lanes = _pinned_lanes(problem, placement)
+    order = kernel_order(problem, placement, problem.kernel_devices(placement)) if lanes else []
     at = {k: i for i, k in enumerate(order)}
-    for device, ops in problem.sequences:
-        lane = _lane(problem, placement, device, ops)
-        if any(at[a] > at[b] for a, b in pairwise(lane)):
-            return device
-    return ""
+    broken = (any(at[a] > at[b] for a, b in pairwise(lane)) for lane in lanes.values())
+    return tuple(device for device, is_broken in zip(lanes, broken, strict=True) if is_broken)
 
 
-def _pinned_lanes(problem: Problem, placement: Placement) -> list[list[int]]:
-    """Kernels of the pinned sequences; a device whose calls are found has no order to keep."""
+def _pinned_lanes(problem: Problem, placement: Placement) -> dict[str, list[int]]:
+    """By device the kernels of its pinned sequence; one whose calls are found has no order."""
     if problem.execution is Execution.CALL:
-        return []
-    return [_lane(problem, placement, device, ops) for device, ops in problem.sequences]
+        return {}
+    return {device: _lane(problem, placement, device, ops) for device, ops in problem.sequences}
 
 
 def _lane(problem: Problem, placement: Placement, device: str, ops: Sequence[str]) -> list[int]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from placement.core.problem import Execution
 from placement.schedule.order import order_of_ops
+from placement.schedule.reordering import in_sequence
 from studio import snapshot
 from studio.project import edits
 from studio.snapshot import Studio
@@ -51,6 +52,18 @@ def free_order(now: Studio, devices: Collection[str]) -> str:
     """Let the order on devices go. What to tell, if anything."""
     left = {d: ops for d, ops in now.sequences.items() if d not in devices}
     return _order_step(now, f"free the order on {' and '.join(devices)}", left)
+
+
+def return_orders(now: Studio) -> str:
+    """Run ops in the order that is pinned again. What to tell, if anything.
+
+    A ValueError says where orders and data contradict each other.
+    """
+    held = in_sequence(now.pinned_problem, now.placement)
+    if held is now.placement:
+        return ""
+    step = edits.Edit("run as pinned", order=(now.placement.order, held.order))
+    return snapshot.do(now, step)
 
 
 def _order_step(now: Studio, label: str, sequences: edits.Sequences) -> str:

@@ -10,11 +10,13 @@ from starlette.testclient import TestClient
 import placement as pl
 from pages.ui.consequence import questions, route
 from pages.ui.consequence.questions import Question
+from pages.ui.panels import timeline_component
 from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from pages.ui.timeline import timelines
 from studio import consequence
-from tests.studio.test_order_kept import project_of, put
+from studio.consequence import Change
+from tests.studio.test_order_kept import again, project_of, put
 
 
 @pytest.fixture
@@ -35,7 +37,7 @@ def now(tmp_path, monkeypatch):
 def test_ops_are_those_of_nodes_of_a_bar_or_of_the_selection(now):
     panel = timelines.panels(now, None)[0]
     number = next(i for i, bar in enumerate(panel.bars) if bar.ops == ("n4",))
-    bar = questions.Dragged(panel.key, panel.version, number)
+    bar = questions.Dragged("drop", panel.key, panel.version, number)
     node = f"o{now.model.graph.index['n4']}"
     p3 = now.machine.index["P3"]
     one, both = (consequence.of_move(now, ops, "P3") for ops in (("n4",), ("n4", "n6")))
@@ -61,6 +63,33 @@ def test_ops_are_those_of_nodes_of_a_bar_or_of_the_selection(now):
         Question("one", 8, p3, nodes=("nothing",)),
     ):
         assert questions.answer(nothing) is None, nothing
+
+
+def test_a_bar_along_its_lane_foretells_the_order_that_a_drop_there_makes(now, monkeypatch):
+    """HEFT has n4, n6, n9, n10 on P2 and n1, n3, n5, n7 on P3; what is selected there stays."""
+    monkeypatch.setattr(choices, "renew_claim", lambda project: True)
+    monkeypatch.setattr(choices, "select", lambda ops: None)
+    monkeypatch.setattr(choices, "selection", lambda: ("n6", "n3"))
+    monkeypatch.setattr(timeline_component, "attempt", lambda now, change: change(now))
+    panel = timelines.panels(now, None)[0]
+    questions.show(now, panel)
+    lane = [bar.ops if panel.rows[bar.row].sender is None else () for bar in panel.bars]
+    n4, n6 = lane.index(("n4",)), lane.index(("n6",))
+    p2 = now.machine.index["P2"]
+    bar = questions.Dragged("order", panel.key, panel.version, n6, all=True, before=n4)
+    answer = questions.answer(Question("one", 1, p2, bar=bar))
+    drop = msgspec.structs.replace(bar, kind="drop")
+    assert questions.answer(Question("one", 2, p2, bar=drop))["about"] == "n3 to P2"
+
+    order = timeline_component.Order(1, panel.key, panel.version, n6, all=True, before=n4)
+    timeline_component._put(now, order, panel)
+    after = again(now.project)
+    device_of = after.placement.device_of
+    assert device_of == now.placement.device_of
+    lanes = [[op for op in after.placement.order if device_of[op] == d] for d in ("P2", "P3")]
+    assert lanes == [["n6", "n4", "n9", "n10"], ["n1", "n3", "n5", "n7"]]
+    change = Change(now.simulated.value, after.simulated.value, now.problem.unit)
+    assert answer["about"] == "n6 before n4" and answer["text"] == change.text
 
 
 def test_the_newest_question_wins(now, monkeypatch):

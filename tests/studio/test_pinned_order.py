@@ -8,7 +8,8 @@ import pytest
 import placement as pl
 from placement.core.placement import placement_from_json
 from placement.schedule.order import order_of_ops
-from placement.schedule.reordering import breaks_sequence, in_sequence
+from placement.schedule.reordering import broken_sequences, in_sequence
+from studio import consequence
 from studio import snapshot as studio
 from studio.jobs import command_line
 from studio.project import edits, pins
@@ -76,6 +77,28 @@ def test_edits_keep_it_and_steps_of_it_are_undone(project):
     assert edits.history_from_json(json.loads(history.text)) == history
 
 
+def test_a_placement_with_another_order_says_so_and_blocks_no_other_device(project):
+    """HEFT's own runs n4 before n6 on P2, against the order that is pinned there by then."""
+    pins.pin_order(again(project), ("n4",))
+    assert not studio.broken_orders(again(project))
+    again(project).shelf.choose("heft")
+    now = again(project)
+    assert lane(now) == ["n4", "n6", "n9", "n10"] and studio.broken_orders(now) == ("P2",)
+    assert lane(now, "P3") == ["n1", "n3", "n5", "n7"]
+    assert not consequence.of_order(now, ("n5",), ("n3",)).note
+    studio.reorder(now, ("n5",), ("n3",))
+    now = again(project)
+    assert lane(now, "P3") == ["n1", "n5", "n3", "n7"] and studio.broken_orders(now) == ("P2",)
+    pins.return_orders(now)
+    now = again(project)
+    assert not studio.broken_orders(now) and not pins.return_orders(now)
+    assert lane(now) == ["n6", "n4", "n9", "n10"] and lane(now, "P3") == ["n1", "n5", "n3", "n7"]
+    with pytest.raises(ValueError, match="order on P2 is pinned"):
+        studio.reorder(now, ("n4",), ("n6",))
+    studio.undo(now)
+    assert studio.broken_orders(again(project)) == ("P2",)
+
+
 def test_the_command_line_and_archives_carry_it(project, tmp_path):
     pins.pin_order(again(project), ("n4",))
     now = again(project)
@@ -95,7 +118,7 @@ def test_orders_that_contradict_each_other_are_told(project):
     now = again(project)
     wrong = pl.place(now.problem, "heft").placement
     held = replace(now.problem, sequences=(("P2", ("n10", "n9")),))
-    assert breaks_sequence(held, wrong) == "P2"
+    assert broken_sequences(held, wrong) == ("P2",)
     with pytest.raises(ValueError, match="contradict"):
         in_sequence(held, wrong)
     with pytest.raises(ValueError, match="which is not there"):

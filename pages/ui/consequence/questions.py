@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -19,7 +19,7 @@ from pages.ui.session import cache, choices
 from pages.ui.session.outbox import Count
 from placement.drawing.gantt import Panel
 from placement.drawing.layout.scopes import ops_inside
-from studio import consequence
+from studio import consequence, snapshot
 from studio.consequence import Consequence
 from studio.snapshot import Studio
 
@@ -30,9 +30,11 @@ MOST_SESSIONS = 32
 class Dragged(Struct, frozen=True, forbid_unknown_fields=True):
     """A bar of one version of a timeline, and with `all` whatever is selected.
 
-    It is held over a place right before another bar of its device, or at the end.
+    It is held over a place right before another bar, or at the end: of a device to go to ("drop"),
+    or of its own, where it would run earlier or later ("order").
     """
 
+    kind: Literal["drop", "order"]
     panel: str
     version: str
     bar: Count
@@ -122,10 +124,14 @@ def _found(shown: Shown, question: Question) -> Consequence | None:
     ops = _ops(shown, question)
     if not ops or question.device >= len(devices):
         return None
-    before = None
-    if question.bar is not None and shown.panel is not None:
-        before = shown.panel.ops_of(question.bar.before)
-    return consequence.of_move(shown.now, ops, devices[question.device].name, before)
+    device, bar, panel = devices[question.device].name, question.bar, shown.panel
+    if bar is None or panel is None:
+        return consequence.of_move(shown.now, ops, device)
+    before = panel.ops_of(bar.before)
+    if bar.kind == "drop":
+        return consequence.of_move(shown.now, ops, device, before)
+    along = snapshot.beside(shown.now, ops, panel.bars[bar.bar].ops)
+    return consequence.of_order(shown.now, along, before)
 
 
 def _ops(shown: Shown, question: Question) -> tuple[str, ...]:

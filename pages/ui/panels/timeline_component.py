@@ -136,7 +136,7 @@ class Drop(Dragged, frozen=True, kw_only=True, tag="drop"):
 
 
 class Order(Dragged, frozen=True, kw_only=True, tag="order"):
-    """Along its device, to right before another bar, or to the end."""
+    """Along its device, to right before another bar, or to the end; what is elsewhere stays."""
 
     before: Count | None
 
@@ -210,7 +210,8 @@ def _put(now: Studio, dragged: Dragged, panel: Panel) -> None:
             to = partial(snapshot.edit, ops=ops, device=devices[number].name, within_rules=True)
             attempt(now, to if place is UNSET else partial(to, before=panel.ops_of(place)))
         case Order(before=place):
-            attempt(now, partial(snapshot.reorder, ops=ops, before=panel.ops_of(place)))
+            along = snapshot.beside(now, ops, panel.bars[dragged.bar].ops)
+            attempt(now, partial(snapshot.reorder, ops=along, before=panel.ops_of(place)))
 
 
 @cache

@@ -57,7 +57,7 @@ class Consequences {
       const answer = reply.status === 200 ? await reply.json() : null;
       if (!answer || this.call !== call || answer.of !== this.of) return;
       // What is selected may be another thing by then.
-      if (question.nodes !== null) {
+      if (question.nodes || (question.bar && !question.bar.all)) {
         if (this.known.size >= MOST_KNOWN) this.known.clear();
         this.known.set(key, answer);
       }

@@ -5,10 +5,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.serving import ROOT
 from tests.browser.studio import drawn, score, select, settled, until
 
 FORECAST, GHOST, PAST = ".canvas .forecast", ".gantt .foretold path", ".gantt .past path"
 CHIPS = ".canvas .chip"
+CONSEQUENCE = ROOT / "assets" / "consequence" / "consequence.js"
 
 
 @pytest.fixture
@@ -144,3 +146,37 @@ def test_a_bar_over_another_lane_foretells_and_escape_takes_it_back(desk):
     desk.keyboard.press("Escape")
     desk.mouse.up()
     unchanged(desk, before)
+
+
+ASK = """async () => {
+  const asked = [];
+  globalThis.fetch = async (address, { body }) => {
+    asked.push(JSON.parse(body));
+    return { status: 200, json: async () => ({ of: "p", number: asked.length }) };
+  };
+  consequences.about({ address: "/", of: "p" }, "s");
+  const bar = { kind: "drop", bar: 1, all: true }, numbers = [];
+  const questions = [{ nodes: ["o1"] }, { nodes: null }, { bar }, { bar: { ...bar, all: false } }];
+  for (const what of [...questions, ...questions]) {
+    const told = new Promise((resolve) => {
+      const hear = ({ detail }) => {
+        if (!detail) return;
+        window.removeEventListener("placement-consequence", hear);
+        resolve(detail.number);
+      };
+      window.addEventListener("placement-consequence", hear);
+    });
+    consequences.ask({ device: 1, ...what });
+    numbers.push(await told);
+    consequences.end();
+  }
+  return numbers;
+}"""
+
+
+def test_what_depends_on_the_selection_is_asked_again(visitor):
+    """The selection may be another by then; what nodes and lone bars do is known."""
+    page = visitor.new_page()
+    page.add_script_tag(path=CONSEQUENCE)
+    assert page.evaluate(ASK) == [1, 2, 3, 4, 1, 5, 6, 4]
+    page.close()

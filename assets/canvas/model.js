@@ -28,6 +28,8 @@ class Model {
   setView(view) {
     this.view = view;
     this.nodes = view.nodes;
+    // Where all ops are of one type, it is their names that tell them apart.
+    this.isOneType = new Set(view.nodes.filter((node) => !node.closed).map((n) => n.label)).size <= 1;
     this.index = new Map(view.nodes.map((node, i) => [node.id, i]));
     this.boxes = view.boxes;
     this.boxIndex = new Map(view.boxes.map((box, i) => [box.id, i]));

@@ -177,7 +177,8 @@ function drawOpFace(ctx, canvas, i, x, y, words) {
   if (device >= 0) drawEdgeOfDevice(ctx, canvas, device, x, y, node.h);
   ctx.textAlign = "left";
   ctx.textBaseline = "middle";
-  const title = titled(ctx, canvas, node.label, room, 12.5, 29);
+  const named = !sub && model.isOneType && node.sub ? node.sub : node.label;
+  const title = titled(ctx, canvas, named, room, 12.5, 29);
   write(ctx, title, left, node.y - (sub ? 8 : 0), words);
   if (!sub) return;
   ctx.font = `400 10.5px ${theme.font}`;

@@ -1,5 +1,7 @@
 """Questions about moves: only of a session's own project, the newest alone, whatever is sent."""
 
+import concurrent.futures
+import sys
 import threading
 
 import msgspec
@@ -16,6 +18,7 @@ from pages.ui.session.current import snapshot
 from pages.ui.timeline import timelines
 from studio import consequence
 from studio.consequence import Change
+from studio.project import pins
 from tests.studio.test_order_kept import again, project_of, put
 
 
@@ -130,6 +133,42 @@ def test_only_the_sessions_drawn_last_may_ask(now, monkeypatch):
     monkeypatch.setattr(choices, "nonce", lambda: "three")
     questions.show(now)
     assert list(questions.askers) == ["one", "three"]
+
+
+def test_sessions_that_have_ended_are_forgotten(now, monkeypatch):
+    monkeypatch.setattr(choices, "is_ended", lambda session: session.endswith("/two"))
+    assert list(questions.askers) == ["two", "one"]
+    questions.show(now)
+    assert list(questions.askers) == ["one"]
+
+
+def test_no_answer_opens_a_file_of_the_project(now, monkeypatch):
+    """Not even the first one about a project that was drawn just now, with pins and orders."""
+    pins.pin_order(now, ("n4",))
+    pins.pin(again(now.project), ("n9",))
+    now, panel = again(now.project), timelines.panels(now, None)[0]
+    questions.show(now, panel)
+    opened: list[str] | None = []
+    folder = str(now.project.folder)
+
+    def hear(event, args):
+        # An audit hook cannot be taken away again, so it hears only while there is a list.
+        if opened is not None and event == "open" and str(args[0]).startswith(folder):
+            opened.append(str(args[0]))
+
+    sys.addaudithook(hear)
+    lane = [bar.ops if panel.rows[bar.row].sender is None else () for bar in panel.bars]
+    held, before = lane.index(("n3",)), lane.index(("n5",))
+    bar = questions.Dragged("order", panel.key, panel.version, held, before=before)
+    drop = msgspec.structs.replace(bar, kind="drop", before=lane.index(("n6",)))
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        for n, given in enumerate((None, bar, drop)):
+            question = Question("one", n, n, bar=given)
+            assert pool.submit(questions.answer, question).result() is not None
+    assert opened == []
+    now.shelf.pins_path.read_text()
+    heard, opened = opened, None
+    assert heard == [str(now.shelf.pins_path)]
 
 
 def test_the_address_answers_json_and_refuses_the_rest(now):

@@ -67,8 +67,12 @@ class Shown:
 
 @dataclass
 class Asker:
-    """A session that may ask: one answer at a time is worked out, the newest question's."""
+    """A session that may ask: one answer at a time is worked out, the newest question's.
 
+    `session` is the one that Streamlit knows it by.
+    """
+
+    session: str
     shown: Shown
     newest: int = 0
     at_work: threading.Lock = field(default_factory=threading.Lock)
@@ -79,12 +83,19 @@ _guard = threading.Lock()
 
 
 def show(now: Studio, panel: Panel | None = None) -> str:
-    """Let this session ask about what is drawn now; what stands for it, see `answer`."""
+    """Let this session ask about what is drawn now; what stands for it, see `answer`.
+
+    Sessions that have ended may ask no more.
+    """
+    # Read from files here, so that no answer has to.
+    _ = now.state
     shown = Shown(now, choices.selection(), panel)
     with _guard:
+        for name in [name for name, asker in askers.items() if choices.is_ended(asker.session)]:
+            del askers[name]
         asker = askers.get(choices.nonce())
         if asker is None:
-            asker = askers[choices.nonce()] = Asker(shown)
+            asker = askers[choices.nonce()] = Asker(choices.session(), shown)
         elif panel is None:
             shown = replace(shown, panel=asker.shown.panel)
         asker.shown = shown

@@ -67,7 +67,7 @@ def last_worked_on() -> Project | None:
 
 def is_free(opened: Project) -> bool:
     """Whether this session may change a project, because no other living one has it open."""
-    return claim.is_free(opened.folder, _session(), _is_connected)
+    return claim.is_free(opened.folder, session(), _is_connected)
 
 
 def deleted() -> str:
@@ -130,7 +130,7 @@ def renew_claim(opened: Project, *, force: bool = False) -> bool:
     why = ""
     try:
         projects.settle(opened)
-        mine = claim.claim(opened.folder, _session(), _is_connected, force=force)
+        mine = claim.claim(opened.folder, session(), _is_connected, force=force)
     except NotWritten as error:
         mine, why = False, f"Nothing can be saved here. {error.of_folder}"
     st.session_state["may_write"], st.session_state["unwritable"] = mine, why
@@ -151,7 +151,8 @@ def note_not_saved(text: str) -> None:
     st.session_state["not_saved"] = text
 
 
-def _session() -> str:
+def session() -> str:
+    """What Streamlit knows this session by, with its own name."""
     context = get_script_run_ctx()
     return f"{context.session_id if context else ''}/{nonce()}"
 
@@ -169,6 +170,11 @@ def may_write() -> bool:
 def _is_connected(session: str) -> bool:
     streamlit_id = session.partition("/")[0]
     return Runtime.exists() and bool(Runtime.instance().is_active_session(streamlit_id))
+
+
+def is_ended(session: str) -> bool:
+    """Whether this server knows that a session is over."""
+    return Runtime.exists() and not _is_connected(session)
 
 
 def say(kind: str, text: str, place: str = "page") -> None:

@@ -44,12 +44,16 @@ REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """A variant of the program, its answer, and the seconds that are simulated of it."""
+    """A variant of the program, its answer, the seconds that are simulated of it.
+
+    `fits` is whether the answer keeps to memory.
+    """
 
     name: str
     net: UnitNet
     devices: tuple[int, ...]
     value_s: float
+    fits: bool
 
 
 def walk(
@@ -78,6 +82,8 @@ def walk(
             yield _of_reduction(problem, step, tuple(devices))
     others = counted(len(tried), "variant")
     said = f"Of the answers of {others} this one is the best when it is simulated."
+    if any(each.value_s < won.value_s for each in tried):
+        said = f"Of the answers of {others} this one is the best of those that keep to memory."
     if won.devices != wanted:
         said = "No answer kept to memory as it was, so ops moved until one did."
     yield ended(problem, answer, KEEP, said)
@@ -166,13 +172,16 @@ def _of_variants(
     problem: Problem, tried: list[Tried], won: Tried, devices: tuple[int, ...]
 ) -> Step:
     """All variants with the seconds of their answers; the steps after it solve the winner."""
-    columns = (Column("variant"), Column("simulated", "seconds"))
-    rows_of = first_rows([(each.name, each.value_s) for each in tried])
+    columns = (Column("variant"), Column("simulated", "seconds"), Column("keeps to memory"))
+    rows_of = first_rows([(t.name, t.value_s, "yes" if t.fits else "no") for t in tried])
+    best = "best" if all(t.fits for t in tried) else "best of those that keep to memory"
+    if not won.fits:
+        best = "best, though it needs more memory than there is,"
     marked = tuple(i for i, each in enumerate(tried[: len(rows_of)]) if each is won)
     return Step(
         line=POSE,
         why="The program adds up times and knows no queues, so it is posed in variants; the one"
-        " whose answer turns out best is solved step by step now.",
+        f" whose answer turns out {best} is solved step by step now.",
         devices=devices,
         tables=(Table("Variants", columns, rows_of, marked),),
     )

@@ -81,9 +81,11 @@ class CeftPbqp(Placer):
         require_room_for_weights(problem)
         net = unit_net(problem)
         values: dict[tuple[int, ...], float] = {}
+        variants = list(self._tried(problem, net, values, quiet))
+        fits = {devices: _fits(problem, problem.placement_of(devices)) for devices in values}
         tried = [
-            Tried(name, solved, devices, values[devices])
-            for name, solved, devices in self._tried(problem, net, values, quiet)
+            Tried(name, solved, devices, values[devices], fits[devices])
+            for name, solved, devices in variants
         ]
         answer = self._best(problem, net, values)
         return walk(problem, tried, answer, self.exact_expansions, most)
@@ -113,7 +115,7 @@ class CeftPbqp(Placer):
         """The best answer that keeps to memory."""
         for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
             placement = problem.placement_of(devices)
-            if not missing_bytes(problem, placement).any():
+            if _fits(problem, placement):
                 return placement
         return within_memory(problem, lambda share: self._small(problem, net, share))
 
@@ -182,6 +184,11 @@ class CeftPbqp(Placer):
 
     def _solved(self, net: UnitNet) -> tuple[int, ...]:
         return solve_packed(net.packed(), max_expanded=self.exact_expansions).choice
+
+
+def _fits(problem: Problem, placement: Placement) -> bool:
+    """Whether every device keeps to its memory."""
+    return not missing_bytes(problem, placement).any()
 
 
 def value_s(problem: Problem, placement: Placement) -> float:

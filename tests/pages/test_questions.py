@@ -85,7 +85,7 @@ def test_a_bar_along_its_lane_foretells_the_order_that_a_drop_there_makes(now, m
     assert questions.answer(Question("one", 2, p2, bar=drop))["about"] == "n3 to P2"
 
     order = timeline_component.Order(1, panel.key, panel.version, n6, all=True, before=n4)
-    timeline_component._put(now, order, panel)
+    timeline_component.put(now, order, panel)
     after = again(now.project)
     device_of = after.placement.device_of
     assert device_of == now.placement.device_of

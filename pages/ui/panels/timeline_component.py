@@ -193,10 +193,10 @@ def _edit(message: Message, panel: Panel | None) -> None:
     elif isinstance(message, Edit):
         gestures.edit(now, message)
     elif isinstance(message, Dragged) and panel is not None and message.bar < len(panel.bars):
-        _put(now, message, panel)
+        put(now, message, panel)
 
 
-def _put(now: Studio, dragged: Dragged, panel: Panel) -> None:
+def put(now: Studio, dragged: Dragged, panel: Panel) -> None:
     """What was dragged is selected, and moves as the selection does in the picture."""
     if not choices.renew_claim(now.project):
         choices.say("warning", choices.unwritable() or gestures.READ_ONLY)

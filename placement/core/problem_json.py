@@ -93,7 +93,7 @@ def problem_from_json(content: Any, name: str) -> Problem:
         raise ValueError(
             f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).'
         )
-    file = decode(content, ProblemFile, remedy="see the format in the README")
+    file = decode(content, ProblemFile, remedy="docs/teaching.md shows one")
     devices = tuple(
         Device(d.name, runtime="given", memory_bytes=_whole(d.memory_bytes)) for d in file.devices
     )

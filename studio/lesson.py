@@ -11,13 +11,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from placement.api import lessons
 from placement.core.decoding import decode
 from placement.core.problem_json import problem_to_json
-from placement.lessons.answer import Answer, Given
+from placement.lessons.answer import LONGEST_NAME as LONGEST_OWN_NAME
+from placement.lessons.answer import MOST_MOVES, Answer, Given
 from placement.lessons.grading import moved_by
 from placement.lessons.judging import Mark, Posed, judged
 from placement.lessons.lesson import Lesson
+from placement.lessons.letters import cleaned
 from placement.lessons.reading import lesson_of
 from studio.project import store
 from studio.project.facts import HAND
@@ -31,6 +35,10 @@ FILE = "lesson.md"
 START = "start"
 # What stands in the project's forms.
 ANSWERS, HINTS, NAME = "lesson-answers", "lesson-hints", "lesson-name"
+
+
+class OtherProblem(ValueError):
+    """What is on the screen is not the problem of the project's lesson any more."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def begin(content: bytes, name: str, folder: Path = lessons.FOLDER) -> Project:
 def work(now: Studio) -> Work | None:
     """What has been done of the project's lesson; None where it has none.
 
-    A ValueError says why what is on the screen is not the lesson's problem any more.
+    OtherProblem says why what is on the screen is not the lesson's problem any more.
     """
     lesson = of(now.project)
     if lesson is None:
@@ -109,7 +117,7 @@ def work(now: Studio) -> Work | None:
     if lesson.header.live:
         posed = Posed(now.problem, posed.start)
     if now.problem.fingerprint != posed.problem.fingerprint:
-        raise ValueError(
+        raise OtherProblem(
             "This is not the lesson's problem any more, because its goal, model or machine was"
             " changed; begin the lesson anew on the Lessons page."
         )
@@ -118,12 +126,25 @@ def work(now: Studio) -> Work | None:
         lesson=lesson.hash,
         problem=posed.problem.fingerprint,
         placement=now.placement,
-        name=str(form.get(NAME, ""))[:100],
         moves=_moves(now, posed),
-        answers=_answers(form.get(ANSWERS, {})),
-        hints=_hints(form.get(HINTS, ()), len(lesson.hints)),
+        **_replied(lesson, form),
     )
     return Work(lesson, posed, answer)
+
+
+def form_of(lesson: Lesson, form: Mapping[str, object]) -> dict[str, object]:
+    """What forms hold of a lesson, as an answer could hold it, and nothing else."""
+    replied = _replied(lesson, form)
+    kept = {ANSWERS: replied["answers"], HINTS: replied["hints"], NAME: replied["name"]}
+    return {key: to_builtins(value) for key, value in kept.items() if value}
+
+
+def _replied(lesson: Lesson, form: Mapping[str, object]) -> dict[str, Any]:
+    return {
+        "name": cleaned(str(form.get(NAME, ""))[:LONGEST_OWN_NAME])[:LONGEST_OWN_NAME],
+        "answers": _answers(form.get(ANSWERS), lesson),
+        "hints": _hints(form.get(HINTS), lesson),
+    }
 
 
 def mark(now: Studio, done: Work) -> Mark:
@@ -143,6 +164,8 @@ def _posed(lesson: Lesson, folder: Path) -> Posed:
 def _moves(now: Studio, posed: Posed) -> tuple[tuple[str, str], ...] | None:
     """The steps by hand from the lesson's start; None where the placement came about otherwise."""
     made = tuple((op, to) for step in now.history.done for op, _, to in step.changes)
+    if len(made) > MOST_MOVES:
+        return None
     try:
         leads_here = moved_by(posed.start, made) == now.placement.device_of
     except ValueError:
@@ -150,16 +173,19 @@ def _moves(now: Studio, posed: Posed) -> tuple[tuple[str, str], ...] | None:
     return made if leads_here else None
 
 
-def _answers(content: object) -> Mapping[str, Given]:
-    try:
-        return decode(content, dict[str, Given])
-    except ValueError:
-        return {}
+def _answers(content: object, lesson: Lesson) -> Mapping[str, Given]:
+    """Replies by their tasks; what cannot be one is left out, and the others stay."""
+    given = content if isinstance(content, Mapping) else {}
+    found = dict[str, Given]()
+    for number in (str(task.number) for task in lesson.tasks):
+        try:
+            found |= decode({number: given[number]}, dict[str, Given])
+        except (KeyError, ValueError):
+            continue
+    return found
 
 
-def _hints(content: object, num_hints: int) -> tuple[int, ...]:
-    try:
-        found = decode(content, tuple[int, ...])
-    except ValueError:
-        return ()
-    return tuple(sorted({number for number in found if 1 <= number <= num_hints}))
+def _hints(content: object, lesson: Lesson) -> tuple[int, ...]:
+    """Numbers of hints that the lesson has."""
+    given = content if isinstance(content, list | tuple) else ()
+    return tuple(hint.number for hint in lesson.hints if hint.number in given)

@@ -3,7 +3,8 @@
 Whoever imports one trusts nobody: names come from a short list of patterns, sizes are checked
 before anything is unpacked, and every JSON file is read into its value and written anew, so that
 nothing lands in a project that the studio could not have written itself. Removed placements stay
-behind. Finished runs and what-if answers travel; the runs are marked as made elsewhere.
+behind. Finished runs and what-if answers travel; the runs are marked as made elsewhere. So does a
+lesson, with the answers to it.
 """
 
 import io
@@ -17,10 +18,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from msgspec import structs
 
 from placement.core import formatting
 from placement.core.machine import Machine
 from placement.files.input import json_value
+from placement.lessons.reading import MOST_BYTES as MOST_LESSON_BYTES
+from placement.lessons.reading import lesson_of
+from studio import lesson
 from studio.jobs import jobs, records, runs
 from studio.project import store
 from studio.project.files import read_json, write_bytes, write_json, write_text
@@ -64,10 +69,12 @@ PARTS = (
 )
 _RUN = Part(re.compile(r"runs/[0-9]{1,20}-[0-9a-f]{4}\.json"), run_schema.run)
 _SETTINGS = re.compile(r"project\.json|studio-project\.json")
+_LESSON = re.compile(r"lesson\.md")
 _MODEL_FILE = re.compile(rf"{MODEL}/{_NAME}")
 KINDS = (
     *(Kind(part.pattern, MOST_JSON_BYTES) for part in (*PARTS, _RUN)),
     Kind(_SETTINGS, 2**20),
+    Kind(_LESSON, MOST_LESSON_BYTES),
     Kind(_MODEL_FILE, MOST_MODEL_BYTES),
 )
 
@@ -98,6 +105,7 @@ def contents(project: Project, *, with_model: bool = True) -> str:
     said += [formatting.counted(num_answers, "what-if answer")] if num_answers else []
     num_runs = len(_runs(project))
     said += [formatting.counted(num_runs, "finished run")] if num_runs else []
+    said += ["its lesson with the answers so far"] if lesson.readable(project) else []
     return f"Inside: {', '.join(said)}, {_model_words(project, with_model)}."
 
 
@@ -118,13 +126,16 @@ def _model_words(project: Project, with_model: bool) -> str:
 
 def pack(project: Project, *, with_model: bool = True) -> bytes:
     """The project as the content of one file."""
-    settings = project.settings
+    settings, learnt = project.settings, lesson.readable(project)
     note = {"format": FORMAT, "version": VERSION, "exported_at": time.time()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(NOTE, json.dumps(note))
         told = msgspec.to_builtins(settings)
         kept = {key: value for key, value in told.items() if key not in schema.NOT_TAKEN}
+        if learnt is not None:
+            kept["form"] = lesson.form_of(learnt, settings.form)
+            archive.writestr(lesson.FILE, (project.folder / lesson.FILE).read_bytes())
         archive.writestr("project.json", json.dumps(kept))
         for name in _parts(project):
             content = read_json(project.folder / name, {})
@@ -200,7 +211,14 @@ def _check_note(archive: Archive) -> None:
 def _write(archive: Archive, draft: Project) -> None:
     names = archive.names
     machines = {n.removeprefix("machines/") for n in names if n.startswith("machines/")}
-    settings = schema.settings(_json(archive, "project.json"), machines)
+    told = _json(archive, "project.json")
+    settings = schema.settings(told, machines)
+    if lesson.FILE in names:
+        content = archive.read(lesson.FILE)
+        form = _checked(schema.form, "project.json", told)
+        learnt = lesson_of(content, lesson.FILE)
+        settings = structs.replace(settings, form=lesson.form_of(learnt, form))
+        write_bytes(draft.folder / lesson.FILE, content)
     draft.write(settings)
     for name in names:
         part = next((p for p in PARTS if p.pattern.fullmatch(name)), None)

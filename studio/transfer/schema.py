@@ -65,6 +65,10 @@ MOST_SHOWN = 4
 _FILE = re.compile(r"[A-Za-z0-9-][A-Za-z0-9._-]{0,200}")
 
 
+class _Typed(Struct, frozen=True):
+    form: Mapping[str, object] = {}
+
+
 def settings(content: object, machines: Iterable[str]) -> Settings:
     """The settings of a project file that brings these machine files."""
     missing = [key for key in REQUIRED if isinstance(content, dict) and key not in content]
@@ -81,6 +85,11 @@ def settings(content: object, machines: Iterable[str]) -> Settings:
         )
     name = label(found.name)[:LONGEST_NAME].strip() or "Imported"
     return structs.replace(found, name=name, form={}, touched=True)
+
+
+def form(content: object) -> Mapping[str, object]:
+    """What the settings of a project say of its forms."""
+    return decode(content, _Typed, remedy=REMEDY).form
 
 
 def _check_model(kind: str, model: str) -> None:

@@ -9,9 +9,10 @@ from pages.ui.lessons import grades
 from pages.ui.session.current import snapshot
 from placement.api import lessons
 from placement.lessons.answer import answer_of
-from placement.lessons.grading import graded
+from placement.lessons.grading import grade_contents, graded
 from studio import lesson as begun
 from studio import snapshot as studio
+from tests.command import answer
 from tests.pages.going import go, open_tab
 from tests.pages.test_pages import APP, AppTest, checked, opened, own_home, texts
 
@@ -139,6 +140,63 @@ def test_what_was_handed_in_is_graded_on_the_page(monkeypatch):
     assert "1 answer, 0 solved; best 80 s per step" in texts(checked(app))
     rows = app.dataframe[-1].value
     assert list(rows["Value"].dropna()) == [80.0] and "JSON" in rows["Refused because"][1]
+
+
+def test_grades_are_of_any_lesson_begun_and_made_once(monkeypatch, tmp_path):
+    """A lesson of one's own, three files of which two may be graded, and a second rerun."""
+    own = lessons.path_of("5").read_bytes().replace(b"+++\n", b"+++\nseed = 3\n", 1)
+    project = begun.begin(own, "own.md")
+    answer = begun.work(snapshot(project)).answer.to_text().encode()
+    app = AppTest.from_file(str(APP), default_timeout=120)
+    files = [SimpleNamespace(name="a.json", getvalue=lambda: answer)] * 3
+    counted = []
+
+    def grading(*given):
+        counted.append(given)
+        return grade_contents(*given)
+
+    monkeypatch.setattr(
+        grades.st, "file_uploader", lambda label, **_: files if label == "Answer files" else None
+    )
+    monkeypatch.setattr(grades, "MOST_FILES", 2)
+    monkeypatch.setattr(grades, "grade_contents", grading)
+    app.query_params["project"] = project.id
+    app.session_state["grades-open"] = True
+    app.session_state["grades-lesson"] = begun.of(project).hash
+    go(app, "lessons")
+    assert "2 answers, 0 solved; best 80 s per step" in texts(checked(app))
+    assert "1 file left out" in "\n".join(w.value for w in app.warning)
+    assert list(app.dataframe[-1].value["File"]) == ["a.json", "a.json (2)"]
+    checked(app.run())
+    assert len(counted) == 1
+
+
+def test_a_broken_file_among_the_lessons_is_a_row_and_no_more(monkeypatch, tmp_path):
+    for path in lessons.FOLDER.glob("0[1-4]*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "branches.json").write_bytes((lessons.FOLDER / "branches.json").read_bytes())
+    (tmp_path / "00-broken.md").write_text("+++\n")
+    monkeypatch.setattr(lessons, "FOLDER", tmp_path)
+    assert lessons.about_method.__wrapped__("heft")[0].startswith("4, ")
+    rows = answer("lessons", status=1)
+    assert "no end" in rows[0]["error"] and [row.get("points") for row in rows[1:2]] == [4]
+    app, _ = begin()
+    go(app, "lessons")
+    assert "the header has no end" in "\n".join(w.value for w in checked(app).warning)
+    assert labels(app).count("Begin") == 3
+
+
+def test_trouble_with_a_lesson_is_told_and_is_not_called_a_change(monkeypatch):
+    app, _ = begin()
+
+    def failing(now):
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(begun, "work", failing)
+    go(app, "lessons")
+    assert "changed" not in texts(checked(app))
+    assert "the disk is gone" in [m.help for m in app.markdown]
+    monkeypatch.undo()
 
 
 def test_an_exercise_is_begun_on_any_network():

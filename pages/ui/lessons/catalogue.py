@@ -42,19 +42,26 @@ def show(now: Studio) -> None:
     homes = begun.homes()
     for name in lessons.lessons():
         _row(name, homes)
-    grades.show()
+    grades.show(homes)
 
 
 def _row(name: str, homes: Mapping[str, Project]) -> None:
-    lesson = lessons.lesson(name)
-    header, number = lesson.header, name.partition("-")[0].lstrip("0")
+    try:
+        lesson = lessons.lesson(name)
+    except (ValueError, OSError) as error:
+        # One broken file is a row of its own; the others stay.
+        st.warning(glossary.plain(f"{lessons.lesson_number(name)}. {error}"))
+        return
+    header, number = lesson.header, lessons.lesson_number(name)
     home = homes.get(lesson.hash)
     box = st.container(border=True, key=f"lesson-{name}")
     about, right = box.columns([0.72, 0.28], vertical_alignment="center")
     methods = f"  \n:small[Method: {glossary.plain(', '.join(header.methods))}]"
+    state, trouble = _state(home)
     about.markdown(
-        f"**{number}. {glossary.plain(header.title)}** {_state(home)}  \n"
-        f"{glossary.plain(header.about)}{methods if header.methods else ''}"
+        f"**{number}. {glossary.plain(header.title)}** {state}  \n"
+        f"{glossary.plain(header.about)}{methods if header.methods else ''}",
+        help=glossary.plain(trouble) or None,
     )
     row = right.container(horizontal=True, gap="xsmall", horizontal_alignment="right")
     path = lessons.path_of(name)
@@ -65,20 +72,22 @@ def _row(name: str, homes: Mapping[str, Project]) -> None:
     row.button("Begin anew", key=f"anew-{name}", on_click=_begin, args=(path,))
 
 
-def _state(home: Project | None) -> str:
-    """How far a lesson has got."""
+def _state(home: Project | None) -> tuple[str, str]:
+    """How far a lesson has got, and why nobody knows where that is so."""
     if home is None:
-        return ""
+        return "", ""
     try:
         now = snapshot(home)
         done = begun.work(now)
         assert done is not None
         mark = begun.mark(now, done)
-    except ValueError:
-        return ":orange[changed]"
+    except begun.OtherProblem as error:
+        return ":orange[changed]", str(error)
+    except (ValueError, OSError) as error:
+        return "", str(error)
     stars = " ★" * mark.stars
     points = f"{mark.points} of {formatting.counted(mark.of, 'point')}{stars}"
-    return f":green[solved, {points}]" if mark.is_solved else f":orange[{points}]"
+    return f":green[solved, {points}]" if mark.is_solved else f":orange[{points}]", ""
 
 
 def _own() -> None:

@@ -1,53 +1,124 @@
 """What was handed in: graded on the spot, as a table and as a histogram for the lecture hall."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.panels import charts
+from pages.ui.shell import glossary
 from placement.api import lessons
 from placement.core import formatting
 from placement.core.objective import Objective
 from placement.lessons.grading import Grade, csv_of, grade_contents
 from placement.lessons.lesson import Lesson
+from studio import lesson as begun
+from studio.project.store import Project
 
 MOST_FILES = 1_000
+LAST = "grades-last"
 ABOUT = (
     "Drop the files that were handed in. Every placement is simulated anew; what does not fit the"
-    " lesson is a row with the reason. Nothing is kept. On the command line: placement grade."
+    " lesson is a row with the reason. Nothing of it is written. On the command line: placement"
+    " grade."
 )
 
 
-def show() -> None:
-    """The lesson's menu and the field for files; below them what they are worth."""
+@dataclass(frozen=True)
+class Graded:
+    """What some files are worth, and what their values are held against."""
+
+    grades: tuple[Grade, ...]
+    references: Mapping[str, float]
+
+
+def show(homes: Mapping[str, Project]) -> None:
+    """The lesson's menu and the field for files; below them what they are worth.
+
+    In the menu stand the lessons that are here, by their names, and others that were begun, by
+    their hashes.
+    """
     box = st.expander("Grade what was handed in", key="grades-open", on_change="rerun")
     if not box.open:
         return
     with box:
         st.caption(ABOUT)
-        name = st.selectbox("Lesson", lessons.lessons(), key="grades-lesson")
+        titles = _titles(homes)
+        named = st.selectbox(
+            "Lesson", list(titles), format_func=lambda n: titles.get(n, n), key="grades-lesson"
+        )
         files = st.file_uploader(
             "Answer files", type=["json"], accept_multiple_files=True, key="grades-files"
         )
-        if files:
-            lesson = lessons.lesson(name)
-            posed = lessons.posed(lesson)
-            given = ((file.name, file.getvalue()) for file in files[:MOST_FILES])
-            found = grade_contents(lesson, posed, given)
-            _histogram(lesson, found, lessons.references(lesson, posed))
-            _table(lesson, found)
+        if files and named:
+            try:
+                lesson, folder = _lesson(named, homes)
+                found = _graded(lesson, folder, files[:MOST_FILES])
+            except (ValueError, OSError) as error:
+                st.error(glossary.plain(str(error)))
+                return
+            if len(files) > MOST_FILES:
+                left_out = formatting.counted(len(files) - MOST_FILES, "file")
+                st.warning(f"Graded are the first {MOST_FILES}; {left_out} left out.")
+            _histogram(lesson, found)
+            _table(lesson, found.grades)
 
 
-def _histogram(lesson: Lesson, grades: tuple[Grade, ...], references: dict[str, float]) -> None:
-    values = [grade.value for grade in grades if grade.value is not None]
-    if not values:
+def _titles(homes: Mapping[str, Project]) -> dict[str, str]:
+    """Of each lesson that can be chosen what the menu calls it."""
+    titles, here = dict[str, str](), set[str]()
+    for name in lessons.lessons():
+        # One that cannot be read is told in the list.
+        with suppress(ValueError, OSError):
+            here.add(lessons.lesson(name).hash)
+            titles[name] = name
+    for hash_, home in homes.items():
+        own = begun.readable(home)
+        if own is not None and hash_ not in here:
+            titles[hash_] = f"{own.header.title} ({hash_[:6]})"
+    return titles
+
+
+def _lesson(named: str, homes: Mapping[str, Project]) -> tuple[Lesson, Path]:
+    """A lesson of the menu, and where the problem lies that it may name."""
+    own = begun.of(homes[named]) if named in homes else None
+    if own is None:
+        return lessons.lesson(named), lessons.FOLDER
+    return own, homes[named].folder / "model"
+
+
+def _graded(lesson: Lesson, folder: Path, files: Sequence[UploadedFile]) -> Graded:
+    """Simulated once: as long as lesson and files stay, the session remembers what came of it."""
+    given = [(file.name, file.getvalue()) for file in files]
+    digests = tuple((name, sha256(content).hexdigest()) for name, content in given)
+    asked = (lesson.hash, digests)
+    last = st.session_state.get(LAST)
+    if last is None or last[0] != asked:
+        posed = lessons.posed(lesson, folder)
+        references = {} if lesson.header.live else lessons.references(lesson, posed)
+        last = (asked, Graded(grade_contents(lesson, posed, given), references))
+        st.session_state[LAST] = last
+    found: Graded = last[1]
+    return found
+
+
+def _histogram(lesson: Lesson, found: Graded) -> None:
+    marks = [grade.mark for grade in found.grades if grade.mark is not None]
+    if not marks:
         return
-    unit = next(grade.unit for grade in grades if grade.mark)
+    said = f"{formatting.counted(len(marks), 'answer')}, {sum(m.is_solved for m in marks)} solved"
+    values = [grade.value for grade in found.grades if grade.value is not None]
+    if not values:
+        st.markdown(said)
+        return
+    unit = next(grade.unit for grade in found.grades if grade.mark)
     per = "between samples" if lesson.header.objective is Objective.THROUGHPUT else "per step"
-    solved = sum(bool(grade.mark and grade.mark.is_solved) for grade in grades)
-    st.markdown(
-        f"{formatting.counted(len(values), 'answer')}, {solved} solved;"
-        f" best {min(values):.4g} {unit} {per}"
-    )
-    figure = charts.histogram(values, references, unit, f"{unit} {per}")
+    st.markdown(f"{said}; best {min(values):.4g} {unit} {per}")
+    figure = charts.histogram(values, found.references, unit, f"{unit} {per}")
     st.plotly_chart(figure, key="grades-histogram", config=charts.CONFIG)
 
 

@@ -13,8 +13,8 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.core import formatting
-from placement.lessons.answer import Given
-from placement.lessons.judging import Mark, Verdict
+from placement.lessons.answer import LONGEST_NAME, MOST_REPLIED, Given
+from placement.lessons.judging import Mark, Verdict, ops_of
 from placement.lessons.lesson import (
     QUESTIONS,
     ChoiceCheck,
@@ -27,6 +27,8 @@ from placement.lessons.lesson import (
 )
 from studio import lesson as lessons
 from studio.lesson import ANSWERS, HINTS, NAME, Work
+
+LONGEST_ORDER = 10_000
 
 
 @st.fragment(key="lesson")
@@ -107,6 +109,8 @@ def _number(task: Task, check: NumberCheck, given: Given | None) -> None:
         f"Answer in {glossary.plain(check.unit)}" if check.unit else "Answer",
         value=float(given) if isinstance(given, float | int) else None,
         step=1.0,
+        min_value=-MOST_REPLIED,
+        max_value=MOST_REPLIED,
         format="%g",
         key=_key(task),
         on_change=_answer,
@@ -121,6 +125,7 @@ def _order(task: Task, given: Given | None) -> None:
         "Answer: ops, with commas between them",
         value=", ".join(given) if isinstance(given, tuple | list) else "",
         key=_key(task),
+        max_chars=LONGEST_ORDER,
         on_change=_answer_order,
         args=(task.number, _key(task)),
         disabled=not choices.may_write(),
@@ -153,7 +158,7 @@ def _end(done: Work, mark: Mark) -> None:
         "Your name",
         value=done.answer.name,
         key=choices.own("lesson-name"),
-        max_chars=100,
+        max_chars=LONGEST_NAME,
         on_change=choices.remember(NAME, choices.own("lesson-name")),
         placeholder="for who grades it",
     )
@@ -182,8 +187,7 @@ def _answer(number: int, key: str) -> None:
 
 
 def _answer_order(number: int, key: str) -> None:
-    said = re.split(r"[,;\s]+", str(choices.typed(key, "")))
-    _keep(number, [op for op in said if op] or None)
+    _keep(number, list(ops_of(str(choices.typed(key, "")))) or None)
 
 
 def _keep(number: int, given: object) -> None:

@@ -1,4 +1,4 @@
-"""The verbs `lessons`, `pose` and `grade`: what there is to learn, and what was handed in.
+"""The verbs `lessons`, `lesson` and `grade`: what there is to learn, and what was handed in.
 
 The folder `assets/lessons/` is the list: each Markdown file there is a lesson, by its name.
 """
@@ -6,6 +6,7 @@ The folder `assets/lessons/` is the list: each Markdown file there is a lesson, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,9 +29,14 @@ def lessons() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FOLDER.glob("*.md")))
 
 
+def lesson_number(name: str) -> str:
+    """The number that a lesson's name begins with, as a person says it: "4" of "04-heft"."""
+    return name.partition("-")[0].lstrip("0")
+
+
 def path_of(named: str) -> Path:
     """The file of a lesson: one that is here by its name or its number, or the path of another."""
-    numbered = [name for name in lessons() if named in (name, name.partition("-")[0].lstrip("0"))]
+    numbered = [name for name in lessons() if named in (name, lesson_number(name))]
     if numbered:
         return FOLDER / f"{numbered[0]}.md"
     path = Path(named)
@@ -42,11 +48,16 @@ def path_of(named: str) -> Path:
 
 @cache
 def about_method(method: str) -> tuple[str, ...]:
-    """The lessons that are about a placer, as a person reads them: "4, HEFT by hand"."""
-    found = [(name.partition("-")[0].lstrip("0"), lesson(name).header) for name in lessons()]
-    return tuple(
-        f"{number}, {header.title}" for number, header in found if method in header.methods
-    )
+    """The lessons that are about a placer, as a person reads them: "4, HEFT by hand".
+
+    A file that cannot be read is about none; the list of lessons tells what is wrong with it.
+    """
+    found = list[str]()
+    for name in lessons():
+        with suppress(ValueError, OSError):
+            header = lesson(name).header
+            found += [f"{lesson_number(name)}, {header.title}"] if method in header.methods else []
+    return tuple(found)
 
 
 def lesson(named: str) -> Lesson:

@@ -1,7 +1,6 @@
 """What the verbs `lessons`, `lesson` and `grade` do with their options; returns the exit status."""
 
 from argparse import Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.api import lessons as api
@@ -16,20 +15,26 @@ if TYPE_CHECKING:
 
 
 def lessons(options: Namespace) -> int:
-    """List what there is to learn."""
-    found = [(name, api.lesson(name)) for name in api.lessons()]
-    rows = [
-        {
-            "name": name,
-            "title": lesson.header.title,
-            "about": lesson.header.about,
-            "methods": list(lesson.header.methods),
-            "points": lesson.points,
-            "stars": lesson.num_stars,
-        }
-        for name, lesson in found
-    ]
-    return print_answer(options, rows, (f"{r['name']:24} {r['about']}" for r in rows))
+    """List what there is to learn; the exit status is 1 where a file is no lesson."""
+    rows = [_row(name) for name in api.lessons()]
+    lines = (f"{r['name']:24} {r.get('error') or r['about']}" for r in rows)
+    print_answer(options, rows, lines)
+    return int(any("error" in row for row in rows))
+
+
+def _row(name: str) -> dict[str, Any]:
+    try:
+        lesson = api.lesson(name)
+    except (ValueError, OSError) as error:
+        return {"name": name, "error": str(error)}
+    return {
+        "name": name,
+        "title": lesson.header.title,
+        "about": lesson.header.about,
+        "methods": list(lesson.header.methods),
+        "points": lesson.points,
+        "stars": lesson.num_stars,
+    }
 
 
 def lesson(options: Namespace) -> int:
@@ -75,15 +80,15 @@ def _graded(options: Namespace, lesson: "Lesson", grades: "tuple[Grade, ...]") -
 
 def _lines(lesson: "Lesson", grades: "tuple[Grade, ...]") -> "Iterator[str]":
     for grade in grades:
-        who = f"{grade.name} ({Path(grade.file).name})" if grade.name else grade.file
-        if grade.mark is None or grade.value is None:
+        who = f"{grade.name} ({grade.file})" if grade.name else grade.file
+        if grade.mark is None:
             yield f"{who}: refused: {grade.error}"
             continue
         stars = f", {counted(grade.mark.stars, 'star')}" if grade.mark.stars else ""
+        value = "" if grade.value is None else f", {stated(grade.value, grade.unit)}"
         same = f", the same as {grade.same_as}" if grade.same_as else ""
         yield (
-            f"{who}: {grade.mark.points} of {counted(grade.mark.of, 'point')}{stars},"
-            f" {stated(grade.value, grade.unit)}{same}"
+            f"{who}: {grade.mark.points} of {counted(grade.mark.of, 'point')}{stars}{value}{same}"
         )
         for task, verdict in zip(lesson.tasks, grade.mark.verdicts, strict=True):
             sign = "+" if verdict.held else "-"

@@ -18,20 +18,25 @@ from msgspec import Meta, Struct, to_builtins
 from placement.core.decoding import decode
 from placement.core.placement import Placement, placement_from_json
 from placement.files.input import parse_json, regular_file
+from placement.lessons.letters import can_be_shown
 
 FORMAT = "placement-lesson-answer"
 MOST_BYTES = 16 * 2**20
+LONGEST_NAME = 100
+MOST_REPLIED = 1e18
 REMEDY = "hand in the file that the studio made"
 
 Digits = Annotated[str, Meta(pattern=r"^[1-9][0-9]{0,2}$")]
 Word = Annotated[str, Meta(max_length=200)]
 # A number of ordinary size, a word, or a list of ops.
 Given = (
-    Annotated[float, Meta(ge=-1e18, le=1e18)]
+    Annotated[float, Meta(ge=-MOST_REPLIED, le=MOST_REPLIED)]
     | Word
     | Annotated[tuple[Word, ...], Meta(max_length=1_000)]
 )
-Moves = Annotated[tuple[tuple[Word, Word], ...], Meta(max_length=100_000)]
+MOST_MOVES = 100_000
+# Ops and devices are called whatever graphs and machines call them.
+Moves = Annotated[tuple[tuple[str, str], ...], Meta(max_length=MOST_MOVES)]
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +46,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     lesson: Annotated[str, Meta(max_length=64)]
     problem: Annotated[str, Meta(max_length=64)]
     placement: Mapping[str, Any]
-    name: Annotated[str, Meta(max_length=100)] = ""
+    name: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
     moves: Moves | None = None
     answers: Annotated[Mapping[Digits, Given], Meta(max_length=200)] = {}
     hints: Annotated[tuple[Annotated[int, Meta(ge=1, le=200)], ...], Meta(max_length=200)] = ()
@@ -74,21 +79,17 @@ class Answer(Struct, frozen=True, kw_only=True):
 
 def read_answer(path: Path) -> Answer:
     """The answer in a file; a ValueError names the file and says why it is none."""
-    size = regular_file(path).stat().st_size
-    if size > MOST_BYTES:
-        raise ValueError(
-            f"{path.name[:200]!r} has {size} bytes, more than the {MOST_BYTES} that an answer may"
-            f" have; {REMEDY}."
-        )
+    _require_small(regular_file(path).stat().st_size, path.name)
     return answer_of(path.read_bytes(), path.name)
 
 
 def answer_of(content: bytes, name: str) -> Answer:
     """The answer in the content of a file that is called `name`."""
+    _require_small(len(content), name)
     found = parse_json(content, name)
     try:
         file = decode(found, _File, remedy=REMEDY)
-        if not file.name.isprintable():
+        if not can_be_shown(file.name):
             raise ValueError(f"name: it holds what cannot be shown; {REMEDY}.")
         placement = placement_from_json(dict(file.placement))
     except ValueError as error:
@@ -102,3 +103,11 @@ def answer_of(content: bytes, name: str) -> Answer:
         answers=file.answers,
         hints=tuple(sorted(set(file.hints))),
     )
+
+
+def _require_small(size: int, name: str) -> None:
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"{name[:200]!r} has {size} bytes, more than the {MOST_BYTES} that an answer may"
+            f" have; {REMEDY}."
+        )

@@ -6,6 +6,7 @@ predicted of it when it was made. What does not fit the lesson is a row with a s
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from placement.core.amounts import in_unit
-from placement.core.decoding import shown
+from placement.core.decoding import shortened, shown
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.lessons.answer import Answer, answer_of, read_answer
@@ -22,6 +23,7 @@ from placement.lessons.lesson import Lesson
 from placement.schedule.simulated import simulate
 from placement.schedule.symmetry import num_changed
 
+LONGEST_LABEL = 200
 # What a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -30,8 +32,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class Grade:
     """A file that was handed in: its mark and predicted value, or by its `error` why it has none.
 
-    `value` is in `unit`. `same_as` names the first file before it with the same placement, up to
-    the names of equal devices.
+    `file` is its path, or its name and, from the second of that name on, a number. `value` is in
+    `unit`, and None for a live lesson, where it is one of another computer. `same_as` names the
+    first file before it with the same placement, up to the names of equal devices.
     """
 
     file: str
@@ -61,14 +64,19 @@ class Grade:
 
 def grade(lesson: Lesson, posed: Posed, paths: Iterable[Path]) -> tuple[Grade, ...]:
     """The grade of each answer file, in their order."""
-    return _grades(lesson, posed, ((path.name, partial(read_answer, path)) for path in paths))
+    return _grades(lesson, posed, ((str(path), partial(read_answer, path)) for path in paths))
 
 
 def grade_contents(
     lesson: Lesson, posed: Posed, files: Iterable[tuple[str, bytes]]
 ) -> tuple[Grade, ...]:
     """The same of files by their names and contents."""
-    read = ((name, partial(answer_of, content, name)) for name, content in files)
+    met = Counter[str]()
+    read = list[tuple[str, Callable[[], Answer]]]()
+    for name, content in files:
+        met[name] += 1
+        label = name if met[name] == 1 else f"{name} ({met[name]})"
+        read.append((label, partial(answer_of, content, name)))
     return _grades(lesson, posed, read)
 
 
@@ -76,18 +84,19 @@ def _grades(
     lesson: Lesson, posed: Posed, files: Iterable[tuple[str, Callable[[], Answer]]]
 ) -> tuple[Grade, ...]:
     grades = list[Grade]()
-    placements = dict[str, Placement]()
-    for name, read in files:
-        file = name[:200] if name.isprintable() else repr(name[:200])
+    placements = list[tuple[str, Placement]]()
+    for label, read in files:
+        file = shortened(label if label.isprintable() else repr(label), LONGEST_LABEL)
         try:
             answer = read()
             found = graded(lesson, posed, answer)
         except ValueError as error:
             grades.append(Grade(file, error=str(error)))
             continue
-        same = (f for f, p in placements.items() if _is_same(posed.problem, p, answer.placement))
+        same = (f for f, p in placements if _is_same(posed.problem, p, answer.placement))
         grades.append(replace(found, file=file, same_as=next(same, "")))
-        placements[file] = answer.placement
+        if not lesson.header.live:
+            placements.append((file, answer.placement))
     return tuple(grades)
 
 
@@ -95,6 +104,9 @@ def graded(lesson: Lesson, posed: Posed, answer: Answer) -> Grade:
     """The grade of an answer; a ValueError says why it is none to this lesson."""
     _require_answer_to(lesson, posed, answer)
     problem, placement = posed.problem, answer.placement
+    if lesson.header.live:
+        mark = judged(lesson, posed, placement, None, answer.answers, answer.hints)
+        return Grade("", answer.name, mark, None, problem.unit)
     predicted = simulate(problem, placement)
     mark = judged(lesson, posed, placement, predicted, answer.answers, answer.hints)
     value = in_unit(predicted.value, problem.unit)
@@ -120,8 +132,8 @@ def _require_answer_to(lesson: Lesson, posed: Posed, answer: Answer) -> None:
     placement.require_graph(problem.graph)
     if placement.calls or placement.replicas:
         raise ValueError("Its placement asks for calls or replicas, which no lesson offers.")
-    for device in placement.device_of.values():
-        problem.machine.device(device)
+    if not lesson.header.live:
+        _require_possible(posed, answer)
     numbers = {str(task.number) for task in lesson.tasks}
     unknown = next((n for n in answer.answers if n not in numbers), None)
     if unknown is not None:
@@ -129,6 +141,13 @@ def _require_answer_to(lesson: Lesson, posed: Posed, answer: Answer) -> None:
     hint = next((n for n in answer.hints if n > len(lesson.hints)), None)
     if hint is not None:
         raise ValueError(f"It took hint {hint}, which this lesson does not have.")
+
+
+def _require_possible(posed: Posed, answer: Answer) -> None:
+    """Devices are the problem's and moves begin at the start, which both depend on the machine."""
+    placement = answer.placement
+    for device in placement.device_of.values():
+        posed.problem.machine.device(device)
     if answer.moves is not None and moved_by(posed.start, answer.moves) != placement.device_of:
         raise ValueError("Its moves, made from the lesson's start, do not lead to its placement.")
 
@@ -156,8 +175,9 @@ def csv_of(lesson: Lesson, grades: Sequence[Grade]) -> str:
         if mark is None:
             cells += [""] * (len(head) - 2)
         else:
-            cells += [mark.points, mark.of, mark.stars, mark.hint_points, f"{grade.value:.6g}"]
-            cells += [grade.unit, *(int(v.held) for v in mark.verdicts)]
+            cells += [mark.points, mark.of, mark.stars, mark.hint_points]
+            cells += ["", ""] if grade.value is None else [f"{grade.value:.6g}", grade.unit]
+            cells += [*(int(v.held) for v in mark.verdicts)]
         writer.writerow([_cell(cell) for cell in (*cells, grade.same_as, grade.error)])
     return out.getvalue()
 

@@ -4,6 +4,7 @@ Everything is worked out anew: a value by simulation, a gap by the bound, moves 
 the start up to the names of equal devices.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,15 +72,27 @@ class Mark:
 
 
 def require_fitting(lesson: Lesson, posed: Posed) -> None:
-    """ValueError with the line where a check names ops that the problem does not have."""
+    """ValueError with the line where a check names ops that nobody could give or has."""
     ops = posed.problem.graph.index
     for task in lesson.tasks:
+        names = task.check.ops if isinstance(task.check, OrderCheck) else ()
+        untypable = next((op for op in names if ops_of(op) != (op,)), None)
+        if untypable is not None:
+            raise ValueError(
+                f"line {task.line}: nobody can answer with op {shown(untypable)}, since commas"
+                " stand between the ops of an answer; rename it, or ask with a choice."
+            )
         unknown = next((op for op in _ops_named(task.check) if op not in ops), None)
         if unknown is not None:
             raise ValueError(
                 f"line {task.line}: the check names op {shown(unknown)}, which"
                 f" {shown(posed.problem.graph.name)} does not have; it has {listed(ops)}."
             )
+
+
+def ops_of(typed: str) -> tuple[str, ...]:
+    """The ops that somebody typed, with commas or ends of lines between them."""
+    return tuple(op for part in re.split(r"[,\n]", typed) if (op := part.strip()))
 
 
 def _ops_named(check: AnyCheck) -> Sequence[str]:
@@ -96,13 +109,16 @@ def judged(
     lesson: Lesson,
     posed: Posed,
     placement: Placement,
-    predicted: Simulated,
+    predicted: Simulated | None,
     answers: Mapping[str, Given],
     hints: Sequence[int] = (),
 ) -> Mark:
-    """What the checks say of a placement, which is predicted to do so, and of answers by number."""
-    broken = violations(posed.problem, predicted.schedule, placement.calls)
-    work = _Work(posed, placement, predicted, broken[0] if broken else "")
+    """What the checks say of a placement, which is predicted to do so, and of answers by number.
+
+    Where nothing can be predicted, for the placement is on devices of another computer, only
+    questions can be right; a live lesson has no other checks.
+    """
+    work = None if predicted is None else _work(posed, placement, predicted)
     verdicts = tuple(_verdict(task, work, answers.get(str(task.number))) for task in lesson.tasks)
     cost = sum(hint.cost for hint in lesson.hints if hint.number in set(hints))
     won = sum(verdict.points for verdict in verdicts)
@@ -123,10 +139,17 @@ class _Work:
     broken: str
 
 
-def _verdict(task: Task, work: _Work, given: Given | None) -> Verdict:
+def _work(posed: Posed, placement: Placement, predicted: Simulated) -> _Work:
+    broken = violations(posed.problem, predicted.schedule, placement.calls)
+    return _Work(posed, placement, predicted, broken[0] if broken else "")
+
+
+def _verdict(task: Task, work: _Work | None, given: Given | None) -> Verdict:
     check, star = task.check, False
     if isinstance(check, QUESTIONS):
         held, told = _answered(check, given)
+    elif work is None:
+        held, told = False, "nothing is predicted of it here"
     elif work.broken and not isinstance(check, MovesCheck):
         held, told = False, f"this placement is not allowed: {work.broken}"
     else:

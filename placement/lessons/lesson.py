@@ -136,8 +136,8 @@ class NumberCheck(Check, frozen=True, kw_only=True, tag="number"):
 AnyCheck = StepCheck | MovesCheck | GapCheck | PathCheck | OrderCheck | ChoiceCheck | NumberCheck
 # Those that a person answers; the others look at the placement.
 QUESTIONS = (OrderCheck, ChoiceCheck, NumberCheck)
-# Those that need a prediction, which on another computer would be another one.
-PREDICTED = (StepCheck, GapCheck, PathCheck)
+# Those that look at the placement, of which another computer with other devices knows nothing.
+PLACED = (StepCheck, GapCheck, PathCheck, MovesCheck)
 
 
 @dataclass(frozen=True)

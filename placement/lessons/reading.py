@@ -24,7 +24,7 @@ from placement.core.fingerprint import fingerprint_of
 from placement.files.input import json_value, regular_file
 from placement.lessons.lesson import (
     MOST_POINTS,
-    PREDICTED,
+    PLACED,
     AnyCheck,
     Header,
     Hint,
@@ -32,6 +32,7 @@ from placement.lessons.lesson import (
     Task,
     Text,
 )
+from placement.lessons.letters import can_be_shown
 
 T = TypeVar("T")
 FENCE = "+++"
@@ -42,6 +43,8 @@ BLOCKS = ("check", "hint", "insight", "problem")
 # Blocks that are shown as they stand.
 SHOWN_AS_TEXT = ("", "text")
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+# No limit of Python on digits is lower.
+_ENDLESS = re.compile(r"[0-9](_?[0-9]){639}")
 _NAMED = re.compile(r"(?:unknown|required) field '([^']*)'")
 # Whatever a reader of Markdown might take for a picture.
 _PICTURE = re.compile(r"!\[|<\s*img", re.IGNORECASE)
@@ -83,7 +86,7 @@ def _text(content: bytes) -> str:
         line = content[: error.start].count(b"\n") + 1
         raise WrongLesson(line, "it is not text in UTF-8; save it as such.") from None
     for number, shown_line in enumerate(text.split("\n"), 1):
-        if not shown_line.replace("\t", " ").isprintable():
+        if not can_be_shown(shown_line.replace("\t", " ")):
             raise WrongLesson(number, "it holds a character that cannot be shown; remove it.")
     return text
 
@@ -142,6 +145,10 @@ def _decoded(lines: Sequence[str], first: int, kind: type[T]) -> T:
         raise WrongLesson(line, f"this is not TOML: {said}; correct it.") from None
     except RecursionError:
         raise WrongLesson(first, "it is nested too deeply; flatten it.") from None
+    except ValueError:
+        at = next((i for i, line in enumerate(lines) if _ENDLESS.search(line)), 0)
+        said = "it holds a number with more digits than can be read; shorten it."
+        raise WrongLesson(first + at, said) from None
     try:
         return decode(content, kind)
     except ValueError as error:
@@ -221,7 +228,7 @@ class _Found:
         self.parts.append(Task(line, self.num_tasks, check))
 
     def _hint(self, cost: str, inside: Sequence[str], line: int) -> None:
-        if not (cost.isascii() and cost.isdigit() and int(cost[:9]) <= MOST_POINTS):
+        if not re.fullmatch(r"[0-9]{1,3}", cost) or int(cost) > MOST_POINTS:
             said = f"a hint says what it costs, as `hint 1`, 0 to {MOST_POINTS} points."
             raise WrongLesson(line, said)
         self.num_hints += 1
@@ -280,7 +287,7 @@ def _require_one_problem(lesson: Lesson) -> None:
 
 def _require_predictable(lesson: Lesson) -> None:
     """A live lesson asks nothing that another computer would answer otherwise."""
-    wrong = next((t for t in lesson.tasks if isinstance(t.check, PREDICTED)), None)
+    wrong = next((t for t in lesson.tasks if isinstance(t.check, PLACED)), None)
     if lesson.header.live and wrong is not None:
         kind = wrong.check.__struct_config__.tag
         raise WrongLesson(

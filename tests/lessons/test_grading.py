@@ -10,6 +10,7 @@ from msgspec import structs
 
 from placement.api import lessons
 from placement.core.placement import Placement
+from placement.lessons import answer as answer_file
 from placement.lessons.answer import Answer, answer_of
 from placement.lessons.grading import csv_of, grade, grade_contents, graded
 from placement.lessons.reading import lesson_of
@@ -79,7 +80,11 @@ def test_placements_that_differ_by_names_of_equal_devices_are_the_same(first, tm
     texts = [
         handed_in(first, devices).to_text() for devices in (BEST, other, {**BEST, "left": "B"})
     ]
-    assert [found.same_as for found in grades_of(first, tmp_path, *texts)] == ["", "0.json", ""]
+    assert [found.same_as for found in grades_of(first, tmp_path, *texts)] == [
+        "",
+        str(tmp_path / "0.json"),
+        "",
+    ]
 
 
 HOSTILE = {
@@ -199,7 +204,7 @@ def test_the_command_line_grades_and_says_what_could_not_be(first, tmp_path):
     table = call_here("grade", "1", good, "--csv")
     assert table.returncode == 0 and table.stdout.startswith("file,name,points,of")
     shown = call_here("grade", "1", good).stdout
-    assert "Ada (ada.json): 4 of 4 points, 12 s" in shown
+    assert f"Ada ({good}): 4 of 4 points, 12 s" in shown
     assert "There is no lesson 'nonsense'" in refused("grade", "nonsense", good)
 
 
@@ -221,4 +226,78 @@ def test_values_are_held_against_heft_what_is_asked_and_the_star():
 def test_contents_are_graded_as_files_are(first, tmp_path):
     texts = [handed_in(first).to_text(), "{"]
     contents = [(f"{n}.json", text.encode()) for n, text in enumerate(texts)]
-    assert grade_contents(*first, contents) == grades_of(first, tmp_path, *texts)
+    read = grades_of(first, tmp_path, *texts)
+    assert grade_contents(*first, contents) == tuple(
+        replace(found, file=name) for found, (name, _) in zip(read, contents, strict=True)
+    )
+
+
+LIVE = '+++\ntitle = "T"\nproblem = "branches.json"\nlive = true\n+++\n' + (
+    '```check\nkind = "choice"\nask = "?"\nchoices = ["a", "b"]\nright = "a"\n```\n'
+    "```insight\nx\n```\n"
+)
+
+
+def test_a_live_lesson_is_graded_on_another_computer_by_its_replies(first):
+    """The placement is on a device that is not here, and was made from another start."""
+    lesson = lesson_of(LIVE.encode(), "own.md")
+    posed = lessons.posed(lesson)
+    devices, moves = dict.fromkeys(BEST, "cuda:0"), (("left", "cuda:0"),)
+    texts = [
+        structs.replace(
+            handed_in(first, devices, answers={"1": reply}, moves=moves),
+            lesson=lesson.hash,
+            problem="0" * 16,
+        ).to_text()
+        for reply in ("a", "b")
+    ]
+    found = grade_contents(lesson, posed, [("a.json", t.encode()) for t in texts])
+    assert [(g.error, g.value, g.same_as) for g in found] == [("", None, "")] * 2
+    assert [g.mark.is_solved for g in found] == [True, False]
+    rows = list(csv.DictReader(io.StringIO(csv_of(lesson, found))))
+    assert [(row["points"], row["value"], row["task 1"]) for row in rows] == [
+        ("1", "", "1"),
+        ("0", "", "0"),
+    ]
+
+
+def test_files_of_one_name_are_told_apart(first, tmp_path):
+    """Ada's and Eve's placement, then each again, all in files called a.json."""
+    best, other = handed_in(first).to_text(), handed_in(first, {**BEST, "left": "B"}).to_text()
+    texts = [best, other, other, best]
+    found = grade_contents(*first, [("a.json", text.encode()) for text in texts])
+    names = ["a.json", "a.json (2)", "a.json (3)", "a.json (4)"]
+    assert [g.file for g in found] == names
+    assert [g.same_as for g in found] == ["", "", names[1], names[0]]
+    paths = [tmp_path / str(n) / "a.json" for n in range(4)]
+    for path, text in zip(paths, texts, strict=True):
+        path.parent.mkdir()
+        path.write_text(text)
+    found = grade(*first, paths)
+    assert [g.file for g in found] == [str(path) for path in paths]
+    assert [g.same_as for g in found] == ["", "", str(paths[1]), str(paths[0])]
+
+
+@pytest.mark.parametrize(
+    "name", ["Jos\u00e9\u00a0\u00d1", "\U0001f469\u200d\U0001f52c", "\u200f\u05d0"]
+)
+def test_names_with_any_blank_or_emoji_are_read(first, name):
+    text = handed_in(first, name=name).to_text()
+    assert answer_of(text.encode(), "a.json").name == name
+
+
+@pytest.mark.parametrize("name", ["a\u202eb", "a\u2066b", "a\nb", "a\u2028b", "\ud800"])
+def test_names_that_turn_or_break_the_line_are_refused(first, name):
+    with pytest.raises(ValueError, match=r"cannot be shown|not Unicode"):
+        answer_of(handed_in(first, name=name).to_text().encode(), "a.json")
+
+
+def test_moves_name_ops_of_any_length(first):
+    moves = (("x" * 1_000, "A"),)
+    assert answer_of(handed_in(first, moves=moves).to_text().encode(), "a.json").moves == moves
+
+
+def test_a_content_that_is_too_long_is_refused_unread(monkeypatch):
+    monkeypatch.setattr(answer_file, "MOST_BYTES", 10)
+    with pytest.raises(ValueError, match="has 11 bytes, more than the 10"):
+        answer_of(b" " * 11, "a.json")

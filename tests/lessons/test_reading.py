@@ -7,6 +7,7 @@ import pytest
 
 from placement.api import lessons
 from placement.core.objective import Objective
+from placement.lessons.judging import ops_of
 from placement.lessons.lesson import Hint, Task, Text
 from placement.lessons.reading import MOST_BYTES, lesson_of, read_lesson
 from tests.instances import canonical_file
@@ -63,6 +64,24 @@ def test_the_start_is_what_the_header_says():
     found = read(WHOLE.replace("+++\n```", start + "```"))
     devices = lessons.posed(found).start.device_of
     assert devices == {"load": "A", "left": "B", "right": "A", "join": "A"}
+
+
+@pytest.mark.parametrize("op", ["a,b", " a", "a\nb"])
+def test_an_order_that_nobody_could_type_is_refused_with_its_line(op):
+    problem = json.dumps(canonical_file()).replace('"n3"', json.dumps(op))
+    block = f"```problem\n{problem}\n```\n"
+    check = f'```check\nkind = "order"\nask = "?"\nops = ["n1", {json.dumps(op)}]\n```\n'
+    said = refusal('+++\ntitle = "T"\n+++\n' + block + check + INSIGHT)
+    assert "line 7: nobody can answer with op" in said
+
+
+def test_ops_are_typed_with_commas_between_them_and_may_hold_blanks():
+    assert ops_of(" layer 1/conv ,b;c,\nd,") == ("layer 1/conv", "b;c", "d")
+
+
+def test_a_text_may_hold_any_blank_and_joined_emoji():
+    said = "a\u00a0b \U0001f469\u200d\U0001f52c"
+    assert read(HEAD + said + "\n\n" + CHECK + INSIGHT).parts[0].markdown == said
 
 
 def with_check(check):
@@ -177,6 +196,26 @@ MISTAKES = {
     "an order of strangers": (with_check('kind = "order"\nask = "?"\nops = ["x"]'), 5, "op 'x'"),
     "a hint without its cost": (HEAD + "```hint\nx\n```\n", 5, "what it costs"),
     "a hint that costs a fortune": (HEAD + "```hint 5000\nx\n```\n", 5, "what it costs"),
+    "a hint of sixteen digits": (HEAD + "```hint 0000000009999999\nx\n```\n", 5, "what it costs"),
+    "a hint in other digits": (HEAD + "```hint \u0661\nx\n```\n", 5, "what it costs"),
+    "a number of 5000 digits": (
+        with_check('kind = "step"\nask = "?"\nat_most = ' + "9" * 5_000),
+        8,
+        "more digits than can be read",
+    ),
+    "a seed of 5000 digits": (
+        WHOLE.replace("+++\n`", f"seed = {'1_0' * 2_500}\n+++\n`"),
+        4,
+        "more digits than can be read",
+    ),
+    "a text that turns the line": (HEAD + "a\u202eb\n", 5, "cannot be shown"),
+    "a live lesson that counts moves": (
+        MODEL.format("local").replace("machine", "live = true\nmachine")
+        + CHECK.replace("step", "moves")
+        + INSIGHT,
+        7,
+        "cannot check 'moves'",
+    ),
     "a hint that pays": (HEAD + "```hint -1\nx\n```\n", 5, "what it costs"),
     "a picture": (HEAD + CHECK + "\n![x](http://x/y.png)\n" + INSIGHT, 11, "no pictures"),
     "a picture in a hint": (HEAD + CHECK + "```hint 1\n![x][y]\n```\n", 11, "no pictures"),

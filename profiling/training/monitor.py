@@ -199,22 +199,24 @@ class Monitor:
         self._asked_at = self._number
         change = self._probed(self.watch.probes) / self._by_probes
         by_probe = self._outside(change)
+        parts = self._changed_parts()
         if by_probe.any():
-            found = Drift(np.where(by_probe, change, 1.0), tuple(by_probe.tolist()))
-        elif parts := self._changed_parts():
-            found = Drift(np.ones(len(change)), (False,) * len(change), parts)
+            found = Drift(np.where(by_probe, change, 1.0), tuple(by_probe.tolist()), parts)
         else:
-            ratio = self._against_usual()
+            # What single segments take too long is theirs, and not their device's.
+            rest = self._parts.rest(self._recent, self.device, parts) if parts else None
+            ratio = self._against_usual() if rest is None else rest
             # Where probes say otherwise, segments must be off by more to be believed.
             probed = np.array([len(p) == self.watch.probes for p in self._probed_s])
             by_segments = (
                 (self._in_a_row >= self.watch.patience)
+                & self._outside(ratio)
                 & ((ratio > 1.0) | (self._by_probes <= 1.0))
                 & (~probed | self._outside(ratio, 2 * self.watch.band))
             )
-            if not by_segments.any():
+            if not by_segments.any() and not parts:
                 return None
-            found = Drift(np.where(by_segments, ratio, 1.0), (False,) * len(ratio))
+            found = Drift(np.where(by_segments, ratio, 1.0), (False,) * len(ratio), parts)
         paused = self._number - self._decided_at < self.watch.pause
         return None if paused and found.size <= self._decided_size * 1.1 else found
 

@@ -100,6 +100,23 @@ class Parts:
             found.append(LinkChange(src, dst, float(links[src, dst])))
         return tuple(found)
 
+    def rest(
+        self, readings: Sequence[Reading], device: Floats, changes: Sequence[Change]
+    ) -> Floats:
+        """How much longer than usual (D,) devices take for all but the segments that changed."""
+        assert self._usual is not None
+        of = self._reader.device
+        changed = {c.kernels for c in changes if isinstance(c, SegmentChange)}
+        other = np.array([segment not in changed for segment in self._segments])
+        ratios = median([r.segments for r in readings])
+        other &= ~np.isnan(ratios)
+        usual_s = (self._reader.segments_s * device[of] * self._usual[0])[other]
+        measured_s = (self._reader.segments_s * ratios)[other]
+        found = np.ones(len(device))
+        for d in np.unique(of[other]).tolist():
+            found[d] = measured_s[of[other] == d].sum() / usual_s[of[other] == d].sum()
+        return found
+
     def accept(self, changes: Sequence[Change]) -> None:
         """Bring the estimates up to date; nothing becomes faster than the profile says."""
         self.kernels, self.links = self.kernels.copy(), self.links.copy()

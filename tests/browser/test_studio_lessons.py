@@ -104,12 +104,17 @@ def test_every_lesson_is_solved_by_clicks_and_keys_and_failed_by_a_wrong_answer(
         points(page, lesson)
         insight = lesson.insight.split("**")[1]
         expect(page.locator(PANEL).get_by_text(insight).first).to_be_visible()
+        hand_in = page.get_by_role("button", name="Hand in").first
+        expect(hand_in).to_be_disabled()
+        page.get_by_label("Your name").fill("Ada")
+        page.get_by_label("Your name").press("Enter")
+        expect(hand_in).to_be_enabled()
         with page.expect_download() as download:
-            page.get_by_role("button", name="Hand in").first.click()
+            hand_in.click()
         file = tmp_path / f"{name}.json"
         download.value.save_as(file)
         (found,) = grade(lesson, posed, [file])
-        assert found.error == "" and found.mark.is_solved, (name, found)
+        assert (found.error, found.name) == ("", "Ada") and found.mark.is_solved, (name, found)
 
 
 def test_what_a_lesson_asks_stands_as_a_line_on_the_timeline(new_page, read):

@@ -153,6 +153,8 @@ def _end(done: Work, mark: Mark) -> None:
     """What was to be learnt, once it was; and what to hand in, at any time."""
     if mark.is_solved:
         st.success(done.lesson.insight, icon=":material/school:")
+        points = formatting.counted(mark.of, "point")
+        st.caption(f"Solved: {mark.points} of {points}{' ★' * mark.stars}. Hand it in, or go on.")
     row = st.container(horizontal=True, gap="xsmall", vertical_alignment="bottom")
     row.text_input(
         "Your name",
@@ -162,6 +164,7 @@ def _end(done: Work, mark: Mark) -> None:
         on_change=choices.remember(NAME, choices.own("lesson-name")),
         placeholder="for who grades it",
     )
+    # A click takes the file as it was drawn last, so there is none before the name is in it.
     row.download_button(
         "Hand in",
         data=done.answer.to_text(),
@@ -170,10 +173,13 @@ def _end(done: Work, mark: Mark) -> None:
         key="hand-in",
         icon=":material/download:",
         on_click="ignore",
-        help="A file with your placement and your answers. It holds no points: who grades it works"
-        " them out anew.",
+        disabled=not done.answer.name,
+        help="A file with your placement and your answers, once your name is there (Enter)."
+        " It holds no points: who grades it works them out anew.",
     )
-    st.page_link("pages/lessons.py", label="All lessons", icon=":material/school:")
+    st.page_link(
+        "pages/lessons.py", label="All lessons, and the next one", icon=":material/school:"
+    )
 
 
 def file_name(done: Work) -> str:

@@ -303,6 +303,23 @@ def test_a_link_that_becomes_slow_alone_is_told_from_its_way_back():
     assert slowdown.links[1, 0] == 1.0 and slowdown.link == 1.0 and (slowdown.device == 1.0).all()
 
 
+@pytest.mark.parametrize("what", ["op", "link"])
+def test_a_device_that_becomes_slow_together_with_a_part_is_seen_as_well(what):
+    schedule = make_schedule(problem(), start())
+    monitor = Monitor(problem())
+    monitor.begin(schedule)
+    heard(monitor, schedule, CALM, 30)
+    op = next(s.kernels[0] for s in schedule.segments if s.device == "cpu:0")
+    part = {"kernels": [(op, 0, 10.0)]} if what == "op" else {"links": [(0, 1, 400.0)]}
+    slow = 1 if what == "op" else 0
+    device = np.where(np.arange(2) == slow, 1.8, 1.0)
+    heard(monitor, schedule, replace(slow_parts(**part), device=device), 10)
+    drift = monitor.drift()
+    assert drift.factor == pytest.approx(device, rel=0.1) and len(drift.parts) == 1
+    monitor.accept(drift)
+    assert monitor.slowdown.device == pytest.approx(device, rel=0.1)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_of_single_segments_moves_nothing(seed):
     """Each segment off by up to a third in every step, and one in ten three times as long."""

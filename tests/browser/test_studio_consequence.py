@@ -67,6 +67,8 @@ def test_a_drag_over_a_device_shows_what_a_drop_there_does(desk):
     assert told_after(desk) == told
     desk.keyboard.press("Escape")
     desk.mouse.up()
+    # A pointer that rests on a chip is told again.
+    desk.mouse.move(chip[0], chip[1] + 200)
     unchanged(desk, before)
 
     desk.mouse.move(node["x"], node["y"])

@@ -14,6 +14,7 @@ from placement.api import answers
 from placement.api.results import StepsResult
 from placement.api.steps import placers_with_steps
 from placement.core.decoding import decode
+from placement.core.objective import Objective
 from placement.core.problem import Execution
 from placement.core.problem_json import problem_from_json
 from placement.core.timeline import Span
@@ -113,7 +114,10 @@ def test_steps_beyond_the_most_are_one(name):
     assert few[:3] == all_steps[:3]
 
 
-@pytest.mark.parametrize("name", METHODS)
+FOR_LATENCY = [n for n in METHODS if Objective.LATENCY in placer_class(n).objectives]
+
+
+@pytest.mark.parametrize("name", FOR_LATENCY)
 def test_the_last_step_keeps_an_order_that_is_pinned(name):
     """Where it changes the method's answer, that is one step more."""
     problem = canonical()

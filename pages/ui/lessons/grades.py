@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from pages.ui.panels import charts
+from pages.ui.session import choices
 from pages.ui.shell import glossary
 from placement.api import lessons
 from placement.core import formatting
@@ -96,12 +97,12 @@ def _graded(lesson: Lesson, folder: Path, files: Sequence[UploadedFile]) -> Grad
     given = [(file.name, file.getvalue()) for file in files]
     digests = tuple((name, sha256(content).hexdigest()) for name, content in given)
     asked = (lesson.hash, digests)
-    last = st.session_state.get(LAST)
+    last = choices.kept(LAST, None)
     if last is None or last[0] != asked:
         posed = lessons.posed(lesson, folder)
         references = {} if lesson.header.live else lessons.references(lesson, posed)
         last = (asked, Graded(grade_contents(lesson, posed, given), references))
-        st.session_state[LAST] = last
+        choices.keep(LAST, last)
     found: Graded = last[1]
     return found
 

@@ -8,7 +8,7 @@ anew.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placement.api.results import RunResult, StreamResult
+from placement.api.results.running import RunResult, StreamResult
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement

@@ -13,7 +13,7 @@ import pytest
 
 import placement as pl
 from placement.api.compare import Board
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from placement.api.run import LiveRun
 from placement.core import formatting
 from placement.core.formatting import Drawn

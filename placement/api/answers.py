@@ -10,30 +10,25 @@ import numpy as np
 from msgspec.structs import asdict
 
 from placement.advice.drift import drift
-from placement.api.results import (
-    BetweenSteps,
-    CompareRow,
+from placement.api.results.machines import (
     DeviceResult,
-    FinalRow,
-    FinalsResult,
     LinkResult,
-    Losses,
     MachineResult,
-    Move,
-    PlaceResult,
     ProfileResult,
     RateResult,
-    RefinedResult,
-    RunResult,
+)
+from placement.api.results.placing import (
+    CompareRow,
+    FinalRow,
+    FinalsResult,
+    PlaceResult,
     SimulateResult,
-    Spread,
-    Stay,
     StepResult,
     StepsResult,
-    StreamResult,
-    TrainResult,
-    Value,
 )
+from placement.api.results.running import RefinedResult, RunResult, StreamResult
+from placement.api.results.training import BetweenSteps, Losses, Move, Stay, TrainResult
+from placement.api.results.value import Spread, Value
 from placement.api.wording import refining_in_words
 from placement.core.amounts import in_unit
 from placement.core.profile import runs_of

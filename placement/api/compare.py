@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from placement.api.place import place
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from placement.api.run import run, stream
 from placement.core.events import Emit, never, silent
 from placement.core.formatting import Drawn

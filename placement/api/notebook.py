@@ -11,7 +11,7 @@ from functools import singledispatch
 
 from placement.api.compare import Board
 from placement.api.place import Placed
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from placement.api.run import LiveRun, LiveStream
 from placement.core import formatting
 from placement.core.model import Model

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from placement.api.results import (
-    FinalRow,
-    FinalsResult,
-    RefinedResult,
-    RunResult,
-    Spread,
-    StreamResult,
-)
+from placement.api.results.placing import FinalRow, FinalsResult
+from placement.api.results.running import RefinedResult, RunResult, StreamResult
+from placement.api.results.value import Spread
 from placement.core.formatting import counted, percent, seconds, token_rate
 
 if TYPE_CHECKING:

@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from placement.api.results import CompareRow, FinalsResult, RunResult, StepsResult, to_json
+from placement.api.results.placing import CompareRow, FinalsResult, StepsResult
+from placement.api.results.running import RunResult
+from placement.api.results.value import to_json
 from placement.api.wording import (
     DIFFERENCES,
     FINALS,

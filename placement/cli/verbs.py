@@ -14,15 +14,15 @@ from placement.api import answers
 from placement.api.place import Placed
 from placement.api.problems import stored_profile
 from placement.api.refine import step_before_and_after
-from placement.api.results import (
+from placement.api.results.machines import ExportResult
+from placement.api.results.placing import (
     CompareResult,
-    ExportResult,
     PlaceResult,
-    RunResult,
-    TrainResult,
     WhatIfPlaceResult,
     WhatIfResult,
 )
+from placement.api.results.running import RunResult
+from placement.api.results.training import TrainResult
 from placement.api.train import has_diverged, require_training
 from placement.api.wording import doubts
 from placement.cli.lesson_verbs import grade as grade

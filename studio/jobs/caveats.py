@@ -1,6 +1,6 @@
 """What speaks against believing the times of a run, in sentences."""
 
-from placement.api.results import RunResult
+from placement.api.results.running import RunResult
 from placement.api.wording import doubts, is_scattered
 from placement.constraints.fusion import mended
 from studio.jobs import jobs, runs

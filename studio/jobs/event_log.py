@@ -14,7 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from placement.api.results import CompareRow, Move, Result, Stay, result_from_json
+from placement.api.results.placing import CompareRow
+from placement.api.results.training import Move, Stay
+from placement.api.results.verbs import Result, result_from_json
 from placement.core.decoding import decode
 from placement.core.profile import Profile, profile_from_json
 from studio.project import former_names

@@ -19,7 +19,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from placement.api.results import Result, RunResult, TrainResult
+from placement.api.results.running import RunResult
+from placement.api.results.training import TrainResult
+from placement.api.results.verbs import Result
 from placement.files import output
 from studio.jobs import event_log as events
 from studio.jobs import process, records

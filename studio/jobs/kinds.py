@@ -6,14 +6,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from placement.api.results import (
-    CompareRow,
-    PlaceResult,
-    ProfileResult,
-    RunResult,
-    StreamResult,
-    TrainResult,
-)
+from placement.api.results.machines import ProfileResult
+from placement.api.results.placing import CompareRow, PlaceResult
+from placement.api.results.running import RunResult, StreamResult
+from placement.api.results.training import TrainResult
 from placement.core import formatting
 from placement.core.placement import Placement, placement_to_text
 from placement.core.verb_options import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from placement.api.results import CompareRow, PlaceResult, WhatIfPlaceResult
+from placement.api.results.placing import CompareRow, PlaceResult, WhatIfPlaceResult
 from placement.core import formatting
 from placement.core.amounts import in_unit
 from placement.core.decoding import decode

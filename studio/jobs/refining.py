@@ -7,7 +7,7 @@ import placement as pl
 from placement.api.answers import of_refined
 from placement.api.problems import as_measured
 from placement.api.refine import MISSING, UNOBSERVED
-from placement.api.results import StreamResult
+from placement.api.results.running import StreamResult
 from placement.api.wording import refined_in_words
 from placement.constraints.fusion import mended
 from placement.core.objective import PLAIN, Objective

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from placement.api.results import StreamResult
+from placement.api.results.running import StreamResult
 from placement.constraints.fusion import mended
 from placement.core.objective import Objective
 from placement.core.placement import Placement

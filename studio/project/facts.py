@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from placement.api.results import Count, Counts, Number, Text, Texts, require_unit
+from placement.api.results.value import Count, Counts, Number, Text, Texts, require_unit
 from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows
 

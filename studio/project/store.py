@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from placement.api.results import Number, Text
+from placement.api.results.value import Number, Text
 from placement.core.objective import PLAIN, CallRules, Objective
 from placement.files import output
 from placement.files.home import home

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from placement.api.results import Number, Text
+from placement.api.results.value import Number, Text
 from placement.core.decoding import shown
 from placement.core.objective import Objective
 from placement.costs.what_if import ConditionRows

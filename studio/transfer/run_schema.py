@@ -14,7 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from placement.api.results import Amount, Count, RunResult, run_from_json
+from placement.api.results.running import RunResult, run_from_json
+from placement.api.results.value import Amount, Count
 from placement.core.decoding import decode, shown
 from placement.core.objective import Objective
 from studio.jobs import jobs

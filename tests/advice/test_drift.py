@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from placement.advice.drift import drift
-from placement.api.results import RunResult
+from placement.api.results.running import RunResult
 from placement.api.wording import drift_in_words
 from placement.core.decoding import decode
 from tests.fuzz.kinds import run_result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from placement.cli.printing import lines_of, table_of
 from placement.core.decoding import decode
 from placement.core.graph import Graph, Op

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import placement as pl
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method
-from placement.api.results import PlaceResult
+from placement.api.results.placing import PlaceResult
 from placement.core import formatting
 from placement.costs.what_if import ConditionRows
 from profiling.measuring.store import ProfileStore

@@ -11,7 +11,7 @@ import pytest
 
 import placement as pl
 from placement.api import answers
-from placement.api.results import StepsResult
+from placement.api.results.placing import StepsResult
 from placement.api.steps import placers_with_steps
 from placement.core.decoding import decode
 from placement.core.objective import Objective

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 import placement as pl
 from pages.ui.session.current import snapshot
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from studio import snapshot as studio
 from studio import standings
 from studio.jobs import jobs, outcomes

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pages.ui.session.current import snapshot
-from placement.api.results import CompareRow, StreamResult, result_from_json
+from placement.api.results.placing import CompareRow
+from placement.api.results.running import StreamResult
+from placement.api.results.verbs import result_from_json
 from studio.jobs import jobs, kinds, runs
 from studio.project import store
 from studio.transfer.archive import unpack

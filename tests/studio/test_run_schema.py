@@ -10,7 +10,7 @@ import pytest
 
 from pages.ui.panels import run_warnings
 from placement.__main__ import main
-from placement.api import results
+from placement.api.results.value import MOST_PARTS, MOST_STEPS
 from studio.jobs import jobs, runs
 from studio.project.files import write_json
 from studio.transfer import archive, run_schema
@@ -130,8 +130,8 @@ HOSTILE = {
     "nothing alone": (broken(baseline_s={"cpu:0": 0.0}), "expected a number > 0"),
     "text steps": (broken(steps_s=["x"]), "expected a number, got a text"),
     "steps": (broken(steps_s={"0": 1}), "expected a list"),
-    "many steps": (broken(steps_s=[1] * (results.MOST_STEPS + 1)), "length <="),
-    "many names": (broken(busy_s={str(i): 1 for i in range(results.MOST_PARTS + 1)}), "length <="),
+    "many steps": (broken(steps_s=[1] * (MOST_STEPS + 1)), "length <="),
+    "many names": (broken(busy_s={str(i): 1 for i in range(MOST_PARTS + 1)}), "length <="),
     "match": (broken(outputs_match="yes"), "expected true or false"),
     "origin": (broken(timeline=timeline(origin="dreamt")), "has origin 'dreamt'"),
     "kind": (with_spans({"kind": "sleep"}), "has kind 'sleep'"),

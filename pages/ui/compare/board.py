@@ -12,7 +12,7 @@ from pages.ui.panels import yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
-from placement.api.results import CompareRow
+from placement.api.results.placing import CompareRow
 from placement.api.wording import tokens_in_words
 from placement.core import formatting
 from placement.core.amounts import in_unit

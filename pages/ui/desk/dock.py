@@ -19,7 +19,7 @@ from pages.ui.steps import tab as steps
 from pages.ui.steps.walk import DOCK, TAB
 from pages.ui.timeline import critical_path, memory, micro_batches, timelines
 from pages.ui.what_if import ask_method, comparison
-from placement.api.results import StreamResult
+from placement.api.results.running import StreamResult
 from placement.core import formatting
 from studio import lesson
 from studio.jobs import jobs

@@ -6,7 +6,7 @@ from pages.ui.panels import search_account
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary
-from placement.api.results import FinalRow, FinalsResult, PlaceResult
+from placement.api.results.placing import FinalRow, FinalsResult, PlaceResult
 from placement.api.wording import FINALS, finals_cells, finals_verdict
 from studio.snapshot import Studio
 

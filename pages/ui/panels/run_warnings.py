@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui.shell import glossary
-from placement.api.results import RunResult
+from placement.api.results.running import RunResult
 from studio.jobs import caveats, jobs
 from studio.snapshot import Studio
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
-from placement.api.results import PlaceResult
+from placement.api.results.placing import PlaceResult
 from placement.core import formatting
 from studio.jobs import jobs
 from studio.jobs.event_log import Event, Progress

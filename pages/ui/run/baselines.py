@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui.panels import charts
 from pages.ui.shell import glossary
-from placement.api.results import RunResult
+from placement.api.results.running import RunResult
 from placement.core import formatting
 from studio.jobs import caveats
 

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.ui.session import choices, saving
 from pages.ui.session.current import attempt, carry_out
 from pages.ui.shell import glossary
-from placement.api.results import RunResult
+from placement.api.results.running import RunResult
 from placement.api.wording import (
     DIFFERENCES,
     MOST_DIFFERENCES,

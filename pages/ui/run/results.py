@@ -9,7 +9,8 @@ from pages.ui.canvas import device_colour
 from pages.ui.panels import charts, run_warnings, timeline_component
 from pages.ui.run import baselines, refinement
 from pages.ui.shell import glossary
-from placement.api.results import RunResult, TrainResult
+from placement.api.results.running import RunResult
+from placement.api.results.training import TrainResult
 from placement.api.wording import drift_in_words, range_in_words, tokens_in_words
 from placement.core import formatting
 from placement.drawing import gantt, spans

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui.panels import charts, run_warnings
 from pages.ui.run import baselines, results
 from pages.ui.shell import glossary
-from placement.api.results import StreamResult
+from placement.api.results.running import StreamResult
 from placement.core import formatting
 from studio.jobs import jobs, runs
 from studio.snapshot import Studio

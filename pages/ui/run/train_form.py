@@ -11,7 +11,7 @@ from pages.ui.run import training_charts, training_results
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out
 from pages.ui.shell import glossary, job_status
-from placement.api.results import Move
+from placement.api.results.training import Move
 from placement.api.train import is_training
 from placement.core import formatting
 from placement.core.objective import Objective

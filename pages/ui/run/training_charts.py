@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from pages.ui.panels.charts import BEST_COLOUR, FONT_SIZE, LINK_COLOUR, MOST_STEPS
-from placement.api.results import Move
+from placement.api.results.training import Move
 
 MOVE_COLOUR = "#d9822b"
 

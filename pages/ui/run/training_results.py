@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui.panels.charts import CONFIG
 from pages.ui.run import results, training_charts
 from pages.ui.shell import glossary
-from placement.api.results import Move, TrainResult
+from placement.api.results.training import Move, TrainResult
 from placement.api.wording import is_scattered
 from placement.core import formatting
 from studio.jobs import jobs, runs

@@ -12,7 +12,7 @@ from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
-from placement.api.results import RunResult, StreamResult
+from placement.api.results.running import RunResult, StreamResult
 from placement.core import formatting
 from placement.drawing import gantt, spans
 from placement.simulator.critical_path import critical_path

@@ -9,7 +9,7 @@ import pytest
 import placement as pl
 from placement.api.answers import of_placed
 from placement.api.finals import WHOLE_CPU, WHOLE_CPU_NAME
-from placement.api.results import result_from_json
+from placement.api.results.verbs import result_from_json
 from placement.core.decoding import decode
 from placement.placers import placer_class
 from profiling.execution import tournament as module

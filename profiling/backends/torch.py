@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
+from placement.formats.torch import large_pages
 from profiling.backends._torch.accelerators import accelerators, torch_version, why_none
 from profiling.backends.base import Backend, Compiled
 from profiling.devices.cores import cpu_model, host_memory_bytes, usable_cores
@@ -35,7 +36,10 @@ class Torch(Backend):
 
     def libraries(self) -> tuple[tuple[str, str], ...]:
         installed = torch_version()
-        return () if installed is None else (("torch", installed),)
+        if installed is None:
+            return ()
+        pages = (("pages of PyTorch's memory", "large"),) if large_pages.are_given() else ()
+        return (("torch", installed), *pages)
 
     def copy_seconds(
         self, src: Device, dst: Device, sizes: Sequence[int]

@@ -5,8 +5,10 @@ ValueError whose sentence begins with the place: "ops[3].times_s[1]: expected a 
 """
 
 import re
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
 
 T = TypeVar("T")
 
@@ -25,20 +27,29 @@ _TYPES = {
 }
 
 
-def decode(content: Any, kind: type[T], *, remedy: str = "correct it") -> T:
+def decode(
+    content: Any, kind: type[T], *, remedy: str = "correct it", only_known: bool = False
+) -> T:
     """The content of a JSON value as a `kind`; a ValueError names the place and the remedy.
 
     Nothing is converted but lists to tuples and whole numbers to numbers, and what a class itself
-    refuses is refused at its place.
+    refuses is refused at its place. With `only_known` so is a key that no field of a dataclass has:
+    in what people write by hand it is a slip, in what other versions wrote it may be passed over.
     """
     import msgspec
 
     try:
-        return msgspec.convert(content, kind, strict=True)
+        found = msgspec.convert(content, kind, strict=True)
+        unknown = _unknown_key(content, kind) if only_known else None
     except msgspec.ValidationError as error:
         raise ValueError(_sentence(str(error), remedy)) from None
     except RecursionError:
         raise ValueError(f"it is nested too deeply; {remedy}.") from None
+    if unknown is not None:
+        place, key = unknown
+        said = f"object contains unknown field {shown(key)}; {remedy}."
+        raise ValueError(f"{place}: {said}" if place else said)
+    return found
 
 
 def listed(names: Iterable[object]) -> str:
@@ -58,6 +69,30 @@ def shortened(text: str, longest: int = LONGEST_SENTENCE) -> str:
     if len(text) <= longest:
         return text
     return f"{text[: longest * 2 // 3]} ... {text[-longest // 4 :]}"
+
+
+def _unknown_key(content: Mapping[str, Any], kind: Any, place: str = "") -> tuple[str, str] | None:
+    """Where the first key stands that no field has, and the key; None where all are known."""
+    known, rows_of = _fields(kind)
+    unknown = next((key for key in content if key not in known), None)
+    if unknown is not None:
+        return place, unknown
+    for name, row_kind in rows_of.items():
+        here = f"{place}.{name}" if place else name
+        for i, row in enumerate(content.get(name, ())):
+            found = _unknown_key(row, row_kind, f"{here}[{i}]")
+            if found is not None:
+                return found
+    return None
+
+
+@cache
+def _fields(kind: Any) -> tuple[frozenset[str], Mapping[str, Any]]:
+    """Names of a dataclass's fields, and for those that list dataclasses which one."""
+    hints = get_type_hints(kind)
+    names = frozenset(field.name for field in fields(kind))
+    listed_in: dict[str, Any] = {n: (*get_args(hints[n]), None)[0] for n in sorted(names)}
+    return names, {name: row for name, row in listed_in.items() if is_dataclass(row)}
 
 
 def _sentence(message: str, remedy: str) -> str:

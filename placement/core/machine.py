@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -270,13 +270,8 @@ def machine_from_json(content: Any) -> Machine:
     remedy = "correct it, or see `python -m placement machine --json`"
     if not isinstance(content, Mapping):
         raise ValueError(f"A machine is an object with devices, not {shown(content)}; {remedy}.")
-    machine = decode({"name": "machine", **content}, Machine, remedy=remedy)
-    for key, kind in (("devices", Device), ("links", Link)):
-        known = {field.name for field in fields(kind)}
-        for i, row in enumerate(content.get(key, ())):
-            if not known.issuperset(row):
-                unknown = shown(min(set(row) - known))
-                raise ValueError(f"{key}[{i}] has a field {unknown}, which is not known; {remedy}.")
+    named = {"name": "machine", **content}
+    machine = decode(named, Machine, remedy=remedy, only_known=True)
     streamed = next((d for d in machine.devices if d.engine or d.streams_from), None)
     if streamed is not None:
         raise ValueError(

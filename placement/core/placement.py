@@ -91,4 +91,5 @@ def placement_from_json(content: Any) -> Placement:
                 f"The placement gives op {shown(op)} the device {shown(device)}; use a device name."
             )
     order = content.get("order") or ()
-    return decode({"graph": "", "machine": "", **content, "order": order}, Placement)
+    said = {"graph": "", "machine": "", **content, "order": order}
+    return decode(said, Placement, only_known=True)

@@ -93,7 +93,8 @@ def problem_from_json(content: Any, name: str) -> Problem:
         raise ValueError(
             f'The file {name!r} is not a problem file ("format": "{FORMAT}" is missing).'
         )
-    file = decode(content, ProblemFile, remedy="docs/teaching.md shows one")
+    said = {key: value for key, value in content.items() if key != "format"}
+    file = decode(said, ProblemFile, remedy="docs/teaching.md shows one", only_known=True)
     devices = tuple(
         Device(d.name, runtime="given", memory_bytes=_whole(d.memory_bytes)) for d in file.devices
     )

@@ -123,6 +123,7 @@ def make_graph(ops, tensors):
 
 
 A, B = Op("a", "X"), Op("b", "X")
+LINK = {"src": "P1", "dst": "P2", "latency_s": 0.0, "bytes_per_s": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,18 @@ A, B = Op("a", "X"), Op("b", "X")
         (lambda: link_arrays(Machine("m", (Device("d"), Device("e")))), "no link from 'd' to 'e'"),
         (lambda: placement_from_json([]), "device_of"),
         (lambda: placement_from_json({"device_of": {"a": 3}}), "op 'a' the device 3"),
+        (lambda: placement_from_json({"device_of": {}, "machin": "m"}), "unknown field 'machin'"),
         (lambda: machine_from_json({}), "devices"),
+        (lambda: machine_from_json({"devices": [{"name": "d"}], "link": []}), "field 'link'"),
+        (
+            lambda: machine_from_json({"devices": [{"name": "d"}, {"name": "e", "speed": 1}]}),
+            "devices[1]: object contains unknown field 'speed'",
+        ),
+        (lambda: problem_from_json(broken(ops_=[]), "p"), "unknown field 'ops_'"),
+        (
+            lambda: problem_from_json(broken(links=[{**LINK, "rate": 1}]), "p"),
+            "links[0]: object contains unknown field 'rate'; docs/teaching.md shows one.",
+        ),
         (lambda: profile_from_json({}), "placement-profile"),
     ],
 )

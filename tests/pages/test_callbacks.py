@@ -102,16 +102,32 @@ def test_streamlit_is_changed_once(owner):
     assert dict(vars(owner)) == before
 
 
-@pytest.mark.parametrize("alone", [True, False])
-def test_fragments_alone_never_take_the_place_of_the_whole_page(monkeypatch, alone):
-    """A message that became part of a rerun of the page: the page is what was asked for."""
+def reruns(monkeypatch, asked_for, own, *names):
+    """What `only` asks Streamlit to draw in a run for some fragments, called by one of them."""
     context = SimpleNamespace(
-        fragment_storage=SimpleNamespace(resolve_target=lambda name: [name]),
-        fragment_ids_this_run=["canvas"] if alone else None,
+        fragment_storage=SimpleNamespace(resolve_target=lambda name: [f"id of {name}"]),
+        fragment_ids_this_run=[f"id of {name}" for name in asked_for] or None,
     )
+    thread = SimpleNamespace(get=lambda: SimpleNamespace(fragment_id=f"id of {own}"))
     asked = []
     for module in (fragments, choices):
         monkeypatch.setattr(module, "get_script_run_ctx", lambda: context)
+    monkeypatch.setattr(fragments, "ThreadState", thread)
     monkeypatch.setattr(fragments.st, "rerun", asked.append)
-    fragments.only("canvas", "side", "timeline")
-    assert asked == ([("canvas", "side", "timeline")] if alone else [])
+    fragments.only(*names)
+    return asked
+
+
+def test_fragments_alone_never_take_the_place_of_the_whole_page(monkeypatch):
+    """A message that became part of a rerun of the page: the page is what was asked for."""
+    names = ("canvas", "side", "timeline")
+    assert reruns(monkeypatch, ["canvas"], "canvas", *names) == [names]
+    assert reruns(monkeypatch, [], "canvas", *names) == []
+
+
+def test_a_press_on_a_tab_that_came_with_a_pick_in_a_table_is_drawn_too(monkeypatch):
+    """Both waited for a page to be drawn; the pick alone says what it wants drawn anew."""
+    picked = reruns(monkeypatch, ["dock", "table"], "table", "canvas", "side")
+    assert picked == [("canvas", "side", "dock")]
+    edited = reruns(monkeypatch, ["dock", "canvas"], "canvas", *fragments.EDITED)
+    assert edited == [fragments.EDITED], "it is among them anyway"

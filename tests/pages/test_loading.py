@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from onnx import TensorProto, helper
+from streamlit.runtime import fragment
 from streamlit.testing.v1 import AppTest
 
 import placement as pl
@@ -38,6 +39,31 @@ def test_opening_a_sample_can_be_called_off(gate, monkeypatch):
     assert store.find(project.id).settings.model == "onnx-squeezenet"
     assert "onnx-squeezenet (66 ops)" in texts(app)
     assert not any(b.label == "Cancel" for b in app.button)
+
+
+def test_a_page_that_waited_has_its_parts_where_others_have_them(monkeypatch):
+    """Streamlit knows a fragment by where it stands; what is asked of one that moved is lost."""
+    places, place_of = [{}], fragment._make_fragment_identity
+
+    def noted(function, **where):
+        found = place_of(function, **where)
+        places[-1][found.definition_id] = found.fragment_id
+        return found
+
+    monkeypatch.setattr(fragment, "_make_fragment_identity", noted)
+    waited = []
+    monkeypatch.setattr(opening_wait, "QUICK_S", 0.0)
+    monkeypatch.setattr(opening_wait.cache, "is_open", lambda key: bool(waited))
+    project = store.create()
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    app.query_params["project"] = project.id
+    checked(app.run())
+    waited.append(True)
+    places.append({})
+    checked(app.run())
+    first, second = places
+    assert len(second) > 8 and {name: first[name] for name in second} == second
 
 
 @pytest.fixture

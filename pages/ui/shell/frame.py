@@ -38,7 +38,10 @@ def show(page: str) -> None:
     """
     opened = choices.project()
     model_request.ask_named()
-    opening_wait.wait(opened)
+    # In a place of its own that is always there: Streamlit knows a fragment by where it stands, and
+    # forgets without a word what the browser asks of one that has moved since.
+    with st.container():
+        opening_wait.wait(opened)
     now = studio()
     mine = choices.renew_claim(now.project)
     for text in kinds.collect(now) if mine else ():

@@ -26,8 +26,10 @@ with desk.part("inspector"):
     panel.show()
     job_status.follow(now, "place", search_account.live)
     editor.panel()
-    rules.show()
-    export.show()
+    # Beside a lesson there is room for what it asks, and no more.
+    if lesson.readable(now.project) is None:
+        rules.show()
+        export.show()
     if not lesson.hides(now, "methods"):
         place_form.command()
 dock.show()

@@ -84,25 +84,39 @@ def homes() -> dict[str, Project]:
     return found
 
 
-def begin(content: bytes, name: str, folder: Path = lessons.FOLDER) -> Project:
-    """A new project for a lesson; a ValueError says what is wrong with its file."""
-    lesson = lesson_of(content, name)
-    posed = lessons.posed(lesson, folder)
+def begin(content: bytes, file_name: str, folder: Path = lessons.FOLDER) -> Project:
+    """A new project for a lesson; a ValueError says what is wrong with its file.
+
+    Whoever did the last lesson is taken to do this one.
+    """
+    lesson = lesson_of(content, file_name)
+    posed, name = lessons.posed(lesson, folder), _last_name()
     project, header = store.create(), lesson.header
     write_bytes(project.folder / FILE, content)
     about: dict[str, Any] = {"model_kind": "sample", "model": header.model}
     about |= {"machine": header.machine} if header.machine else {}
     if not header.model:
         file = header.problem or "lesson.json"
-        if lesson.given is None:
+        if not lesson.given:
             text = lessons.problem_file(lesson, folder).read_bytes()
         else:
             text = json.dumps(problem_to_json(posed.problem)).encode()
         about = {"model_kind": "file", "model": project.keep_upload(file, text)}
-    project.change(name=header.title[:LONGEST_NAME], objective=header.objective, **about)
+    project.change(
+        name=header.title[:LONGEST_NAME],
+        objective=header.objective,
+        form={NAME: name} if name else {},
+        **about,
+    )
     shelf = Shelf.of(project.folder, posed.problem.graph, posed.problem.machine)
     shelf.add(START, posed.start, HAND)
     return project
+
+
+def _last_name() -> str:
+    """The name in the lesson worked on last of those with one; empty where there is none."""
+    forms = (project.settings.form for project in homes().values())
+    return next(filter(None, map(_name, forms)), "")
 
 
 def work(now: Studio) -> Work | None:
@@ -135,16 +149,20 @@ def work(now: Studio) -> Work | None:
 def form_of(lesson: Lesson, form: Mapping[str, object]) -> dict[str, object]:
     """What forms hold of a lesson, as an answer could hold it, and nothing else."""
     replied = _replied(lesson, form)
-    kept = {ANSWERS: replied["answers"], HINTS: replied["hints"], NAME: replied["name"]}
-    return {key: to_builtins(value) for key, value in kept.items() if value}
+    known = {ANSWERS: replied["answers"], HINTS: replied["hints"], NAME: replied["name"]}
+    return {key: to_builtins(value) for key, value in known.items() if value}
 
 
 def _replied(lesson: Lesson, form: Mapping[str, object]) -> dict[str, Any]:
     return {
-        "name": cleaned(str(form.get(NAME, ""))[:LONGEST_OWN_NAME])[:LONGEST_OWN_NAME],
+        "name": _name(form),
         "answers": _answers(form.get(ANSWERS), lesson),
         "hints": _hints(form.get(HINTS), lesson),
     }
+
+
+def _name(form: Mapping[str, object]) -> str:
+    return cleaned(str(form.get(NAME, ""))[:LONGEST_OWN_NAME])[:LONGEST_OWN_NAME]
 
 
 def mark(now: Studio, done: Work) -> Mark:

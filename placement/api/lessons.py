@@ -5,9 +5,9 @@ The folder `assets/lessons/` is the list: each Markdown file there is a lesson, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from placement.lessons.lesson import Lesson
 
 FOLDER = ASSETS / "lessons"
+# A problem that is looked at beside its lesson; what people learn from is far smaller.
+MOST_OPS, MOST_DEVICES, MOST_PROBLEM_BYTES = 20_000, 100, 16 * 2**20
+# For the method that makes the start, where it is given a stranger's problem.
+START_S = 60.0
 
 
 def lessons() -> tuple[str, ...]:
@@ -46,18 +50,39 @@ def path_of(named: str) -> Path:
     return path
 
 
-@cache
-def about_method(method: str) -> tuple[str, ...]:
-    """The lessons that are about a placer, as a person reads them: "4, HEFT by hand".
+def readable() -> Mapping[str, Lesson]:
+    """The lessons that are here by their names, but for files that cannot be read.
 
-    A file that cannot be read is about none; the list of lessons tells what is wrong with it.
+    The list of lessons tells what is wrong with those.
     """
-    found = list[str]()
-    for name in lessons():
+    paths = [FOLDER / f"{name}.md" for name in lessons()]
+    return _readable(tuple((path, path.stat().st_mtime_ns) for path in paths))
+
+
+@lru_cache(1)
+def _readable(versions: tuple[tuple[Path, int], ...]) -> Mapping[str, Lesson]:
+    """Read anew where a file is new or has changed."""
+    from placement.lessons.reading import read_lesson
+
+    found: dict[str, Lesson] = {}
+    for path, _ in versions:
         with suppress(ValueError, OSError):
-            header = lesson(name).header
-            found += [f"{lesson_number(name)}, {header.title}"] if method in header.methods else []
-    return tuple(found)
+            found[path.stem] = read_lesson(path)
+    return found
+
+
+def about_method(method: str) -> tuple[str, ...]:
+    """The lessons that are about a placer, as a person reads them: "4, HEFT by hand"."""
+    about = ((name, each.header) for name, each in readable().items())
+    return tuple(f"{lesson_number(n)}, {h.title}" for n, h in about if method in h.methods)
+
+
+def following(lesson: Lesson) -> str:
+    """The name of the lesson after one that is here; empty after the last, and after others."""
+    names = lessons()
+    here = next((name for name, each in readable().items() if each.hash == lesson.hash), "")
+    after = names[names.index(here) + 1 :] if here else ()
+    return next(iter(after), "")
 
 
 def lesson(named: str) -> Lesson:
@@ -68,13 +93,41 @@ def lesson(named: str) -> Lesson:
 
 
 def posed(lesson: Lesson, folder: Path = FOLDER) -> Posed:
-    """What a lesson poses; a problem file lies in the `folder` of the lesson, or among ours."""
+    """What a lesson poses; a problem file lies in the `folder` of the lesson, or among ours.
+
+    One that is not among ours may come from anybody: it is posed by a confined process, which ends
+    with what it takes too much of.
+    """
+    from profiling.sandbox import confinement
+
+    if any(lesson.hash == own.hash for own in readable().values()):
+        return pose(lesson, FOLDER)
+    if confinement.is_confined():
+        return pose(lesson, folder)
+    from placement.remote import calls
+
+    try:
+        return calls.pose(lesson, folder)
+    except (ValueError, RuntimeError, MemoryError) as error:
+        said = str(error)
+        if not said.startswith("The lesson "):
+            said = f"The lesson {lesson.header.title!r} cannot be used: {said}"
+        raise ValueError(said) from None
+
+
+def pose(lesson: Lesson, folder: Path) -> Posed:
+    """The same, worked out in this process."""
     from placement.lessons.judging import Posed, require_fitting
+    from profiling.sandbox import confinement
 
     header = lesson.header
     try:
         problem = _problem(lesson, folder)
-        found = Posed(problem, _start(lesson, problem))
+        _require_small(problem)
+        confinement.file_is_read(0)
+        with confinement.deadline(START_S):
+            start = _start(lesson, problem)
+        found = Posed(problem, start)
         require_fitting(lesson, found)
         _require_methods(header.methods, lesson)
     except ValueError as error:
@@ -129,7 +182,7 @@ def model_of(lesson: Lesson, folder: Path = FOLDER) -> Model:
     from placement.api.models import load
     from placement.core.model import Model
     from placement.core.problem_json import problem_from_json
-    from placement.files.input import read_value
+    from placement.files.input import json_value, read_value, regular_file
     from placement.loaders import is_sample
 
     header = lesson.header
@@ -137,10 +190,16 @@ def model_of(lesson: Lesson, folder: Path = FOLDER) -> Model:
         if not is_sample(header.model):
             raise ValueError(f"There is no bundled model {header.model!r}; see `samples`.")
         return load(header.model)
-    if lesson.given is not None:
-        problem = problem_from_json(lesson.given, "lesson")
+    if lesson.given:
+        problem = problem_from_json(json_value(lesson.given), "lesson")
     else:
         path = problem_file(lesson, folder)
+        size = regular_file(path).stat().st_size
+        if size > MOST_PROBLEM_BYTES:
+            raise ValueError(
+                f"{path.name!r} has {size} bytes, more than the {MOST_PROBLEM_BYTES} that the"
+                " problem of a lesson may have; pose a smaller one."
+            )
         problem = read_value(path, "problem file", lambda c: problem_from_json(c, path.stem))
     return Model(problem.graph, problem=problem)
 
@@ -183,6 +242,15 @@ def _require_methods(methods: tuple[str, ...], lesson: Lesson) -> None:
     if unknown is not None:
         raise ValueError(
             f"line {lesson.lines.get('methods', 1)}: there is no method {unknown!r}; see `placers`."
+        )
+
+
+def _require_small(problem: Problem) -> None:
+    num_ops, num_devices = len(problem.kernels.ops), len(problem.machine.devices)
+    if num_ops > MOST_OPS or num_devices > MOST_DEVICES:
+        raise ValueError(
+            f"its problem has {num_ops} ops and {num_devices} devices, more than the {MOST_OPS} and"
+            f" {MOST_DEVICES} that a lesson may have; pose a smaller one."
         )
 
 

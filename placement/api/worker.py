@@ -14,7 +14,7 @@ import sys
 from contextlib import nullcontext
 from typing import Any, BinaryIO
 
-from placement.api import models
+from placement.api import lessons, models
 from placement.core.model import Model
 from placement.remote.signals import Stop
 from placement.remote.wire import CANCELLED, EVENT, HEAD, REFUSAL, RESULT, Opened, Request, encoded
@@ -48,6 +48,8 @@ def _performed(request: Request, out: BinaryIO) -> Any:
         stop.asked = True
 
     signal.signal(signal.SIGTERM, terminated)
+    if request.verb == "pose":
+        return lessons.pose(*request.args)
     model = models.load(request.source, dict(request.dims))
     if request.verb == "load":
         return _opened(model)

@@ -38,12 +38,18 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def lesson(options: Namespace) -> int:
-    """Check a lesson file, and what somebody handed in for it where an answer is named."""
+    """Check a lesson file, and what somebody handed in for it where an answer is named.
+
+    The exit status is 1 where a task cannot be met, or is met before anything is done.
+    """
+    from placement.lessons.review import review
+
     found = api.lesson(options.lesson)
     posed = api.posed(found, api.path_of(options.lesson).parent)
     if options.answer:
         return _graded(options, found, api.grade(options.lesson, [options.answer]))
-    told: dict[str, Any] = {
+    remarks = review(found, posed)
+    content: dict[str, Any] = {
         "title": found.header.title,
         "hash": found.hash,
         "problem": posed.problem.fingerprint,
@@ -55,12 +61,15 @@ def lesson(options: Namespace) -> int:
             for t in found.tasks
         ],
         "hints": [{"number": hint.number, "cost": hint.cost} for hint in found.hints],
+        "remarks": [{"line": remark.line, "text": remark.text} for remark in remarks],
     }
     lines = [
         f"{found.header.title}: {counted(found.points, 'point')}",
         *(f"{t.number}. {t.check.ask} ({counted(t.check.points, 'point')})" for t in found.tasks),
+        *(f"line {remark.line}: {remark.text}" for remark in remarks),
     ]
-    return print_answer(options, told, lines)
+    print_answer(options, content, lines)
+    return int(bool(remarks))
 
 
 def grade(options: Namespace) -> int:
@@ -91,5 +100,5 @@ def _lines(lesson: "Lesson", grades: "tuple[Grade, ...]") -> "Iterator[str]":
             f"{who}: {grade.mark.points} of {counted(grade.mark.of, 'point')}{stars}{value}{same}"
         )
         for task, verdict in zip(lesson.tasks, grade.mark.verdicts, strict=True):
-            sign = "+" if verdict.held else "-"
-            yield f"  {sign} {task.number}. {task.check.ask}: {verdict.told}"
+            sign = "+" if verdict.passed else "-"
+            yield f"  {sign} {task.number}. {task.check.ask}: {verdict.feedback}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from placement.drawing import op_values
 from placement.drawing.names import names_of
 
 PAGE_ROWS = 50
+# What the column of a device's times is called, before the device's index.
+ON = "on "
 SHOWN = {
     "all": "All ops",
     "selected": "Selected ops",
@@ -90,11 +93,20 @@ def matching(
     return found
 
 
-def ordered(table: Columns, ops: Sequence[int], by: str, descending: bool) -> list[int]:
-    """Ops by a column, equal ones in the order of the model; by that order where `by` is empty."""
+def ordered(
+    table: Columns, ops: Sequence[int], by: str, descending: bool, each_s: Floats | None = None
+) -> list[int]:
+    """Ops by a column, equal ones in the order of the model; by that order where `by` is empty.
+
+    With seconds on each device (ops, devices) also by a device's, "on 0" by the first one's.
+    """
     if not by:
         return sorted(ops)
-    values = table.shown if by == "name" else getattr(table, by)
+    values: Any
+    if by.startswith(ON):
+        values = () if each_s is None else each_s[:, int(by.removeprefix(ON))]
+    else:
+        values = table.shown if by == "name" else getattr(table, by)
     if by in ("pinned", "on_path"):
         # A tick is what one looks for, so it comes first.
         values = [not value for value in values]

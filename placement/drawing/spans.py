@@ -62,13 +62,17 @@ def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:
 def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
     """A segment by its first op, a transfer by its tensor; by their blocks if `graph` tells more.
 
-    `ops` are the source ops of the span, and `graph` is theirs.
+    `ops` are the source ops of the span, and `graph` is theirs. A tensor that only has its maker's
+    name and a number is that one's output.
     """
     block = "" if graph is None else block_of(graph, ops[:1] if span.kind == "transfer" else ops)
     if block and span.kind == "transfer":
         is_input = any(t.name == span.name for t in graph.inputs) if graph is not None else False
         return shortened(span.name if is_input else f"output of {block}", LONGEST_NAME)
     first = ops[0] if ops and span.kind == "compute" else span.name
+    maker, colon, number = span.name.rpartition(":")
+    if not block and span.kind == "transfer" and colon and number.isdigit() and maker in ops:
+        first = f"output of {maker}"
     return shortened(block or first, LONGEST_NAME)
 
 

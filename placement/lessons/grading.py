@@ -45,11 +45,16 @@ class Grade:
     same_as: str = ""
     error: str = ""
 
+    @property
+    def passed(self) -> tuple[bool, ...]:
+        """Whether each check is passed; empty where there is no mark."""
+        return () if self.mark is None else tuple(v.passed for v in self.mark.verdicts)
+
     def to_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"file": self.file, "name": self.name}
+        row: dict[str, Any] = {"file": self.file, "name": self.name}
         if self.mark is None:
-            return told | {"error": self.error}
-        return told | {
+            return row | {"error": self.error}
+        return row | {
             "points": self.mark.points,
             "of": self.mark.of,
             "stars": self.mark.stars,
@@ -57,7 +62,7 @@ class Grade:
             "solved": self.mark.is_solved,
             "value": self.value,
             "unit": self.unit,
-            "checks": [v.held for v in self.mark.verdicts],
+            "checks": list(self.passed),
             "same_as": self.same_as,
         }
 
@@ -177,7 +182,7 @@ def csv_of(lesson: Lesson, grades: Sequence[Grade]) -> str:
         else:
             cells += [mark.points, mark.of, mark.stars, mark.hint_points]
             cells += ["", ""] if grade.value is None else [f"{grade.value:.6g}", grade.unit]
-            cells += [*(int(v.held) for v in mark.verdicts)]
+            cells += [*map(int, grade.passed)]
         writer.writerow([_cell(cell) for cell in (*cells, grade.same_as, grade.error)])
     return out.getvalue()
 

@@ -47,11 +47,11 @@ class Posed:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a check holds, what was found, and whether there is a star for it."""
+    """Whether a check is passed, what is said of that, and whether there is a star for it."""
 
     number: int
-    held: bool
-    told: str
+    passed: bool
+    feedback: str
     points: int = 0
     star: bool = False
 
@@ -68,7 +68,7 @@ class Mark:
 
     @property
     def is_solved(self) -> bool:
-        return all(verdict.held for verdict in self.verdicts)
+        return all(verdict.passed for verdict in self.verdicts)
 
 
 def require_fitting(lesson: Lesson, posed: Posed) -> None:
@@ -147,15 +147,15 @@ def _work(posed: Posed, placement: Placement, predicted: Simulated) -> _Work:
 def _verdict(task: Task, work: _Work | None, given: Given | None) -> Verdict:
     check, star = task.check, False
     if isinstance(check, QUESTIONS):
-        held, told = _answered(check, given)
+        passed, feedback = _answered(check, given)
     elif work is None:
-        held, told = False, "nothing is predicted of it here"
+        passed, feedback = False, "nothing is predicted of it here"
     elif work.broken and not isinstance(check, MovesCheck):
-        held, told = False, f"this placement is not allowed: {work.broken}"
+        passed, feedback = False, f"this placement is not allowed: {work.broken}"
     else:
-        held, told = _placed(check, work)
+        passed, feedback = _placed(check, work)
         star = isinstance(check, StepCheck) and _has_star(check, work)
-    return Verdict(task.number, held, told, check.points if held else 0, star)
+    return Verdict(task.number, passed, feedback, check.points if passed else 0, star)
 
 
 def _placed(check: AnyCheck, work: _Work) -> tuple[bool, str]:
@@ -163,8 +163,8 @@ def _placed(check: AnyCheck, work: _Work) -> tuple[bool, str]:
     unit = problem.unit
     match check:
         case StepCheck():
-            held = in_unit(value_s, unit) <= check.at_most * (1 + SAME)
-            return held, f"it takes {seconds(value_s, unit)}"
+            passed = in_unit(value_s, unit) <= check.at_most * (1 + SAME)
+            return passed, f"it takes {seconds(value_s, unit)}"
         case GapCheck():
             bound_s = lower_bound(problem, work.placement)
             above = value_s / bound_s - 1.0 if bound_s > 0 else float("inf")
@@ -205,18 +205,19 @@ def critical_ops(problem: Problem, predicted: Simulated) -> tuple[str, ...]:
 def _answered(
     check: OrderCheck | ChoiceCheck | NumberCheck, given: Given | None
 ) -> tuple[bool, str]:
-    """Whether an answer is right; nothing said of a wrong one gives the right one away."""
+    """Whether an answer is right; of a wrong one only what the lesson itself says about it."""
     if given is None or given in ("", ()):
         return False, UNANSWERED
     match check:
         case ChoiceCheck():
-            held = given == check.right
-            return held, _explained(held, check.why)
+            if given == check.right:
+                return True, _explained("right", check.why)
+            return False, _explained("not right", check.wrong.get(str(given), ""))
         case NumberCheck():
-            held = isinstance(given, float | int) and (
+            is_right = isinstance(given, float | int) and (
                 abs(given - check.right) <= check.tolerance + SAME * abs(check.right)
             )
-            return held, _explained(held, check.why)
+            return (True, _explained("right", check.why)) if is_right else (False, "not right")
         case OrderCheck():
             if not isinstance(given, tuple | list):
                 return False, "it is no list of ops"
@@ -228,7 +229,5 @@ def _answered(
             return False, f"the first {right} of {len(check.ops)} are right"
 
 
-def _explained(held: bool, why: str) -> str:
-    if not held:
-        return "not right"
-    return f"right: {why}" if why else "right"
+def _explained(word: str, why: str) -> str:
+    return f"{word}: {why}" if why else word

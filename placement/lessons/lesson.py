@@ -8,7 +8,7 @@ a stranger's lesson runs nothing. The classes carry the words that a file says t
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -111,17 +111,24 @@ class OrderCheck(Check, frozen=True, kw_only=True, tag="order"):
 
 
 class ChoiceCheck(Check, frozen=True, kw_only=True, tag="choice"):
-    """The answer is the `right` one of some choices; `why` is told once it was given."""
+    """The answer is the `right` one of some choices; `why` is told once it was given.
+
+    `wrong` has a sentence for each other choice that is told where that one was given.
+    """
 
     choices: Annotated[tuple[Name, ...], Meta(min_length=2, max_length=12)]
     right: Name
     why: Line = ""
+    wrong: Annotated[Mapping[Name, Line], Meta(max_length=12)] = {}
 
     def __post_init__(self) -> None:
         if self.right not in self.choices:
             raise ValueError(f"right: {self.right[:80]!r} is none of the choices.")
         if len(set(self.choices)) < len(self.choices):
             raise ValueError("choices: one stands there twice.")
+        stray = next((c for c in self.wrong if c == self.right or c not in self.choices), None)
+        if stray is not None:
+            raise ValueError(f"wrong: {stray[:80]!r} is none of the wrong choices; copy one.")
 
 
 class NumberCheck(Check, frozen=True, kw_only=True, tag="number"):
@@ -171,7 +178,8 @@ class Hint:
 class Lesson:
     """A lesson file that was read. `hash` tells lessons apart, whatever their files are called.
 
-    `given` is the JSON of a problem inside the file, at the line `given_at`.
+    `given` is the text of a problem inside the file, at the line `given_at`, unread: whoever poses
+    it reads it.
     """
 
     hash: str
@@ -179,7 +187,7 @@ class Lesson:
     parts: tuple[Text | Task | Hint, ...]
     insight: str
     lines: Mapping[str, int]
-    given: Any = None
+    given: str = ""
     given_at: int = 0
 
     @cached_property

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from placement.core.decoding import decode, listed, shortened, shown
 from placement.core.fingerprint import fingerprint_of
-from placement.files.input import json_value, regular_file
+from placement.files.input import regular_file
 from placement.lessons.lesson import (
     MOST_POINTS,
     PLACED,
@@ -37,6 +37,8 @@ from placement.lessons.letters import can_be_shown
 T = TypeVar("T")
 FENCE = "+++"
 MOST_BYTES = 256 * 1024
+# Nested and long enough, lines of Markdown and keys of TOML would take their readers minutes.
+MOST_LINES, MOST_NESTED, LONGEST_TOML = 10_000, 20, 4_000
 MOST_BLOCKS = 100
 KINDS = ("step", "moves", "gap", "path", "order", "choice", "number")
 BLOCKS = ("check", "hint", "insight", "problem")
@@ -46,6 +48,7 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 # No limit of Python on digits is lower.
 _ENDLESS = re.compile(r"[0-9](_?[0-9]){639}")
 _NAMED = re.compile(r"(?:unknown|required) field '([^']*)'")
+_QUOTED = re.compile(r"'([^']+)'")
 # Whatever a reader of Markdown might take for a picture.
 _PICTURE = re.compile(r"!\[|<\s*img", re.IGNORECASE)
 
@@ -85,7 +88,10 @@ def _text(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise WrongLesson(line, "it is not text in UTF-8; save it as such.") from None
-    for number, shown_line in enumerate(text.split("\n"), 1):
+    lines = text.split("\n")
+    if len(lines) > MOST_LINES:
+        raise WrongLesson(MOST_LINES + 1, f"there are more than {MOST_LINES} lines; shorten it.")
+    for number, shown_line in enumerate(lines, 1):
         if not can_be_shown(shown_line.replace("\t", " ")):
             raise WrongLesson(number, "it holds a character that cannot be shown; remove it.")
     return text
@@ -136,6 +142,9 @@ def _key(line: str) -> str:
 
 def _decoded(lines: Sequence[str], first: int, kind: type[T]) -> T:
     """Lines of TOML, of which the first has that number, as a value."""
+    for number, text in enumerate(lines, first):
+        if len(text) > LONGEST_TOML:
+            raise WrongLesson(number, f"it has more than {LONGEST_TOML} letters; divide it.")
     try:
         content = tomllib.loads("\n".join(lines))
     except tomllib.TOMLDecodeError as error:
@@ -156,6 +165,11 @@ def _decoded(lines: Sequence[str], first: int, kind: type[T]) -> T:
         named = _NAMED.search(said)
         place = named[1] if named else re.split(r"[.:\[ ]", said, maxsplit=1)[0]
         at = next((i for i, line in enumerate(lines) if _key(line) == place), -1)
+        # What a table has wrong stands in a line of its own.
+        entry = _QUOTED.search(said)
+        begins = (f'"{entry[1]}"', f"'{entry[1]}'") if entry and at >= 0 else ()
+        inner = (i for i, line in enumerate(lines) if i > at and line.lstrip().startswith(begins))
+        at = next(inner, at)
         raise WrongLesson(first + at if at >= 0 else max(1, first - 1), said) from None
 
 
@@ -168,7 +182,7 @@ class _Found:
     num_tasks: int = 0
     num_hints: int = 0
     insight: str = ""
-    given: Any = None
+    given: str = ""
     given_at: int = 0
 
     def take(self, lines: Sequence[str]) -> None:
@@ -176,7 +190,9 @@ class _Found:
         from markdown_it import MarkdownIt
 
         at = 0
-        for token in MarkdownIt("commonmark", {"maxNesting": 40}).parse("\n".join(lines)):
+        # What stands inside a paragraph is the page's business, and could be made to take long.
+        reader = MarkdownIt("commonmark", {"maxNesting": MOST_NESTED}).disable("inline")
+        for token in reader.parse("\n".join(lines)):
             if token.type != "fence" or token.map is None:
                 continue
             start, end = token.map
@@ -240,13 +256,11 @@ class _Found:
         self.insight = _markdown(inside, line)
 
     def _problem(self, inside: Sequence[str], line: int) -> None:
-        if self.given is not None:
+        if self.given:
             raise WrongLesson(line, "a lesson has one problem; remove one of the two.")
-        try:
-            self.given = json_value("\n".join(inside))
-        except ValueError as error:
-            raise WrongLesson(line, f"the problem: {error}") from None
-        self.given_at = line
+        self.given, self.given_at = "\n".join(inside), line
+        if not self.given.strip():
+            raise WrongLesson(line, "the block is empty; write its problem.")
 
 
 def _markdown(inside: Sequence[str], line: int) -> str:
@@ -267,7 +281,7 @@ def _require_one_problem(lesson: Lesson) -> None:
     header = lesson.header
     said = {"problem": bool(header.problem), "model": bool(header.model)}
     named = [word for word, is_said in said.items() if is_said]
-    named += ["a block `problem`"] if lesson.given is not None else []
+    named += ["a block `problem`"] if lesson.given else []
     if len(named) != 1:
         found = f"it names {listed(named)}" if named else "it poses nothing"
         wrong = "name one: a problem file, a model, or a block `problem`."

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import IO, Any, ParamSpec, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from placement.core.events import Emit, never, silent
 from placement.core.model import Dims, Model, RemoteExecutable
@@ -36,6 +36,10 @@ from placement.remote.wire import (
     Request,
     decoded,
 )
+
+if TYPE_CHECKING:
+    from placement.lessons.judging import Posed
+    from placement.lessons.lesson import Lesson
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,6 +63,15 @@ def open_model(path: str, dims: Dims) -> Model:
             opened.has_weights,
         )
     return Model(opened.graph, executable, opened.problem, opened.notes)
+
+
+def pose(lesson: Lesson, folder: Path) -> Posed:
+    """What a lesson poses, worked out by a confined process; a ValueError says what is wrong."""
+    from placement.lessons.judging import Posed
+
+    name = lesson.header.problem or "lesson.md"
+    request = Request("pose", str((folder / name).absolute()), (), args=(lesson, folder.absolute()))
+    return cast(Posed, _answer(request, Posed))
 
 
 def in_confinement(

@@ -33,10 +33,11 @@ copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 class Request:
     """Something to do in a confined process with the model in a file.
 
-    `verb` is "load" or "module:function"; `content` the fingerprint of the graph and the hash of
-    what the file had in it when it was opened; `args` come after the model. `writes` is the output
-    that is asked for, `hears` and `stops` say whether somebody listens and may stop it. `measuring`
-    says that whoever waits for the answer holds the measuring lock.
+    `verb` is "load", "pose" (a lesson and its folder stand in `args`) or "module:function";
+    `content` the fingerprint of the graph and the hash of what the file had in it when it was
+    opened; `args` come after the model. `writes` is the output that is asked for, `hears` and
+    `stops` say whether somebody listens and may stop it. `measuring` says that whoever waits for
+    the answer holds the measuring lock.
     """
 
     verb: str

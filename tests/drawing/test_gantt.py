@@ -162,6 +162,8 @@ def counted():
         ("compute", "r5_nchwc", [], "r5_nchwc"),
         ("transfer", "r0_nchwc", ["n0", "n1"], "output of conv1 / conv 1"),
         ("transfer", "image", ["n0"], "image"),
+        ("transfer", "conv_of_stem:7", ["conv_of_stem"], "output of conv_of_stem"),
+        ("transfer", "of_another:7", ["conv_of_stem"], "of_another:7"),
     ],
 )
 def test_where_ops_have_only_numbers_for_names_their_block_is_told(kind, name, ops, told):

@@ -55,6 +55,12 @@ def test_every_column_sorts_and_equal_rows_stay_in_the_order_of_the_model(table,
     assert op_rows.ordered(table, [2, 0, 1], "", descending) == [0, 1, 2]
 
 
+def test_rows_are_sorted_by_what_ops_take_on_a_device(table):
+    each_s = np.array([[float(i % 3), float(-i)] for i in range(8)])
+    assert op_rows.ordered(table, range(8), "on 1", False, each_s) == list(range(7, -1, -1))
+    assert op_rows.ordered(table, range(8), "on 0", True, each_s) == [2, 5, 1, 4, 7, 0, 3, 6]
+
+
 def test_pages_hold_all_rows_once_and_stay_within_their_number():
     for size in (0, 1, 49, 50, 51, 100, 271):
         ops = list(range(size))

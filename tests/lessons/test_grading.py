@@ -26,7 +26,7 @@ RIGHT = {"1": 8.0, "3": "load and join cannot run beside anything else"}
 def first():
     """Lesson one, and what it poses."""
     lesson = lessons.lesson("1")
-    return lesson, lessons.posed(lesson)
+    return lesson, lessons.pose(lesson, lessons.FOLDER)
 
 
 def handed_in(first, devices=BEST, **changes):
@@ -142,34 +142,45 @@ def check_of(first, check, devices=BEST):
     text = '+++\ntitle = "T"\nproblem = "branches.json"\nstart = {device = "A"}\n+++\n'
     text += f"```check\n{check}\n```\n```insight\nx\n```\n"
     lesson = lesson_of(text.encode(), "own.md")
-    posed = lessons.posed(lesson)
+    posed = lessons.pose(lesson, lessons.FOLDER)
     answer = structs.replace(handed_in(first, devices), lesson=lesson.hash, answers={})
     return graded(lesson, posed, answer).mark.verdicts[0]
 
 
 def test_moves_count_ops_that_are_elsewhere_but_for_names_of_equal_devices(first):
     moves = 'kind = "moves"\nask = "?"\nat_most = {}'
-    assert check_of(first, moves.format(0), dict.fromkeys(BEST, "A")).held
-    assert check_of(first, moves.format(0), dict.fromkeys(BEST, "B")).held
-    assert not check_of(first, moves.format(0)).held
-    assert check_of(first, moves.format(1)).told == "1 op moved"
-    assert check_of(first, moves.format(1), dict.fromkeys(BEST, "B") | {"left": "A"}).held
+    assert check_of(first, moves.format(0), dict.fromkeys(BEST, "A")).passed
+    assert check_of(first, moves.format(0), dict.fromkeys(BEST, "B")).passed
+    assert not check_of(first, moves.format(0)).passed
+    assert check_of(first, moves.format(1)).feedback == "1 op moved"
+    assert check_of(first, moves.format(1), dict.fromkeys(BEST, "B") | {"left": "A"}).passed
 
 
 def test_a_path_holds_ops_and_avoids_ops(first):
     """On A: load, right's data sent to B and back; left (2 to 8) ends before (3 to 9) and 1."""
     path = 'kind = "path"\nask = "?"\n{}'
-    assert check_of(first, path.format('holds = ["load", "right", "join"]')).held
-    assert check_of(first, path.format('avoids = ["left"]')).held
+    assert check_of(first, path.format('holds = ["load", "right", "join"]')).passed
+    assert check_of(first, path.format('avoids = ["left"]')).passed
     wrong = check_of(first, path.format('holds = ["left"]\navoids = ["join"]'))
-    assert not wrong.held and wrong.told == "left is not on it; join is on it"
+    assert not wrong.passed and wrong.feedback == "left is not on it; join is on it"
+
+
+def test_a_wrong_choice_is_told_what_the_lesson_says_of_it(first):
+    lesson, posed = first
+    task = lesson.tasks[2]
+    for choice in task.check.choices:
+        answer = handed_in(first, answers={"3": choice})
+        feedback = graded(lesson, posed, answer).mark.verdicts[2].feedback
+        said = task.check.wrong.get(choice)
+        assert feedback == (f"not right: {said}" if said else f"right: {task.check.why}")
+    assert set(task.check.wrong) == set(task.check.choices) - {task.check.right}
 
 
 def test_a_gap_is_of_the_bound(first):
     """12 s against the bound of 10 s."""
     gap = 'kind = "gap"\nask = "?"\nat_most = {}'
-    assert check_of(first, gap.format(20.01)).held
-    assert not check_of(first, gap.format(19.9)).held
+    assert check_of(first, gap.format(20.01)).passed
+    assert not check_of(first, gap.format(19.9)).passed
 
 
 def test_a_placement_that_breaks_a_rule_passes_no_check_of_its_value(first):
@@ -182,7 +193,7 @@ def test_a_placement_that_breaks_a_rule_passes_no_check_of_its_value(first):
     placement = Placement(graph.fingerprint, machine.name, BEST)
     answer = Answer(lesson=lesson.hash, problem=tight.fingerprint, placement=placement)
     verdict = graded(lesson, replace(posed, problem=tight), answer).mark.verdicts[1]
-    assert not verdict.held and "not allowed" in verdict.told and verdict.points == 0
+    assert not verdict.passed and "not allowed" in verdict.feedback and verdict.points == 0
 
 
 def test_a_table_takes_nothing_for_a_formula(first, tmp_path):
@@ -219,7 +230,7 @@ def test_the_command_line_lists_lessons_and_checks_a_file(tmp_path):
 
 def test_values_are_held_against_heft_what_is_asked_and_the_star():
     lesson = lessons.lesson("5")
-    found = lessons.references(lesson, lessons.posed(lesson))
+    found = lessons.references(lesson, lessons.pose(lesson, lessons.FOLDER))
     assert found == {"HEFT": 80.0, "asked": 76.0, "star": 73.0}
 
 
@@ -241,7 +252,7 @@ LIVE = '+++\ntitle = "T"\nproblem = "branches.json"\nlive = true\n+++\n' + (
 def test_a_live_lesson_is_graded_on_another_computer_by_its_replies(first):
     """The placement is on a device that is not here, and was made from another start."""
     lesson = lesson_of(LIVE.encode(), "own.md")
-    posed = lessons.posed(lesson)
+    posed = lessons.pose(lesson, lessons.FOLDER)
     devices, moves = dict.fromkeys(BEST, "cuda:0"), (("left", "cuda:0"),)
     texts = [
         structs.replace(

@@ -26,7 +26,7 @@ def read(text):
 def refusal(text):
     with pytest.raises(ValueError, match=r"^The lesson '(my\.md|T)' cannot be used: ") as caught:
         lesson = read(text)
-        lessons.posed(lesson)
+        lessons.pose(lesson, lessons.FOLDER)
     said = str(caught.value)
     assert "\n" not in said and said.endswith("."), said
     return said
@@ -56,13 +56,13 @@ def test_the_hash_is_of_the_text_whatever_its_line_ends():
 def test_a_lesson_may_bring_its_own_problem():
     block = f"```problem\n{json.dumps(canonical_file())}\n```\n"
     found = read('+++\ntitle = "T"\n+++\n' + block + CHECK + INSIGHT)
-    assert len(lessons.posed(found).problem.graph.ops) == 10
+    assert len(lessons.pose(found, lessons.FOLDER).problem.graph.ops) == 10
 
 
 def test_the_start_is_what_the_header_says():
     start = '[start]\ndevice = "A"\ndevices = {left = "B"}\n+++\n'
     found = read(WHOLE.replace("+++\n```", start + "```"))
-    devices = lessons.posed(found).start.device_of
+    devices = lessons.pose(found, lessons.FOLDER).start.device_of
     assert devices == {"load": "A", "left": "B", "right": "A", "join": "A"}
 
 
@@ -88,6 +88,7 @@ def with_check(check):
     return f"{HEAD}```check\n{check}\n```\n{INSIGHT}"
 
 
+CHOSEN = 'kind = "choice"\nask = "?"\nchoices = ["a", "b"]\nright = "a"'
 MODEL = '+++\ntitle = "T"\nmodel = "onnx-squeezenet"\nmachine = "{}"\n+++\n'
 # A file, the line that is wrong in it, and words of the sentence.
 MISTAKES = {
@@ -186,6 +187,17 @@ MISTAKES = {
         9,
         "none of the choices",
     ),
+    "a sentence for the right choice": (
+        with_check(f'{CHOSEN}\n[wrong]\n"b" = "no"\n"a" = "x"'),
+        12,
+        "'a' is none of the wrong choices",
+    ),
+    "a sentence for a choice that is none": (
+        with_check(f'{CHOSEN}\nwrong = {{c = "x"}}'),
+        10,
+        "'c' is none of the wrong choices",
+    ),
+    "a sentence that is a number": (with_check(f"{CHOSEN}\nwrong = {{b = 3}}"), 10, "wrong"),
     "one choice": (
         with_check('kind = "choice"\nask = "?"\nchoices = ["a"]\nright = "a"'),
         8,

@@ -203,6 +203,14 @@ def test_of_all_placements_of_the_canonical_example_39_beat_heft_and_73_is_the_b
         assert found == pytest.approx(steps[(devices == devices_of).all(axis=1)][0])
 
 
+@pytest.mark.parametrize("name", lessons.lessons())
+def test_each_wrong_choice_has_its_sentence(name):
+    checks = [task.check for task in lessons.lesson(name).tasks]
+    for check in (check for check in checks if isinstance(check, ChoiceCheck)):
+        assert {check.right, *check.wrong} == set(check.choices)
+        assert all(check.right not in said for said in check.wrong.values())
+
+
 def test_hefts_ranks_and_order_are_those_of_the_lesson():
     problem = posed(4).problem
     ranks = mean_upward_ranks(flatten(problem))

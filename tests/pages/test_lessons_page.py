@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from pages.ui.lessons import grades
+from pages.ui.panels import op_table
 from pages.ui.session.current import snapshot
 from placement.api import lessons
 from placement.lessons.answer import answer_of
@@ -68,6 +69,25 @@ def test_a_hint_costs_what_it_says():
     assert project.settings.form[begun.HINTS] == [1]
 
 
+def test_the_next_lesson_is_one_click_away_and_knows_the_name():
+    app, project = begin("1")
+    field = next(t for t in app.text_input if t.label == "Your name")
+    field.set_value("Ada").run()
+    next(b for b in app.button if b.key == "next-lesson").click().run()
+    assert begun.of(snapshot(project).project).header.title == "One step"
+    assert app.query_params["project"] not in (project.id, [project.id])
+    assert "Chains" in texts(checked(app))
+    assert next(t for t in app.text_input if t.label == "Your name").value == "Ada"
+    app, _ = begin("11")
+    assert "next-lesson" not in [b.key for b in app.button]
+
+
+def test_beside_a_lesson_there_are_neither_rules_nor_exports():
+    app, _ = begin("2")
+    here = [box.label for box in app.expander]
+    assert not [label for label in here if "Rules" in label or "Export" in label], here
+
+
 def test_what_a_lesson_hides_is_not_on_the_page():
     app, _ = begin("1")
     assert "Place" not in labels(app) and "Place selection" not in labels(app)
@@ -85,6 +105,23 @@ def test_every_lesson_opens_at_its_start_and_asks_what_it_says(named):
     assert all(
         task.check.ask.replace("`", "") in texts(app).replace("`", "") for task in done.lesson.tasks
     )
+
+
+def test_the_table_has_a_column_for_each_device_and_none_for_memory_that_nobody_states(
+    monkeypatch,
+):
+    drawn = []
+    monkeypatch.setattr(
+        op_table.table_component, "draw_table", lambda table, **_: drawn.append(table)
+    )
+    app, _ = begin("4")
+    checked(open_tab(app, "Table"))
+    labels = [heading.label for heading in drawn[-1].headings]
+    at = labels.index("on P1")
+    assert labels[at : at + 3] == ["on P1", "on P2", "on P3"] and "Memory" not in labels
+    row = dict(zip(["op", *labels], drawn[-1].rows[0], strict=True))
+    assert [row[f"on P{n}"] for n in (1, 2, 3)] == ["14 s", "16 s", "9 s"]
+    assert "0 B" not in texts(app)
 
 
 def test_the_list_tells_how_far_each_has_got():
@@ -177,7 +214,7 @@ def test_a_broken_file_among_the_lessons_is_a_row_and_no_more(monkeypatch, tmp_p
     (tmp_path / "branches.json").write_bytes((lessons.FOLDER / "branches.json").read_bytes())
     (tmp_path / "00-broken.md").write_text("+++\n")
     monkeypatch.setattr(lessons, "FOLDER", tmp_path)
-    assert lessons.about_method.__wrapped__("heft")[0].startswith("4, ")
+    assert lessons.about_method("heft")[0].startswith("4, ")
     rows = answer("lessons", status=1)
     assert "no end" in rows[0]["error"] and [row.get("points") for row in rows[1:2]] == [4]
     app, _ = begin()

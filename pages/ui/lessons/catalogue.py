@@ -6,15 +6,13 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from pages.ui.lessons import grades
+from pages.ui.lessons import grades, opening
 from pages.ui.session import choices, saving
 from pages.ui.session.current import snapshot
 from pages.ui.shell import glossary
 from placement.api import lessons
 from placement.core import formatting
 from placement.files import named
-from placement.files.input import regular_file
-from placement.lessons.reading import MOST_BYTES
 from studio import lesson as begun
 from studio.project.store import Project
 from studio.snapshot import Studio
@@ -101,7 +99,7 @@ def _own() -> None:
 
 
 def _take(upload: UploadedFile) -> None:
-    _open(upload.getvalue(), upload.name, lessons.FOLDER)
+    _taken(opening.open_content(upload.getvalue(), upload.name, lessons.FOLDER))
 
 
 def _begin_typed(key: str) -> None:
@@ -111,29 +109,15 @@ def _begin_typed(key: str) -> None:
 
 
 def _begin(path: Path) -> None:
-    """Open a lesson by its file in a new project."""
-    try:
-        if regular_file(path).stat().st_size > MOST_BYTES:
-            raise ValueError(f"{path.name[:200]!r} is too large for a lesson; shorten it.")
-        content = path.read_bytes()
-    except (ValueError, OSError) as error:
-        choices.say("error", str(error))
-    else:
-        _open(content, path.name, path.parent)
-
-
-def _open(content: bytes, name: str, folder: Path) -> None:
-    """A new project for a lesson; what is wrong with its file is said."""
-    made = list[Project]()
-    with saving.change("The lesson was not opened."):
-        try:
-            made.append(begun.begin(content, name, folder))
-        except ValueError as error:
-            choices.say("error", str(error))
-    for project in made:
-        _enter(project)
+    _taken(opening.begin(path))
 
 
 def _enter(project: Project) -> None:
     choices.show_project(project)
-    choices.keep(TAKEN, True)
+    _taken(project)
+
+
+def _taken(project: Project | None) -> None:
+    """Leave for the Studio page, where the lesson's project is open by now."""
+    if project is not None:
+        choices.keep(TAKEN, True)

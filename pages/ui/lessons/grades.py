@@ -124,6 +124,7 @@ def _histogram(lesson: Lesson, found: Graded) -> None:
 
 
 def _table(lesson: Lesson, grades: tuple[Grade, ...]) -> None:
+    tasks = [f"Task {task.number}" for task in lesson.tasks]
     st.dataframe(
         [
             {
@@ -131,6 +132,7 @@ def _table(lesson: Lesson, grades: tuple[Grade, ...]) -> None:
                 "Name": grade.name,
                 "Points": grade.mark.points if grade.mark else None,
                 "Stars": grade.mark.stars if grade.mark else None,
+                **dict(zip(tasks, grade.passed or [None] * len(tasks), strict=True)),
                 "Value": grade.value,
                 "Same as": grade.same_as,
                 "Refused because": grade.error,

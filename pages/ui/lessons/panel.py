@@ -8,10 +8,12 @@ import re
 
 import streamlit as st
 
+from pages.ui.lessons import opening
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
+from placement.api import lessons as catalogue
 from placement.core import formatting
 from placement.lessons.answer import LONGEST_NAME, MOST_REPLIED, Given
 from placement.lessons.judging import Mark, Verdict, ops_of
@@ -63,7 +65,7 @@ def _head(done: Work, mark: Mark) -> None:
 def _task(task: Task, done: Work, verdict: Verdict) -> None:
     check, given = task.check, done.answer.answers.get(str(task.number))
     with st.container(key=f"task-{task.number}", border=True, gap="xxsmall"):
-        sign = ":green[:material/check_circle:]" if verdict.held else ":material/pending:"
+        sign = ":green[:material/check_circle:]" if verdict.passed else ":material/pending:"
         st.markdown(f"{sign} **{task.number}. {glossary.plain(check.ask)}**")
         match check:
             case ChoiceCheck():
@@ -75,15 +77,15 @@ def _task(task: Task, done: Work, verdict: Verdict) -> None:
             case _:
                 pass
         if not isinstance(check, QUESTIONS) or given is not None:
-            colour = "green" if verdict.held else "orange"
+            colour = "green" if verdict.passed else "orange"
             star = _about_star(check, verdict) if isinstance(check, StepCheck) else ""
-            st.markdown(f":{colour}[{glossary.plain(verdict.told)}]{star}")
+            st.markdown(f":{colour}[{glossary.plain(verdict.feedback)}]{star}")
 
 
 def _about_star(check: StepCheck, verdict: Verdict) -> str:
     if check.star is None:
         return ""
-    return " ★" if verdict.star else f"; a star for {check.star:g}" * verdict.held
+    return " ★" if verdict.star else f"; a star for {check.star:g}" * verdict.passed
 
 
 def _key(task: Task) -> str:
@@ -177,9 +179,25 @@ def _end(done: Work, mark: Mark) -> None:
         help="A file with your placement and your answers, once your name is there (Enter)."
         " It holds no points: who grades it works them out anew.",
     )
-    st.page_link(
-        "pages/lessons.py", label="All lessons, and the next one", icon=":material/school:"
-    )
+    onward = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    following = catalogue.following(done.lesson)
+    if following:
+        title = glossary.plain(catalogue.lesson(following).header.title)
+        onward.button(
+            f"Next: {catalogue.lesson_number(following)}. {title}",
+            key="next-lesson",
+            icon=":material/arrow_forward:",
+            type="primary" if mark.is_solved else "secondary",
+            on_click=_go_on,
+            args=(following,),
+        )
+    onward.page_link("pages/lessons.py", label="All lessons", icon=":material/school:")
+
+
+def _go_on(name: str) -> None:
+    if opening.go_on(name) is not None:
+        # All of the page is about another project now, not this part of it alone.
+        st.rerun()
 
 
 def file_name(done: Work) -> str:
@@ -189,16 +207,16 @@ def file_name(done: Work) -> str:
 
 
 def _answer(number: int, key: str) -> None:
-    _keep(number, choices.typed(key, None))
+    _store(number, choices.typed(key, None))
 
 
 def _answer_order(number: int, key: str) -> None:
-    _keep(number, list(ops_of(str(choices.typed(key, "")))) or None)
+    _store(number, list(ops_of(str(choices.typed(key, "")))) or None)
 
 
-def _keep(number: int, given: object) -> None:
-    kept = {**choices.remembered(ANSWERS, {}), str(number): given}
-    choices.store(ANSWERS, {n: value for n, value in kept.items() if value is not None})
+def _store(number: int, given: object) -> None:
+    answers = {**choices.remembered(ANSWERS, {}), str(number): given}
+    choices.store(ANSWERS, {n: value for n, value in answers.items() if value is not None})
 
 
 def _take_hint(number: int) -> None:

@@ -104,7 +104,8 @@ def _row(load: Load, unit: str, most_bytes: float) -> str:
     room = None if share is None else (load.limit_bytes or 0.0) * of_most
     held = 0.0 if share is None else load.memory_bytes * of_most
     lines = _bar(load.busy_share, 1.0, load.colour, busy, "")
-    lines += _bar(held, room, load.colour, memory, over)
+    # Where nothing has any size and nothing a limit, nobody said how large anything is.
+    lines += _bar(held, room, load.colour, memory, over) if most_bytes else ""
     return f'<div style="font-size:13px;line-height:1.35;margin:0 0 8px">{head}{lines}</div>'
 
 

@@ -51,12 +51,15 @@ def _title(now: Studio, ops: Sequence[str]) -> None:
         st.markdown(f"**Selected: {formatting.counted(len(chosen), 'op')}**")
         st.text(kinds_of(op.kind for op in chosen))
     flops, weights = sum(op.flops for op in chosen), sum(op.param_bytes for op in chosen)
-    said = [formatting.flops(flops), f"weights {formatting.num_bytes(weights)}"]
+    # A problem file says nothing of arithmetic, and may say nothing of memory.
+    said = [formatting.flops(flops)] if graph.flops else []
+    said += [f"weights {formatting.num_bytes(weights)}"] if graph.param_bytes else []
     cached = sum(op.state_bytes for op in chosen)
     said += [f"cache {formatting.num_bytes(cached)}"] if cached else []
     if training_phases.training_of(graph) is not None:
         said += [f"{n} {phase}" for phase, n in Counter(op.phase for op in chosen).items()]
-    st.caption(", ".join(said))
+    if said:
+        st.caption(", ".join(said))
 
 
 def one_of(kind: str) -> str:

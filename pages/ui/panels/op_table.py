@@ -12,7 +12,8 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.core import formatting
-from placement.costs.op_times import placed_seconds
+from placement.core.costs import Floats
+from placement.costs.op_times import op_seconds, placed_seconds
 from placement.drawing import op_rows, op_values
 from placement.drawing.op_reasons import critical_ops
 from placement.drawing.op_rows import Columns, Page
@@ -21,6 +22,8 @@ from studio.snapshot import Studio
 
 KEY = "op-table"
 MOST_NAME = 120
+# With more devices, what an op takes on each of them stands beside it in the inspector alone.
+MOST_DEVICES = 4
 
 
 @st.fragment(key="table")
@@ -85,13 +88,13 @@ def _draw(now: Studio, text: str, shown: str, visible: Sequence[int]) -> None:
     table = op_rows.columns(now.problem, device, seconds, now.pins, path)
     chosen = set(choices.selection())
     by, descending = choices.kept("table-sort", ("", False))
-    found = op_rows.ordered(
-        table, op_rows.matching(table, text, shown, chosen, visible), by, descending
-    )
+    each_s = _each_s(now)
+    matching = op_rows.matching(table, text, shown, chosen, visible)
+    found = op_rows.ordered(table, matching, by if _is_column(now, by) else "", descending, each_s)
     page = op_rows.page(found, _page_to_show(table, found, chosen))
     drawn = table_component.Table(
-        _headings(now),
-        [_row(now, table, i) for i in page.ops],
+        _headings(now, table),
+        [_row(now, table, each_s, i) for i in page.ops],
         chosen=[table.name[i] in chosen for i in page.ops],
         devices=colour_switch.devices(now),
         about={
@@ -118,8 +121,26 @@ def _page_to_show(table: Columns, found: Sequence[int], chosen: set[str]) -> int
     return number
 
 
-def _headings(now: Studio) -> list[Heading]:
+def _each_s(now: Studio) -> Floats | None:
+    """Seconds of every op on every device (ops, devices), where there is room for as many."""
+    return op_seconds(now.problem) if 1 < len(now.machine.devices) <= MOST_DEVICES else None
+
+
+def _is_column(now: Studio, by: str) -> bool:
+    """Whether the table has that column; a sorting may be older than the machine."""
+    shown = range(len(now.machine.devices)) if _each_s(now) is not None else ()
+    return by in Columns.__annotations__ or by in [f"{op_rows.ON}{d}" for d in shown]
+
+
+def _headings(now: Studio, table: Columns) -> list[Heading]:
     origin = colour_switch.ORIGIN[now.problem.costs.origin]
+    devices = () if _each_s(now) is None else now.machine.devices
+    memory = Heading(
+        "num_bytes",
+        "Memory",
+        f"{colour_switch.MEMORY[now.problem.memory_model]}.",
+        is_number=True,
+    )
     return [
         Heading("name", "Name"),
         Heading("kind", "Type"),
@@ -132,32 +153,41 @@ def _headings(now: Studio) -> list[Heading]:
             " time by their arithmetic.",
             is_number=True,
         ),
-        Heading(
-            "num_bytes",
-            "Memory",
-            f"{colour_switch.MEMORY[now.problem.memory_model]}.",
-            is_number=True,
+        *(
+            Heading(
+                f"{op_rows.ON}{d}",
+                f"on {shortened(device.name, 20)}",
+                f"What the op takes on {shortened(device.name, 60)} ({origin}).",
+                is_number=True,
+            )
+            for d, device in enumerate(devices)
         ),
+        *([memory] if table.num_bytes.any() else []),
         Heading("pinned", "Pinned", "Stays on its device, whoever moves the others."),
         Heading("on_path", "Critical", glossary.CRITICAL),
     ]
 
 
-def _row(now: Studio, table: Columns, i: int) -> list[object]:
-    seconds = float(table.seconds[i])
+def _row(now: Studio, table: Columns, each_s: Floats | None, i: int) -> list[object]:
+    on_each = () if each_s is None else each_s[i].tolist()
     return [
         i,
         shortened(table.shown[i], MOST_NAME),
         shortened(table.kind[i], 60),
         shortened(table.scope[i], MOST_NAME),
         int(table.device[i]),
-        formatting.seconds(seconds, now.problem.unit)
-        if seconds < float("inf")
-        else "cannot run it",
-        formatting.num_bytes(float(table.num_bytes[i])),
+        _seconds(now, float(table.seconds[i])),
+        *(_seconds(now, seconds) for seconds in on_each),
+        # Many problems say nothing of memory.
+        *([formatting.num_bytes(float(table.num_bytes[i]))] if table.num_bytes.any() else []),
         table.pinned[i],
         table.on_path[i],
     ]
+
+
+def _seconds(now: Studio, seconds: float) -> str:
+    can_run = seconds < float("inf")
+    return formatting.seconds(seconds, now.problem.unit) if can_run else "cannot run it"
 
 
 def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
@@ -167,8 +197,9 @@ def _caption(now: Studio, table: Columns, page: Page, chosen: set[str]) -> str:
     if not ops:
         return f"{said}. Tick ops, or click a row, to select them in the picture too."
     time_s = formatting.seconds(op_rows.total(table.seconds, ops), now.problem.unit)
-    memory = formatting.num_bytes(op_rows.total(table.num_bytes, ops))
-    return f"{said}. Selected: {len(ops)}, together {time_s} and {memory}."
+    memory = f" and {formatting.num_bytes(op_rows.total(table.num_bytes, ops))}"
+    together = f"{time_s}{memory if table.num_bytes.any() else ''}"
+    return f"{said}. Selected: {len(ops)}, together {together}."
 
 
 def _on_events() -> None:
@@ -207,9 +238,9 @@ def _pick(now: Studio, event: Pick) -> None:
 
 def _sort(by: str) -> None:
     """First click: upwards, numbers from the top; second: the other way; third: as in the model."""
-    if by not in Columns.__annotations__:
+    if not _is_column(studio(), by):
         return
-    first = by in ("seconds", "num_bytes")
+    first = by in ("seconds", "num_bytes") or by.startswith(op_rows.ON)
     before = choices.kept("table-sort", ("", False))
     if before[0] != by:
         choices.keep("table-sort", (by, first))

@@ -58,17 +58,29 @@ def studio_home(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def packages_searched_once():
-    """Streamlit searches all installed packages for components anew for each page of a test."""
+def pages_without_delay():
+    """Streamlit's tests of pages take less: packages are searched once, and nobody looks for the
+    end of a page a thousand times a second, which holds up the thread that draws it."""
     if "streamlit" not in sys.modules:
         yield
         return
     from streamlit.components.v2 import manifest_scanner
+    from streamlit.testing.v1 import local_script_runner
 
     with pytest.MonkeyPatch.context() as patch:
         search = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", search)
+        patch.setattr(local_script_runner, "require_widgets_deltas", _until_drawn)
         yield
+
+
+def _until_drawn(runner, timeout):
+    """Wait for the thread that draws the page."""
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        runner.request_stop()
+        runner.join()
+        raise RuntimeError(f"The page was not drawn within {timeout} s")
 
 
 def pytest_addoption(parser):

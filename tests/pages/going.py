@@ -4,7 +4,10 @@ TABS = {"run": "Run", "timeline": "Timeline", "compare": "Board", "what_if": "Wh
 
 
 def go(app, name):
-    """The app on a page, or on the Studio page with what had the address `name` before."""
+    """The app on a page, or on the Studio page with what had the address `name` before.
+
+    One that has not run yet begins there.
+    """
     if name in TABS:
         app.session_state["dock-tab"] = TABS[name]
     page = name if name in ("model", "devices", "lessons", "projects") else "studio"

@@ -34,7 +34,6 @@ def squeezenet():
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["export-open"] = True
-    app.run()
     go(app, "place")
     return checked(app), project
 

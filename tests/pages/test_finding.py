@@ -135,7 +135,6 @@ def test_no_bound_is_drawn_where_nothing_is_proven():
 def opened(project):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     go(app, "place")
     assert not app.exception, app.exception[0].message
     return app

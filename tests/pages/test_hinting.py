@@ -42,7 +42,6 @@ def opened(project, *, hints=False):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["command-open"] = True
-    app.run()
     go(app, "place")
     return checked(open_tab(app, "Hints") if hints else app)
 

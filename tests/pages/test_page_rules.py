@@ -135,7 +135,7 @@ def test_a_project_of_a_hundred_slow_rules_is_imported_and_shown(project, questi
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = imported.id
     app.session_state["rules-open"] = True
-    go(app.run(), "place")
+    go(app, "place")
     assert not app.exception
     box = next(b for b in app.expander if b.label == ruling.TITLE)
     said = [text.value for text in box.markdown if "takes too long" in text.value]

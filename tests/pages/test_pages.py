@@ -35,7 +35,6 @@ def opened(page="model", **settings):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["command-open"] = True
-    app.run()
     go(app, page)
     return checked(app), project
 

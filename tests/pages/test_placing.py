@@ -66,7 +66,6 @@ def test_place_takes_the_fields_as_they_stand_when_it_is_pressed(project, monkey
     monkeypatch.setattr(kinds, "start_place", lambda now, *asked: started.append(asked))
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     go(app, "place")
     app.selectbox(key=f"placer-{project.id}").set_value("annealing")
     app.number_input(key=f"place-seed-{project.id}").set_value(7)
@@ -85,7 +84,6 @@ def test_what_was_typed_stays_with_its_project(project):
     other.change(model=project.settings.model, machine=project.settings.machine)
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     go(app, "place")
     app.selectbox(key=f"placer-{project.id}").set_value("annealing").run()
     app.number_input(key=f"place-seed-{project.id}").set_value(7)

@@ -30,7 +30,6 @@ def opened(**settings):
     project.change(**{"model": SMALL, "objective": "throughput", "machine": "null-2", **settings})
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
-    app.run()
     go(app, "run")
     return checked(app), project
 

@@ -29,7 +29,6 @@ def opened(content, page, tmp_path, **settings):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = project.id
     app.session_state["command-open"] = True
-    app.run()
     go(app, page)
     assert not app.exception, app.exception[0].message
     return app

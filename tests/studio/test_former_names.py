@@ -82,7 +82,7 @@ def test_a_taken_name_is_not_given_twice(old):
 def test_the_pages_show_the_present_name_alone(old, page):
     app = AppTest.from_file(str(APP), default_timeout=120)
     app.query_params["project"] = old.id
-    go(app.run(), page)
+    go(app, page)
     assert not app.exception
     shown = " ".join(texts(app))
     chosen = [str(box.value) for box in app.selectbox]

@@ -1,10 +1,56 @@
 """A page with nothing but a canvas, and what a person does to it."""
 
 import json
+import re
 
 # Asking at every frame keeps a core busy.
 LOOK_EVERY_MS = 50
 PROBE = "() => globalThis.__placementCanvas?.probe?.() ?? null"
+
+SIZE = {"width": 1280, "height": 860}
+
+
+class Window:
+    """A window on the page with nothing but a canvas; what goes wrong in it is collected.
+
+    Loading the page takes seconds, so what leaves the window as it was lets the next test begin in
+    it anew.
+    """
+
+    def __init__(self, visitor, url: str):
+        self.wrong: list[str] = []
+        self.page = page = visitor.new_page()
+        page.set_viewport_size(SIZE)
+        page.on("pageerror", lambda e: self.wrong.append(f"page error: {e}"))
+        page.on("dialog", lambda d: (self.wrong.append("a dialog: code was executed"), d.dismiss()))
+        page.on("console", lambda m: self._heard(m.text))
+        page.on("request", lambda r: self._asked_for(r.url))
+        page.goto(url)
+
+    def begin_anew(self):
+        """By a page that forgets everything, and by letting go what the browser has kept."""
+        self.page.set_viewport_size(SIZE)
+        self.page.emulate_media(color_scheme="light")
+        self.page.mouse.move(0, 0)
+        self.page.get_by_role("link", name="Anew").click()
+        self.page.get_by_text("Nothing is remembered").wait_for()
+        self.page.wait_for_function("!globalThis.__placementCanvas.alive.size")
+        self.page.evaluate("globalThis.__placementCanvas.saved.clear()")
+        self.page.get_by_role("link", name="Main", exact=True).click()
+
+    def check(self):
+        probe = self.page.evaluate(PROBE)
+        assert probe is None or probe["error"] is None, probe["error"]
+        assert self.page.locator('[data-testid="stException"]').count() == 0
+        assert not self.wrong, self.wrong
+
+    def _heard(self, text: str):
+        if "graph canvas:" in text:
+            self.wrong.append(text)
+
+    def _asked_for(self, url: str):
+        if re.match(r"(https?|wss?)://", url) and "//127.0.0.1:" not in url:
+            self.wrong.append(url)
 
 
 class Canvas:

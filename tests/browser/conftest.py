@@ -1,13 +1,12 @@
 """A studio of its own on a free port, and a real Chromium; a missing browser fails the tests."""
 
 import os
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.browser.canvas_page import PROBE, Canvas
+from tests.browser.canvas_page import Canvas, Window
 from tests.browser.serving import Server
 from tests.browser.studio import PATIENCE_MS
 
@@ -45,13 +44,19 @@ def studio_log(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def studio_url(tmp_path_factory, studio_log):
-    """The address of a running studio with an empty home folder."""
+def studio(tmp_path_factory, studio_log):
+    """A running studio, whose home folder was empty at the start."""
     server = Server(tmp_path_factory.mktemp("studio-home"), studio_log)
     try:
-        yield server.start()
+        server.start()
+        yield server
     finally:
         server.stop()
+
+
+@pytest.fixture(scope="session")
+def studio_url(studio):
+    return studio.url
 
 
 @pytest.fixture
@@ -137,38 +142,34 @@ def harness_url(tmp_path_factory):
         server.stop()
 
 
-@pytest.fixture
-def opened(visitor, harness_url):
-    """Open the harness; errors and any request outside fail the test."""
-    pages, wrong = [], []
+@pytest.fixture(scope="session")
+def windows():
+    """Where a window is left for the test after."""
+    return []
 
-    def open_canvas(query: str = "model=blocks") -> Canvas:
-        page = visitor.new_page()
-        page.set_viewport_size({"width": 1280, "height": 860})
-        pages.append(page)
-        page.on("pageerror", lambda e: wrong.append(f"page error: {e}"))
-        page.on("dialog", lambda d: (wrong.append("a dialog: code was executed"), d.dismiss()))
-        page.on("console", lambda m: wrong.append(m.text) if "graph canvas:" in m.text else None)
-        page.on(
-            "request",
-            lambda r: (
-                wrong.append(r.url)
-                if re.match(r"(https?|wss?)://", r.url) and "//127.0.0.1:" not in r.url
-                else None
-            ),
-        )
-        page.goto(f"{harness_url}/?{query}")
-        canvas = Canvas(page)
+
+@pytest.fixture
+def opened(visitor, harness_url, windows, request):
+    """Open the harness; errors and any request outside fail the test."""
+    used, num_failed = [], request.session.testsfailed
+
+    def open_canvas(query: str = "") -> Canvas:
+        if windows and not query:
+            used.append(windows.pop())
+            used[-1].begin_anew()
+        else:
+            used.append(Window(visitor, f"{harness_url}/{query and f'?{query}'}"))
+        canvas = Canvas(used[-1].page)
         canvas.settled()
         return canvas
 
     yield open_canvas
-    for page in pages:
-        probe = page.evaluate(PROBE)
-        assert probe is None or probe["error"] is None, probe["error"]
-        assert page.locator('[data-testid="stException"]').count() == 0
-        page.close()
-    assert not wrong, wrong
+    for window in used:
+        window.check()
+        if request.session.testsfailed > num_failed or "?" in window.page.url or windows:
+            window.page.close()
+        else:
+            windows.append(window)
 
 
 def _error_in(message) -> tuple[str, ...]:

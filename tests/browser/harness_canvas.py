@@ -190,11 +190,17 @@ def other() -> None:
     st.write("Another page")
 
 
+def anew() -> None:
+    """A test that goes through this page finds the canvas as in a window that was just opened."""
+    state.clear()
+    st.write("Nothing is remembered")
+
+
 def cancelled() -> None:
     state["expanded"] = state["expanded_before"]
 
 
 canvas.mount_library(cancelled)
-pages = [st.Page(main, title="Main", default=True), st.Page(other, title="Other")]
+pages = [st.Page(main, title="Main", default=True), st.Page(other), st.Page(anew)]
 page = st.navigation(pages, position="top")
 page.run()

@@ -53,13 +53,10 @@ def test_a_project_is_shown_with_the_reason_where_it_cannot_be_written(restartab
     page.close()
 
 
-def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, visitor):
+def test_the_message_goes_away_by_itself_once_there_is_room_again(page, studio):
     """Something lies in the way under a page that is open, and is gone again."""
-    url = restartable.start()
-    page = visitor.new_page()
-    page.goto(f"{url}/place")
     counts = drawn(page)["counts"]
-    claim = restartable.home / "projects" / project_of(page) / "owner.json"
+    claim = studio.home / "projects" / project_of(page) / "owner.json"
     expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     claim.unlink()
     # A folder in the place of the file is something that root cannot write over either.
@@ -71,4 +68,3 @@ def test_the_message_goes_away_by_itself_once_there_is_room_again(restartable, v
     claim.rmdir()
     expect(page.get_by_text("All changes saved").filter(visible=True).first).to_be_visible()
     expect(page.get_by_text("Nothing can be saved here")).to_have_count(0)
-    page.close()

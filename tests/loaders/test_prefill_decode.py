@@ -1,6 +1,7 @@
 """Prefill and decode of language models: their caches as state, in bytes and by transformers."""
 
 import dataclasses
+import functools
 import itertools
 import json
 
@@ -36,12 +37,19 @@ def published_bytes(config, context, batch, num_bytes):
     return 2 * config["num_hidden_layers"] * heads * size * num_bytes * context * batch
 
 
-@pytest.fixture
-def opened(tmp_path):
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    """Opens a tiny Llama with some settings otherwise; the same one is captured once."""
+    path = tmp_path_factory.mktemp("tiny") / "config.json"
+
+    @functools.cache
+    def model(content, dims):
+        path.write_text(content)
+        return loaders.load(str(path), dict(dims))
+
     def opens(task, dims=None, **settings):
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps({**TINY, **settings}))
-        return loaders.load(str(path), {"task": task, **(dims or {})})
+        sizes = {"task": task, **(dims or {})}
+        return model(json.dumps({**TINY, **settings}), tuple(sizes.items()))
 
     return opens
 
@@ -73,9 +81,10 @@ def test_caches_have_the_published_size(name):
 
 
 def test_a_paged_cache_has_whole_pages(opened):
-    graphs = [opened("decode", {"context": 20, "cache": c}).graph for c in ("contiguous", "paged")]
-    sizes = [published_bytes(TINY, n, 1, 4) for n in (20, 2 * PAGE)]
-    assert [graph.state_bytes for graph in graphs] == sizes
+    plain = opened("decode", {"batch": 2, "context": 20}).graph
+    paged = opened("decode", {"batch": 2, "context": 20, "cache": "paged"}).graph
+    assert plain.state_bytes == published_bytes(TINY, 20, 2, 4)
+    assert paged.state_bytes == published_bytes(TINY, 2 * PAGE, 2, 4)
 
 
 class Shared(torch.nn.Module):
@@ -141,8 +150,9 @@ def test_layers_that_share_a_cache_have_it_by_one_name_in_both_steps(family, mor
 
 
 def test_depth_multiplies_the_cache(opened):
-    few, many = (opened("decode", {"context": 64, "depth": n}).graph for n in (2, 5))
-    assert many.state_bytes * 2 == few.state_bytes * 5
+    sizes = {"context": 64, "batch": 4}
+    few, many = (opened("decode", {**sizes, **depth}).graph for depth in ({}, {"depth": 5}))
+    assert many.state_bytes * TINY["num_hidden_layers"] == few.state_bytes * 5
 
 
 SHAPE = {

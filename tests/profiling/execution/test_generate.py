@@ -97,18 +97,16 @@ def test_prompts_that_are_none_are_refused(llama, prompts):
         pl.generate(llama, prompts)
 
 
-@pytest.fixture
+def step_of(network, task):
+    """A step of a network on two lanes, for prompts of seven tokens."""
+    model = pl.from_transformers(network, task=task, length=7, context=12)
+    problem = pl.make_problem(model, machine_for(model, pl.machine("two-lanes")))
+    return live.Placed(model, problem, pl.place(problem, "round_robin").schedule)
+
+
+@pytest.fixture(scope="module")
 def placed(llama):
-    """Both steps of a network on two lanes, for prompts of seven tokens."""
-    machine = pl.machine("two-lanes")
-
-    def step(task):
-        model = pl.from_transformers(llama, task=task, length=7, context=12)
-        target = machine_for(model, machine)
-        problem = pl.make_problem(model, target)
-        return live.Placed(model, problem, pl.place(problem, "round_robin").schedule)
-
-    return step("prefill"), step("decode")
+    return step_of(llama, "prefill"), step_of(llama, "decode")
 
 
 PROMPTS = np.random.default_rng(3).integers(0, 97, (1, 7))
@@ -179,9 +177,9 @@ def test_decode_writes_into_the_cache_that_prefill_left(placed, monkeypatch):
     assert all(each == where[0] for each in where)
 
 
-def test_a_decode_that_is_repeated_starts_from_the_same_cache(placed):
+def test_a_decode_that_is_repeated_starts_from_the_same_cache(llama):
     """Where nothing goes on from a step, what the model itself holds is not written to."""
-    _, decode = placed
+    decode = step_of(llama, "decode")
     compiled = compiled_for(decode.problem, decode.model)
     program = compiled.open(decode.schedule, compiled.feeds(0, {}))
     for _ in range(2):

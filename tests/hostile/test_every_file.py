@@ -46,11 +46,12 @@ COMMANDS = {
     "575-run.json": EXPORT,
     "801-run.json": EXPORT,
 }
-# A process that loads PyTorch takes seconds: in `make test` one of each verb, and one that is read
-# to its weights. What they all say is in test_pt2.py.
+# Each takes some processes, and one that loads PyTorch seconds: in `make test` one or two of each
+# kind of file and verb. What they all say is in the tests of their kinds.
 ONLY_THOROUGH = {
-    *("op_bn.pt2", "op_flash.pt2", "op_sobol.pt2", "op_weightnorm.pt2"),
+    *("op_bn.pt2", "op_flash.pt2", "op_maxpool_bw.pt2", "op_sobol.pt2", "op_weightnorm.pt2"),
     *("w_oob.pt2", "w_zero_stride.pt2"),
+    *("n_idnone.json", "575-run.json", "776-profile.json", "80-run.json", "801-run.json"),
 }
 # Right answers are as good as a sentence.
 MAY_ANSWER = {"onnx_loop_memory.onnx", "n_attr2.json"}

@@ -24,6 +24,7 @@ from profiling.sandbox import confinement
 from tests.command import answer, call
 from tests.instances import canonical_file
 from tests.loaders.models import package_files
+from tests.profiling.live import diamond
 from tests.workloads import shared_file
 
 SQUEEZENET = next(p for p in package_files() if p.name == "light_squeezenet.onnx")
@@ -32,6 +33,13 @@ SQUEEZENET = next(p for p in package_files() if p.name == "light_squeezenet.onnx
 @pytest.fixture
 def model_file(tmp_path):
     return shutil.copy(SQUEEZENET, tmp_path / "own.onnx")
+
+
+@pytest.fixture
+def small_file(tmp_path):
+    """With few kernels, which are soon measured."""
+    diamond(tmp_path)
+    return tmp_path / "small.onnx"
 
 
 def same(a, b):
@@ -85,8 +93,8 @@ def test_every_verb_about_a_file(model_file, tmp_path):
     assert streamed.num_samples == 5 and streamed.run.outputs_match
 
 
-def test_a_stop_is_passed_on(model_file):
-    model, machine = pl.load(str(model_file)), pl.machine(lanes=1)
+def test_a_stop_is_passed_on(small_file):
+    model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
     profile = pl.profile(model, machine)
     problem = pl.make_problem(model, machine, profile, objective="throughput")
     placement = pl.place(problem, "single").placement
@@ -102,8 +110,8 @@ def test_a_stop_is_passed_on(model_file):
 
 
 @pytest.mark.parametrize("how", ["stop", "emit"])
-def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, model_file):
-    model, machine = pl.load(str(model_file)), pl.machine(lanes=1)
+def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, small_file):
+    model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
     problem = pl.make_problem(model, machine, pl.profile(model, machine))
     placement = pl.place(problem, "single").placement
     # Of two verbs one asks `stop`, and each tells events: the answer may be a part, or nothing.
@@ -117,9 +125,9 @@ def test_what_is_stopped_at_once_is_cancelled_and_no_fault_of_the_file(how, mode
         assert streamed.cancelled
 
 
-def test_whoever_measures_does_not_wait_for_itself(model_file):
+def test_whoever_measures_does_not_wait_for_itself(small_file):
     """The lock belongs to a thread here, and what needs it is carried out in another process."""
-    model, machine = pl.load(str(model_file)), pl.machine(lanes=1)
+    model, machine = pl.load(str(small_file)), pl.machine(lanes=1)
 
     def hear(event):
         return "Waiting for process" not in str(event)

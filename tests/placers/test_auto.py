@@ -23,8 +23,9 @@ from tests.workloads import diamond, problem_from_workload, random_workload
 CASES = [("op", "latency"), ("segment", "latency"), ("op", "throughput"), ("segment", "throughput")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("execution", "objective"), CASES)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(either(2, 4)))
 def test_never_worse_than_any_quick_placer(execution, objective, seed):
     problem = random_problem(seed, num_ops=40, num_devices=2 + seed % 2, execution=execution)
     problem = replace(problem, objective=objective)

@@ -12,7 +12,7 @@ from placement.core import formatting
 from placement.core.placement import Placement
 from placement.drawing.names import names_of
 from placement.drawing.outline import Outline, outline
-from studio import snapshot
+from studio import editing, snapshot
 from studio.snapshot import Studio
 
 # Smaller changes read as none.
@@ -74,24 +74,24 @@ def of_move(
 
     With `before` those that move run there right before these ops, last where there are none.
     """
-    step, note = snapshot.move_step(now, ops, device, before)
+    step, note = editing.move_step(now, ops, device, before)
     moving = [op for op, _, _ in step.changes] or ops
     about = f"{_called(now, moving)} to {device}"
     if not step.changes:
         return Consequence(about, note=note or "already there")
-    return _of(now, about, snapshot.after(now, step), note)
+    return _of(now, about, editing.after(now, step), note)
 
 
 def of_order(now: Studio, ops: Sequence[str], before: Sequence[str]) -> Consequence:
     """What letting ops run right before others of their device would do, or last without any."""
     about = _called(now, ops)
     try:
-        step = snapshot.order_step(now, ops, before)
+        step = editing.order_step(now, ops, before)
     except ValueError as error:
         return Consequence(about, note=str(error))
     if step is None:
         return Consequence(about, note="already there")
-    return _of(now, step.label, snapshot.after(now, step), "")
+    return _of(now, step.label, editing.after(now, step), "")
 
 
 def _of(now: Studio, about: str, placement: Placement, note: str) -> Consequence:

@@ -14,7 +14,7 @@ from placement.core.amounts import UNIT_S
 from placement.core.objective import Objective
 from placement.lessons.lesson import StepCheck
 from placement.schedule.symmetry import num_changed
-from studio import lesson, snapshot
+from studio import editing, lesson, snapshot
 from studio.project import edits
 from studio.snapshot import Studio
 
@@ -94,7 +94,7 @@ def _target(now: Studio, level: Level) -> tuple[str, float] | None:
     match level:
         case Level.DEVICE:
             names = [f"all on {device.name}" for device in now.machine.devices]
-            placements = [snapshot.all_on(now, device.name) for device in now.machine.devices]
+            placements = [editing.all_on(now, device.name) for device in now.machine.devices]
         case Level.QUICK:
             placer = snapshot.first_placer(now.problem)
             names = [placer]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from placement.core.problem import Execution
 from placement.schedule.order import order_of_ops
 from placement.schedule.reordering import in_sequence
-from studio import snapshot
+from studio import editing
 from studio.project import edits
 from studio.snapshot import Studio
 
@@ -63,13 +63,13 @@ def return_orders(now: Studio) -> str:
     if held is now.placement:
         return ""
     step = edits.Edit("run as pinned", order=(now.placement.order, held.order))
-    return snapshot.do(now, step)
+    return editing.do(now, step)
 
 
 def _order_step(now: Studio, label: str, sequences: edits.Sequences) -> str:
     if sequences == now.sequences:
         return ""
-    return snapshot.do(now, edits.Edit(label, sequences=(dict(now.sequences), sequences)))
+    return editing.do(now, edits.Edit(label, sequences=(dict(now.sequences), sequences)))
 
 
 def return_strays(now: Studio) -> str:
@@ -78,7 +78,7 @@ def return_strays(now: Studio) -> str:
     if not changes:
         return ""
     back = edits.counted([op for op, _, _ in changes])
-    return snapshot.do(now, edits.Edit(f"{back} back to where pinned", changes))
+    return editing.do(now, edits.Edit(f"{back} back to where pinned", changes))
 
 
 def _with_their_units(now: Studio, ops: Iterable[str]) -> Sequence[str]:
@@ -89,4 +89,4 @@ def _step(now: Studio, verb: str, pins: Mapping[str, str]) -> str:
     if not pins:
         return ""
     changes = tuple((op, now.pins.get(op, ""), device) for op, device in pins.items())
-    return snapshot.do(now, edits.Edit(f"{verb} {edits.counted(list(pins))}", pins=changes))
+    return editing.do(now, edits.Edit(f"{verb} {edits.counted(list(pins))}", pins=changes))

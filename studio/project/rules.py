@@ -9,7 +9,7 @@ from placement.constraints.rules import Decided, Rule, decide, found_by_wildcard
 from placement.core import formatting
 from placement.core.graph import Graph
 from placement.drawing.memo import remembered
-from studio import snapshot
+from studio import editing
 from studio.project import edits
 from studio.project.files import read, write_json
 from studio.snapshot import Studio
@@ -102,7 +102,7 @@ def apply(now: Studio) -> str:
     move = edits.move(now.problem, now.state, _decide(now, usable).device_of_unit)
     told = ""
     if move.changes:
-        told = snapshot.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
+        told = editing.do(now, edits.Edit(f"rules {to_text(usable)}", move.changes))
     number = len(move.changes)
     found = _found(now.model.graph, rules)
     matched = [ops or () for r, ops in zip(rules, found, strict=True) if r in usable]

@@ -5,7 +5,7 @@ import pytest
 from pages.ui.desk import score
 from placement import simulate
 from placement.core import formatting
-from studio import snapshot as studio
+from studio import editing
 from tests.pages.going import open_tab
 from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
 
@@ -32,13 +32,13 @@ def test_the_score_is_held_against_the_reference_that_a_person_chooses():
     app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
     now = snapshot(project)
     assert menu(app, "Against").options == ["all on null:0", "all on null:1"]
-    now.shelf.add("alone", studio.all_on(now, "null:1"), "single", show=False)
+    now.shelf.add("alone", editing.all_on(now, "null:1"), "single", show=False)
     checked(app.run())
     for name in ("all on null:1", "alone"):
         menu(app, "Against").set_value(name).run()
         # What was run now is the score alone.
         checked(app.run())
-        other_s = simulate(now.problem, studio.all_on(now, "null:1")).value
+        other_s = simulate(now.problem, editing.all_on(now, "null:1")).value
         change = formatting.percent(now.simulated.value / other_s - 1.0, signed=True)
         assert f"**{change}**] against {name}" in texts(app)
         assert project.settings.form["reference"] == name

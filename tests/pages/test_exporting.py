@@ -12,7 +12,7 @@ from pages.ui.panels import export
 from pages.ui.session.current import snapshot
 from placement.core.verb_options import ExportOptions
 from placement.exporters import exporter, exporters
-from studio import snapshot as studio
+from studio import editing
 from studio.jobs import command_line
 from studio.project import store
 from tests.loaders.test_huggingface import TINY
@@ -215,6 +215,6 @@ def test_what_a_format_says_is_worked_out_once_for_a_placement(squeezenet, monke
     before = len(asked)
     assert "Mind." in texts(checked(app.run())) and len(asked) == before == 1
     now = snapshot(project)
-    now.shelf.add("mine", studio.all_on(now, now.machine.devices[0].name), "hand")
+    now.shelf.add("mine", editing.all_on(now, now.machine.devices[0].name), "hand")
     checked(app.run())
     assert len(asked) == 2, "another placement"

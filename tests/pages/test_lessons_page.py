@@ -11,8 +11,8 @@ from pages.ui.session.current import snapshot
 from placement.api import lessons
 from placement.lessons.answer import answer_of
 from placement.lessons.grading import grade_contents, graded
+from studio import editing
 from studio import lesson as begun
-from studio import snapshot as studio
 from tests.command import answer
 from tests.pages.going import go, open_tab
 from tests.pages.test_pages import APP, AppTest, checked, opened, own_home, texts
@@ -44,7 +44,7 @@ def test_a_lesson_is_worked_on_and_handed_in():
     app.radio[0].set_value("load and join cannot run beside anything else").run()
     app.session_state["selection"] = ["right"]
     now = snapshot(project)
-    studio.edit(now_writing(now), ["right"], "B")
+    editing.edit(now_writing(now), ["right"], "B")
     assert "4 of 4 points" in texts(checked(app.run()))
     assert "Only branches overlap" in "\n".join(s.value for s in app.success)
     done = begun.work(snapshot(project))

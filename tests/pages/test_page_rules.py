@@ -11,7 +11,7 @@ import placement as pl
 from pages.ui.panels import rules as ruling
 from placement.constraints import regexes
 from placement.constraints.rules import REGEX, Rule
-from studio import snapshot
+from studio import editing
 from studio.project import pins, rules
 from studio.transfer import archive
 from tests.pages.going import go
@@ -40,7 +40,7 @@ def test_rules_are_one_step_that_can_be_undone(project):
     assert len(now(project).history.done) == 1
     assert "moved nothing" in rules.apply(now(project))
     step = now(project)
-    snapshot.go_to(step, len(step.history.done) - 1)
+    editing.go_to(step, len(step.history.done) - 1)
     assert now(project).placement.device_of == before
 
 
@@ -67,7 +67,7 @@ def test_rules_without_effect_are_reported_and_pinned_ops_stay(project):
         "this machine has no device 'far:0'",
         "",
     ]
-    snapshot.edit(now(project), convs(project)[:2], first)
+    editing.edit(now(project), convs(project)[:2], first)
     pins.pin(now(project), convs(project)[:2])
     told = rules.apply(now(project))
     assert f"Without effect: Nothing={first}, Conv=far:0." in told

@@ -11,6 +11,7 @@ from pages.ui import canvas
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from placement import list_placers
+from studio import editing
 from studio import snapshot as studio
 from studio.jobs import jobs
 from studio.jobs import kinds as start
@@ -243,7 +244,7 @@ def test_an_edit_by_hand_starts_a_placement_of_its_own_and_can_be_undone():
     before = dict(now.placement.device_of)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != before[name])
-    told = studio.edit(now, (name,), target)
+    told = editing.edit(now, (name,), target)
     assert "'heft' is as it was" in told
     checked(app.run())
     assert next(s for s in app.selectbox if s.label == "Placement").value == "manual"
@@ -455,12 +456,12 @@ def test_a_finished_run_tells_the_blocks_of_its_critical_path():
 def test_a_run_of_a_placement_edited_since_says_so():
     app, project = opened("run")
     now = snapshot(project)
-    studio.edit(now, (now.model.graph.ops[0].name,), now.machine.devices[-1].name)
+    editing.edit(now, (now.model.graph.ops[0].name,), now.machine.devices[-1].name)
     finished_run(project)
     assert "edited after this run" not in texts(checked(app.run()))
     now = snapshot(project)
-    studio.edit(now, (now.model.graph.ops[-1].name,), now.machine.devices[-1].name)
-    studio.edit(
+    editing.edit(now, (now.model.graph.ops[-1].name,), now.machine.devices[-1].name)
+    editing.edit(
         snapshot(project),
         (now.model.graph.ops[1].name,),
         now.machine.devices[0].name,
@@ -658,7 +659,7 @@ def test_a_value_that_the_browser_sends_late_changes_nothing():
     old = next(s for s in app.selectbox if s.label == "Placement")
     first = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[first])
-    studio.edit(now, (first,), target)
+    editing.edit(now, (first,), target)
     assert old.value == "heft" and now.shelf.current.name == "manual"
 
     def late(key):

@@ -3,7 +3,7 @@
 import json
 
 from placement import simulate
-from studio import snapshot as studio
+from studio import editing
 from tests.instances import canonical_file
 from tests.pages.going import open_tab
 from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
@@ -30,7 +30,7 @@ def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp
     now = snapshot(project)
     assert now.named.name == now.named.made_by == "cpop"
     assert simulate(now.problem, now.placement).value == 86.0
-    assert studio.all_on(now, "P1") != now.placement
+    assert editing.all_on(now, "P1") != now.placement
 
 
 def test_where_no_method_shows_its_steps_the_tab_says_so(tmp_path):

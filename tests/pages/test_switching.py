@@ -7,7 +7,7 @@ from onnx import TensorProto, helper, numpy_helper
 from pages.ui.session import choices
 from pages.ui.session.current import snapshot
 from pages.ui.shell import model_project, model_request, opening_wait
-from studio import snapshot as studio
+from studio import editing
 from studio.project import store
 from tests.pages.test_pages import checked, open_id, opened, own_home, texts, uploader
 
@@ -25,7 +25,7 @@ def edit_by_hand(project):
     now = snapshot(project)
     name = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[name])
-    studio.edit(now, (name,), target)
+    editing.edit(now, (name,), target)
     return dict(snapshot(project).placement.device_of)
 
 

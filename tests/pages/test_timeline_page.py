@@ -15,7 +15,7 @@ from placement.advice.speedups import Lever
 from placement.core.timeline import Span
 from placement.drawing import gantt, spans
 from placement.simulator.simulate import MemoryCurve, memory_over_time
-from studio import snapshot as studio
+from studio import editing
 from tests.pages.going import open_tab
 from tests.pages.problems import diamond, everywhere
 from tests.pages.test_pages import checked, finished_run, metric, opened, own_home, texts
@@ -78,7 +78,7 @@ def test_an_edit_after_the_run_is_told_and_the_run_stays_what_it_was():
     now = snapshot(project)
     op = now.model.graph.ops[0].name
     other = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[op])
-    studio.edit(now, (op,), other)
+    editing.edit(now, (op,), other)
     assert "edited after this run" in texts(checked(app.run()))
     assert metric(app, "Measured step time").value == "30 ms"
 

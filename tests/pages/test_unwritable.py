@@ -10,7 +10,7 @@ from pages.ui.session import choices, saving
 from pages.ui.session.current import snapshot
 from pages.ui.shell import messages
 from profiling.measuring.store import ProfileStore
-from studio import snapshot as studio
+from studio import editing
 from studio.jobs import jobs, kinds
 from studio.project import store, trash
 from tests.disks import files_up_to, filled, small_disk, without_rights
@@ -158,7 +158,7 @@ def worked_on(home):
     now = snapshot(project)
     devices = [d.name for d in now.machine.devices]
     name = now.model.graph.ops[0].name
-    studio.edit(now, (name,), next(d for d in devices if d != now.placement.device_of[name]))
+    editing.edit(now, (name,), next(d for d in devices if d != now.placement.device_of[name]))
     finished_run(project)
     (project.folder / "rules.json").write_text(
         json.dumps([{"pattern": "type:Conv", "device": devices[1]}])

@@ -13,8 +13,8 @@ from placement.api.results.placing import PlaceResult
 from placement.core import formatting
 from placement.costs.what_if import ConditionRows
 from profiling.measuring.store import ProfileStore
+from studio import editing, standings
 from studio import snapshot as studio
-from studio import standings
 from studio.jobs import outcomes, runs
 from studio.jobs.outcomes import what_if_shelf
 from tests.pages.going import go
@@ -134,7 +134,7 @@ def test_messages_stay_as_long_as_what_they_are_about():
     assert [e.value for e in checked(script.run()).info] == ["Placed by heft."]
     first = now.model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != now.placement.device_of[first])
-    studio.edit(now, (first,), target)
+    editing.edit(now, (first,), target)
     script.session_state["fresh"] = False
     script.run()
     assert not script.info and [e.value for e in script.error] == ["The result could not be kept."]

@@ -7,8 +7,7 @@ import pytest
 import placement as pl
 from pages.ui.session.current import snapshot
 from placement import simulate
-from studio import consequence
-from studio import snapshot as studio
+from studio import consequence, editing
 from studio.consequence import Change
 from studio.project import pins
 from tests.studio.test_order_kept import again, project_of, put
@@ -31,7 +30,7 @@ def test_every_move_of_one_op_does_what_was_foretold(project):
             if now.placement.device_of[op.name] == device.name:
                 assert told.change is None and told.note == "already there"
                 continue
-            after = studio.after(now, studio.move_step(now, (op.name,), device.name)[0])
+            after = editing.after(now, editing.move_step(now, (op.name,), device.name)[0])
             predicted = simulate(now.problem, after)
             assert told.change.before_s == now.simulated.value
             assert told.change.after_s == predicted.value
@@ -39,7 +38,7 @@ def test_every_move_of_one_op_does_what_was_foretold(project):
             assert told.about == f"{op.name} to {device.name}"
     assert all(path.read_bytes() == content for path, content in files.items())
     told = consequence.of_move(now, ("n4",), "P3")
-    studio.edit(now, ("n4",), "P3")
+    editing.edit(now, ("n4",), "P3")
     assert again(project).simulated.value == told.change.after_s
 
 
@@ -58,8 +57,8 @@ def test_a_drop_keeps_its_place_where_data_allow_it(project):
     for before in ("n3", "n5", "n7", None):
         place = () if before is None else (before,)
         told = consequence.of_move(now, ("n4",), "P3", place)
-        step, note = studio.move_step(now, ("n4",), "P3", place)
-        after = studio.after(now, step)
+        step, note = editing.move_step(now, ("n4",), "P3", place)
+        after = editing.after(now, step)
         assert told.change.after_s == simulate(now.problem, after).value and note == told.note
         lane = [op for op in after.order if after.device_of[op] == "P3"]
         at = lane.index("n4")

@@ -7,8 +7,7 @@ import pytest
 from pages.ui.session.current import snapshot
 from placement.schedule.order import moved
 from placement.schedule.simulated import simulate
-from studio import exercise
-from studio import snapshot as studio
+from studio import editing, exercise
 from studio.exercise import LEVEL, Level, Target
 from studio.project.facts import HAND
 from tests.instances import canonical_file
@@ -48,15 +47,15 @@ def test_the_levels_are_a_device_a_quick_method_and_the_best_so_far(canonical):
 def test_only_an_own_placement_beats_a_method(canonical):
     now = begun(canonical, Level.DEVICE)
     assert not exercise.of(now).own and not exercise.of(now).is_beaten
-    studio.edit(now, ["n5"], "P2")
+    editing.edit(now, ["n5"], "P2")
     found = exercise.of(snapshot(canonical))
     assert found.own and found.is_beaten and found.num_moved == 1
     begun(canonical, Level.QUICK)
     assert not exercise.of(snapshot(canonical)).is_beaten, "one of the two moves is not enough"
-    studio.edit(snapshot(canonical), ["n6"], "P3")
+    editing.edit(snapshot(canonical), ["n6"], "P3")
     found = exercise.of(snapshot(canonical))
     assert (found.is_beaten, found.value_s, found.num_moved) == (True, 76.0, 2)
-    studio.undo(snapshot(canonical))
+    editing.undo(snapshot(canonical))
     assert exercise.of(snapshot(canonical)).num_moved == 1
 
 

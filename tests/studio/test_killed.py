@@ -24,7 +24,7 @@ import fcntl, json, os, random, signal, sys, time, traceback
 from contextlib import suppress
 from pages.ui.session import choices
 from pages.ui.session.current import snapshot
-from studio import snapshot as studio
+from studio import editing, snapshot as studio
 from studio.jobs import jobs
 from studio.project import pins, rules, store as projects, trash
 from studio.project.files import all_or_nothing
@@ -50,11 +50,11 @@ def edit(number):
     device = devices[step.placement.device_of[op] == devices[0]]
     # What is pinned stays, and the page says so.
     with suppress(ValueError):
-        studio.edit(step, (op,), device)
+        editing.edit(step, (op,), device)
 
 
 def undo(number):
-    studio.go_to(now(), len(now().history.done) - 1)
+    editing.go_to(now(), len(now().history.done) - 1)
 
 
 def pin(number):

@@ -10,7 +10,7 @@ from pages.ui.session.current import snapshot
 from placement.core.placement import placement_from_json
 from placement.schedule.order import kernel_order, moved, order_of_ops
 from placement.simulator.call_costs import loads_s
-from studio import snapshot as studio
+from studio import editing
 from studio.project import edits, store
 from studio.project.edits import Edit, History, State
 from studio.project.facts import Facts
@@ -109,7 +109,7 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
     before = put(project, found, name)
     order, value_s = running_order(before), before.simulated.value
     op, device = a_move(before)
-    studio.edit(before, [op], device)
+    editing.edit(before, [op], device)
 
     after = again(project)
     assert after.named.by_hand and after.named.name != name
@@ -118,11 +118,11 @@ def test_a_move_and_its_undo_leave_the_placement_as_it_was(name, kind, objective
         assert running_order(after) == order, name
     assert after.placement.calls == found.calls, name
     after.simulated  # noqa: B018 - that it can be predicted is part of the promise
-    studio.go_to(after, len(after.history.done) - 1)
+    editing.go_to(after, len(after.history.done) - 1)
     undone = again(project)
     assert undone.placement.to_json() == found.to_json(), name
     assert undone.simulated.value == value_s, name
-    studio.go_to(undone, len(undone.history.done) + 1)
+    editing.go_to(undone, len(undone.history.done) + 1)
     assert again(project).placement.to_json() == after.placement.to_json(), name
 
 
@@ -134,10 +134,10 @@ def test_the_towers_need_the_order_that_their_method_chose(models):
     plain = pl.simulate(now.problem, replace(found, order=())).value
     assert now.simulated.value < 0.9 * plain
     op, device = a_move(now)
-    studio.edit(now, [op], device)
+    editing.edit(now, [op], device)
     stored = json.loads(again(project).shelf.path("manual").read_text())
     assert stored["order"] == list(found.order), "the file of an edited placement carries it"
-    studio.edit(again(project), [op], found.device_of[op])
+    editing.edit(again(project), [op], found.device_of[op])
     back = again(project)
     assert back.placement.device_of == found.device_of
     assert back.simulated.value == now.simulated.value
@@ -149,14 +149,14 @@ def test_any_step_is_reached_from_any_other_bit_for_bit(models):
     found = problem.placement_of([1] * problem.num_units)
     now = put(project, found, "single")
     host = now.machine.devices[0].name
-    studio.edit(now, [op.name for op in now.model.graph.ops[:3]], host)
+    editing.edit(now, [op.name for op in now.model.graph.ops[:3]], host)
     states = [found.to_json(), again(project).placement.to_json()]
     for op in again(project).model.graph.ops[5:8]:
-        studio.edit(again(project), [op.name], host)
+        editing.edit(again(project), [op.name], host)
         states.append(again(project).placement.to_json())
     assert states[1]["order"] and "order" not in states[0]
     for number in (0, 3, 1, 4, 0, 2, 4):
-        studio.go_to(again(project), number)
+        editing.go_to(again(project), number)
         assert again(project).placement.to_json() == states[number]
 
 
@@ -213,11 +213,11 @@ def test_a_project_of_an_earlier_version_is_edited_and_undone(models):
     (now.shelf.folder / "manual.history").write_text(history)
     other = again(project).model.graph.ops[0].name
     target = next(d.name for d in now.machine.devices if d.name != old.device_of[other])
-    studio.edit(again(project), [other], target)
+    editing.edit(again(project), [other], target)
     assert len(again(project).history.done) == 2 and again(project).placement.order
-    studio.go_to(again(project), len(again(project).history.done) - 1)
+    editing.go_to(again(project), len(again(project).history.done) - 1)
     assert again(project).placement == old
-    studio.go_to(again(project), len(again(project).history.done) - 1)
+    editing.go_to(again(project), len(again(project).history.done) - 1)
     assert again(project).placement == replace(found, order=())
 
 
@@ -225,15 +225,15 @@ def test_a_project_file_carries_order_and_steps(models):
     project = project_of("towers", models, "latency")
     found = pl.place(again(project).problem, "cpop").placement
     now = put(project, found, "cpop")
-    studio.edit(now, [a_move(now)[0]], a_move(now)[1])
+    editing.edit(now, [a_move(now)[0]], a_move(now)[1])
     whole = replace(again(project).placement, device_of=found.device_of, order=())
     put(project, whole, "single")
-    studio.edit(again(project), [a_move(now)[0]], a_move(now)[1])
+    editing.edit(again(project), [a_move(now)[0]], a_move(now)[1])
     edited = again(project)
     assert edited.history.done[-1].order == ((), edited.placement.order)
     there = again(archive.unpack(archive.pack(project), lambda path, dims: edited.model))
     assert there.placement == edited.placement and there.history == edited.history
-    studio.go_to(there, len(there.history.done) - 1)
+    editing.go_to(there, len(there.history.done) - 1)
     assert again(there.project).placement == whole
 
 

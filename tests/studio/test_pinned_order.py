@@ -9,8 +9,7 @@ import placement as pl
 from placement.core.placement import placement_from_json
 from placement.schedule.order import order_of_ops
 from placement.schedule.reordering import broken_sequences, in_sequence
-from studio import consequence
-from studio import snapshot as studio
+from studio import consequence, editing
 from studio.jobs import command_line
 from studio.project import edits, pins
 from studio.transfer import archive
@@ -26,7 +25,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
     made = project_of("canonical", tmp_path, "latency")
     put(made, pl.place(again(made).problem, "heft").placement, "heft")
-    studio.reorder(again(made), ("n6",), ("n4",))
+    editing.reorder(again(made), ("n6",), ("n4",))
     return made
 
 
@@ -61,17 +60,17 @@ def test_edits_keep_it_and_steps_of_it_are_undone(project):
     before = again(project).placement
     pins.pin_order(again(project), ("n4",))
     with pytest.raises(ValueError, match="order on P2 is pinned"):
-        studio.reorder(again(project), ("n4",), ("n6",))
-    told = studio.edit(again(project), ("n4",), "P1")
+        editing.reorder(again(project), ("n4",), ("n6",))
+    told = editing.edit(again(project), ("n4",), "P1")
     assert not told and lane(again(project)) == ["n6", "n9", "n10"]
-    told = studio.edit(again(project), ("n4",), "P2", before=("n6",))
+    told = editing.edit(again(project), ("n4",), "P2", before=("n6",))
     assert "order on P2 is pinned" in told
     assert lane(again(project)) == ["n6", "n4", "n9", "n10"]
     for _ in range(3):
-        studio.undo(again(project))
+        editing.undo(again(project))
     now = again(project)
     assert now.placement == before and not now.sequences
-    studio.redo(now)
+    editing.redo(now)
     assert again(project).sequences == {"P2": ("n6", "n4", "n9", "n10")}
     history = again(project).history
     assert edits.history_from_json(json.loads(history.text)) == history
@@ -80,23 +79,23 @@ def test_edits_keep_it_and_steps_of_it_are_undone(project):
 def test_a_placement_with_another_order_says_so_and_blocks_no_other_device(project):
     """HEFT's own runs n4 before n6 on P2, against the order that is pinned there by then."""
     pins.pin_order(again(project), ("n4",))
-    assert not studio.broken_orders(again(project))
+    assert not editing.broken_orders(again(project))
     again(project).shelf.choose("heft")
     now = again(project)
-    assert lane(now) == ["n4", "n6", "n9", "n10"] and studio.broken_orders(now) == ("P2",)
+    assert lane(now) == ["n4", "n6", "n9", "n10"] and editing.broken_orders(now) == ("P2",)
     assert lane(now, "P3") == ["n1", "n3", "n5", "n7"]
     assert not consequence.of_order(now, ("n5",), ("n3",)).note
-    studio.reorder(now, ("n5",), ("n3",))
+    editing.reorder(now, ("n5",), ("n3",))
     now = again(project)
-    assert lane(now, "P3") == ["n1", "n5", "n3", "n7"] and studio.broken_orders(now) == ("P2",)
+    assert lane(now, "P3") == ["n1", "n5", "n3", "n7"] and editing.broken_orders(now) == ("P2",)
     pins.return_orders(now)
     now = again(project)
-    assert not studio.broken_orders(now) and not pins.return_orders(now)
+    assert not editing.broken_orders(now) and not pins.return_orders(now)
     assert lane(now) == ["n6", "n4", "n9", "n10"] and lane(now, "P3") == ["n1", "n5", "n3", "n7"]
     with pytest.raises(ValueError, match="order on P2 is pinned"):
-        studio.reorder(now, ("n4",), ("n6",))
-    studio.undo(now)
-    assert studio.broken_orders(again(project)) == ("P2",)
+        editing.reorder(now, ("n4",), ("n6",))
+    editing.undo(now)
+    assert editing.broken_orders(again(project)) == ("P2",)
 
 
 def test_the_command_line_and_archives_carry_it(project, tmp_path):

@@ -8,7 +8,7 @@ from pages.ui.session import cache
 from pages.ui.session.current import snapshot
 from placement.constraints import pins as pinning
 from placement.core.placement import Placement
-from studio import snapshot as studio
+from studio import editing
 from studio.project import pins
 from studio.project.edits import Edit, History
 from tests.pages.problems import diamond
@@ -38,9 +38,9 @@ def test_pins_are_on_disk_and_undone_without_a_copy_of_the_placement(project):
     assert content == {first: device}
     assert now(project).named.made_by == made_by
     before = now(project).placement
-    studio.go_to(now(project), len(now(project).history.done) - 1)
+    editing.go_to(now(project), len(now(project).history.done) - 1)
     assert now(project).pins == {}
-    studio.go_to(now(project), len(now(project).history.done) + 1)
+    editing.go_to(now(project), len(now(project).history.done) + 1)
     assert now(project).pins == {first: device}
     pins.unpin(now(project), [first])
     assert now(project).pins == {} and now(project).placement == before
@@ -51,9 +51,9 @@ def test_a_pinned_op_does_not_move_and_the_reason_says_what_to_do(project):
     elsewhere = other(project, now(project).placement.device_of[first])
     pins.pin(now(project), [first])
     with pytest.raises(ValueError, match="is pinned and stayed; to move it, select it and unpin"):
-        studio.edit(now(project), [first], elsewhere)
+        editing.edit(now(project), [first], elsewhere)
     pins.unpin(now(project), [first])
-    studio.edit(now(project), [first], elsewhere)
+    editing.edit(now(project), [first], elsewhere)
     assert now(project).placement.device_of[first] == elsewhere
     assert [e.label for e in now(project).history.done] == [
         f"pin {first}",
@@ -65,14 +65,14 @@ def test_a_pinned_op_does_not_move_and_the_reason_says_what_to_do(project):
 def test_another_placement_shares_the_pins_and_tells_what_strays(project):
     first = next(iter(now(project).placement.device_of))
     device = now(project).placement.device_of[first]
-    studio.edit(now(project), [first], other(project, device))
+    editing.edit(now(project), [first], other(project, device))
     pins.pin(now(project), [first])
     now(project).shelf.choose(now(project).shelf.items[0].name)
     assert now(project).placement.device_of[first] == device
     assert pins.strays(now(project)) == (first,)
     pins.return_strays(now(project))
     assert pins.strays(now(project)) == () and now(project).named.by_hand
-    studio.go_to(now(project), len(now(project).history.done) - 1)
+    editing.go_to(now(project), len(now(project).history.done) - 1)
     assert pins.strays(now(project)) == (first,)
 
 
@@ -113,31 +113,31 @@ def test_a_damaged_pins_file_holds_nothing(project, content):
 def test_sixty_steps_of_all_kinds_go_back_and_forth_and_are_on_disk(project):
     ops = list(now(project).placement.device_of)
     devices = [d.name for d in now(project).machine.devices]
-    studio.edit(now(project), ops[-1:], other(project, now(project).placement.device_of[ops[-1]]))
+    editing.edit(now(project), ops[-1:], other(project, now(project).placement.device_of[ops[-1]]))
     states = [now(project).state]
     for number in range(60):
         op = ops[number]
         if number % 3 == 0:
             pins.pin(now(project), [op])
         elif number % 3 == 1:
-            studio.edit(now(project), [op], other(project, now(project).placement.device_of[op]))
+            editing.edit(now(project), [op], other(project, now(project).placement.device_of[op]))
         else:
             pins.unpin(now(project), [ops[number - 2]])
         states.append(now(project).state)
     assert len(now(project).history.done) == 61 and len(devices) == 2
     for expected in reversed(states[:-1]):
-        studio.go_to(now(project), len(now(project).history.done) - 1)
+        editing.go_to(now(project), len(now(project).history.done) - 1)
         assert now(project).state == expected
     for expected in states[1:]:
-        studio.go_to(now(project), len(now(project).history.done) + 1)
+        editing.go_to(now(project), len(now(project).history.done) + 1)
         assert now(project).state == expected
-    studio.go_to(now(project), 21)
+    editing.go_to(now(project), 21)
     assert now(project).state == states[20] and len(now(project).history.undone) == 40
 
 
 def test_hints_leave_pinned_ops_where_they_are(project):
     project.change(model="onnx-squeezenet")
-    studio.edit(now(project), list(now(project).placement.device_of), "null:0")
+    editing.edit(now(project), list(now(project).placement.device_of), "null:0")
     found = cache.hints(now(project).pinned_problem, now(project).placement)
     assert found
     pins.pin(now(project), found[0].ops)
@@ -152,5 +152,5 @@ def test_a_step_of_other_ops_or_devices_is_refused(project):
     for change in (("zzz", device, device), (op, "", device), (op, "mars", device)):
         now(project).shelf.keep_history(name, History((Edit("odd", (change,)),)))
         with pytest.raises(ValueError, match="'odd'"):
-            studio.go_to(now(project), 0)
+            editing.go_to(now(project), 0)
         assert now(project).placement == before and len(now(project).history.done) == 1

@@ -8,7 +8,7 @@ from pages.ui.session.current import snapshot
 from placement.core.machine import Device, Link, Machine, machine_to_text
 from placement.core.placement import Placement
 from placement.schedule.order import order_of_ops
-from studio import snapshot as studio
+from studio import editing
 from studio.project import pins
 from tests.instances import canonical_file
 from tests.workloads import diamond
@@ -40,23 +40,23 @@ def test_a_new_order_is_a_step_of_a_copy_and_undo_takes_it_back(now):
     assert before.index("n7") > before.index("n3")
     swapped = [{"n3": "n4", "n4": "n3"}.get(op, op) for op in before]
     ahead, behind = (op for op in swapped if op in ("n3", "n4"))
-    told = studio.reorder(now(), (ahead,), (behind,))
+    told = editing.reorder(now(), (ahead,), (behind,))
     assert "new placement, 'manual'" in told and now().named.by_hand
     changed = on_p1(now)
     assert changed.index(ahead) < changed.index(behind)
     assert now().history.done[-1].label == f"{ahead} before {behind}"
     assert now().placement.device_of == first.device_of
-    studio.undo(now())
+    editing.undo(now())
     assert on_p1(now) == before and now().placement.order == first.order
-    studio.redo(now())
+    editing.redo(now())
     assert on_p1(now) == changed
-    assert studio.reorder(now(), (ahead,), (behind,)) == "" and len(now().history.done) == 1
+    assert editing.reorder(now(), (ahead,), (behind,)) == "" and len(now().history.done) == 1
 
 
 def refused(now, ops, before, match):
     was, steps = now().placement, now().history
     with pytest.raises(ValueError, match=match) as caught:
-        studio.reorder(now(), ops, before)
+        editing.reorder(now(), ops, before)
     assert now().placement == was and now().history == steps
     assert str(caught.value).count(".") == str(caught.value).rstrip().endswith(".")
 
@@ -91,7 +91,7 @@ def test_a_drop_that_no_memory_holds_changes_nothing(project):
     project.change(machine="tiny.json", model="onnx-squeezenet")
     ops = [op.name for op in snapshot(project).model.graph.ops]
     with pytest.raises(ValueError, match=r"^Nothing was changed.*'cuda:0' needs"):
-        studio.edit(snapshot(project), ops, "cuda:0", within_rules=True)
+        editing.edit(snapshot(project), ops, "cuda:0", within_rules=True)
     assert "cuda:0" not in snapshot(project).placement.device_of.values()
-    studio.edit(snapshot(project), ops, "cuda:0")
+    editing.edit(snapshot(project), ops, "cuda:0")
     assert set(snapshot(project).placement.device_of.values()) == {"cuda:0"}

@@ -31,7 +31,7 @@ from pages.ui.session.current import attempt, studio
 from pages.ui.shell.messages import plain_errors
 from placement.core.graph import Graph
 from placement.drawing.wording import shortened
-from studio import snapshot
+from studio import editing
 from studio.project import edits, pins
 from studio.snapshot import Studio
 
@@ -171,9 +171,9 @@ def edit(now: Studio, gesture: Edit) -> None:
         return
     match gesture:
         case Undo():
-            attempt(now, snapshot.undo)
+            attempt(now, editing.undo)
         case Redo():
-            attempt(now, snapshot.redo)
+            attempt(now, editing.redo)
         case Pin(nodes=nodes):
             attempt(now, partial(pins.pin, ops=_ops(now, nodes)))
         case Unpin(nodes=nodes):
@@ -182,7 +182,7 @@ def edit(now: Studio, gesture: Edit) -> None:
             attempt(now, partial(pins.pin_order, ops=_ops(now, nodes)))
         case Assign(nodes=nodes, device=number) if number < len(now.machine.devices):
             name = now.machine.devices[number].name
-            attempt(now, partial(snapshot.edit, ops=_ops(now, nodes), device=name))
+            attempt(now, partial(editing.edit, ops=_ops(now, nodes), device=name))
 
 
 def _ops(now: Studio, nodes: Sequence[str] | None) -> tuple[str, ...]:

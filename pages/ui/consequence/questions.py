@@ -19,7 +19,7 @@ from pages.ui.session import cache, choices
 from pages.ui.session.outbox import Count
 from placement.drawing.gantt import Panel
 from placement.drawing.layout.scopes import ops_inside
-from studio import consequence, snapshot
+from studio import consequence, editing
 from studio.consequence import Consequence
 from studio.snapshot import Studio
 
@@ -141,7 +141,7 @@ def _found(shown: Shown, question: Question) -> Consequence | None:
     before = panel.ops_of(bar.before)
     if bar.kind == "drop":
         return consequence.of_move(shown.now, ops, device, before)
-    along = snapshot.beside(shown.now, ops, panel.bars[bar.bar].ops)
+    along = editing.beside(shown.now, ops, panel.bars[bar.bar].ops)
     return consequence.of_order(shown.now, along, before)
 
 

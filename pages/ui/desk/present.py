@@ -26,7 +26,7 @@ from placement.drawing.names import names_of
 from placement.drawing.path_stops import Stop, stops
 from placement.drawing.wording import shortened
 from placement.simulator.throughput import loads_s
-from studio import snapshot
+from studio import editing
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
@@ -124,7 +124,7 @@ def _go(to: int) -> None:
     now = studio()
     if choices.kept(WALK, PATH) == CHANGES:
         number = min(to, _num_changes(now))
-        edit(partial(snapshot.go_to, num_done=number))
+        edit(partial(editing.go_to, num_done=number))
         return
     walk = _stops(now)
     at = min(to, len(walk))

@@ -14,7 +14,7 @@ from pages.ui.shell.messages import plain_errors
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
-from studio import lesson, snapshot, standings
+from studio import editing, lesson, snapshot, standings
 from studio.jobs import runs
 from studio.snapshot import Studio
 
@@ -147,7 +147,7 @@ def _reference_s(now: Studio, name: str) -> float | None:
 def _placement(now: Studio, name: str) -> Placement:
     if any(item.name == name for item in now.shelf.items):
         return standings.placement_of(now, name)
-    return mended(now.problem, snapshot.all_on(now, name.removeprefix(ALONE)))
+    return mended(now.problem, editing.all_on(now, name.removeprefix(ALONE)))
 
 
 def _measured(now: Studio, value_s: float) -> str:

@@ -10,7 +10,7 @@ from pages.ui.shell import glossary
 from placement.advice.best_moves import Hint, covers_all
 from placement.core import formatting
 from placement.drawing.names import names_of
-from studio import snapshot
+from studio import editing
 from studio.snapshot import Studio
 
 MOST_NAMES = 12
@@ -57,7 +57,7 @@ def _row(now: Studio, number: int, hint: Hint) -> None:
         "Apply",
         key=f"hint-{number}",
         on_click=edit,
-        args=(partial(snapshot.edit, ops=hint.ops, device=hint.device),),
+        args=(partial(editing.edit, ops=hint.ops, device=hint.device),),
         disabled=not choices.may_write(),
     )
 

@@ -28,7 +28,7 @@ from pages.ui.session import choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
 from placement.core import formatting
-from studio import lesson, snapshot
+from studio import editing, lesson
 from studio.snapshot import Studio
 
 
@@ -93,12 +93,12 @@ def _move_buttons(now: Studio, with_placing: bool) -> None:
                 glossary.plain(f"{number}  {device.name}"),
                 key=f"move-{number}",
                 on_click=edit,
-                args=(partial(snapshot.edit, ops=choices.selection(), device=device.name),),
+                args=(partial(editing.edit, ops=choices.selection(), device=device.name),),
                 width="stretch",
             )
     for name, travel, steps in (
-        ("undo", snapshot.undo, history.done),
-        ("redo", snapshot.redo, history.undone),
+        ("undo", editing.undo, history.done),
+        ("redo", editing.redo, history.undone),
     ):
         row.button(
             name.capitalize(),

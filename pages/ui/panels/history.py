@@ -8,7 +8,7 @@ from pages.ui.session import choices
 from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.core import formatting
-from studio import snapshot
+from studio import editing
 from studio.project.edits import History
 from studio.snapshot import Studio
 
@@ -78,5 +78,5 @@ def _entry(number: int, label: str, is_now: bool, locked: bool) -> None:
         type="tertiary",
         disabled=locked,
         on_click=edit,
-        args=(partial(snapshot.go_to, num_done=number),),
+        args=(partial(editing.go_to, num_done=number),),
     )

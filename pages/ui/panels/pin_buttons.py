@@ -9,7 +9,7 @@ from pages.ui.session import choices, fragments
 from pages.ui.session.current import edit
 from pages.ui.shell import glossary
 from placement.core.problem import Execution
-from studio import snapshot
+from studio import editing
 from studio.project import pins
 from studio.project.edits import counted
 from studio.snapshot import Studio
@@ -113,7 +113,7 @@ def _orders(now: Studio) -> None:
             type="tertiary",
         )
         row.caption(glossary.plain(f"Order pinned on {named}"), help=ORDER_HELP)
-    broken = snapshot.broken_orders(now)
+    broken = editing.broken_orders(now)
     if broken:
         what = f"On {', '.join(broken)} this placement has another order than the pinned one."
         st.warning(glossary.plain(what))

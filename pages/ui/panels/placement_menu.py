@@ -8,9 +8,10 @@ import streamlit as st
 from pages.ui.session import choices, fragments
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary
+from studio.editing import all_on
 from studio.project.facts import HAND, Facts, Named
 from studio.project.placements import Shelf
-from studio.snapshot import Studio, all_on
+from studio.snapshot import Studio
 
 START_HELP = (
     "A new placement to be made by hand. Pinned ops stay where they are, and so do ops that the"

@@ -21,7 +21,7 @@ from pages.ui.session.current import attempt, studio
 from pages.ui.session.outbox import Count, Message
 from placement.core import formatting
 from placement.drawing.gantt import Panel
-from studio import snapshot
+from studio import editing
 from studio.exercise import Target
 from studio.snapshot import Studio
 
@@ -207,11 +207,11 @@ def put(now: Studio, dragged: Dragged, panel: Panel) -> None:
     devices = now.machine.devices
     match dragged:
         case Drop(device=number, before=place) if number < len(devices):
-            to = partial(snapshot.edit, ops=ops, device=devices[number].name, within_rules=True)
+            to = partial(editing.edit, ops=ops, device=devices[number].name, within_rules=True)
             attempt(now, to if place is UNSET else partial(to, before=panel.ops_of(place)))
         case Order(before=place):
-            along = snapshot.beside(now, ops, panel.bars[dragged.bar].ops)
-            attempt(now, partial(snapshot.reorder, ops=along, before=panel.ops_of(place)))
+            along = editing.beside(now, ops, panel.bars[dragged.bar].ops)
+            attempt(now, partial(editing.reorder, ops=along, before=panel.ops_of(place)))
 
 
 @cache

@@ -1,0 +1,232 @@
+"""Changes of the placement on the screen by hand: moves, orders, and going back."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from placement.core import formatting
+from placement.core.placement import Placement
+from placement.core.problem import Execution, Objective
+from placement.drawing.names import names_of
+from placement.schedule.order import moved, spelled_order
+from placement.schedule.reordering import Blocked, broken_sequences, run_before
+from studio.project import edits
+from studio.project.facts import HAND, Facts
+from studio.snapshot import Studio, violations_of
+
+
+def all_on(now: Studio, device: str) -> Placement:
+    """A placement with every op on one device, as far as pins and support allow.
+
+    Nothing of the one on the screen is left in it: its order is open.
+    """
+    move = edits.assign(now.problem, now.state, now.model.graph.index, device)
+    changed = edits.applied(now.state, edits.Edit("", move.changes))
+    return Placement(now.placement.graph, now.placement.machine, changed.device_of)
+
+
+def edit(
+    now: Studio,
+    ops: Sequence[str],
+    device: str,
+    *,
+    before: Sequence[str] | None = None,
+    within_rules: bool = False,
+) -> str:
+    """Move ops by hand; on a placer's result the edit goes to a copy. What to tell, if anything.
+
+    A ValueError says why none of the ops may go there; those that may are moved without the others.
+    With `before` they run there right before these ops, last of all where there are none. With
+    `within_rules` nothing moves, either, where a placement that keeps all rules would break one, as
+    by going beyond a memory.
+    """
+    step, stayed = move_step(now, ops, device, before)
+    if not step.changes:
+        if stayed:
+            raise ValueError(stayed)
+        return ""
+    if within_rules:
+        _require_rules(now, step)
+    told = do(now, step)
+    extra = len(step.changes) - len(set(ops) & {op for op, _, _ in step.changes})
+    also = f"{formatting.counted(extra, 'more op')} moved along (fused into one kernel)."
+    return " ".join(filter(None, (told, also if extra else "", stayed)))
+
+
+def move_step(
+    now: Studio, ops: Sequence[str], device: str, before: Sequence[str] | None = None
+) -> tuple[edits.Edit, str]:
+    """The step that moves ops as `edit` does, and what is to be said of what stays as it was."""
+    move = edits.assign(now.problem, now.state, ops, device)
+    stayed = edits.why_they_stay(move, device)
+    step = edits.Edit(edits.label_of(move, device), move.changes)
+    if before is None or not move.changes or not _has_order(now):
+        return step, stayed
+    try:
+        placed, moving = after(now, step), [op for op, _, _ in move.changes]
+        order = run_before(now.problem, placed, moving, before)
+    except Blocked as error:
+        return step, f"{stayed} {_why_blocked(now, error)} The order was left as it was.".strip()
+    except ValueError:
+        return step, stayed
+    ordered = dataclasses.replace(step, order=(now.placement.order, order))
+    pinned_on = _breaks_pinned_order(now, ordered)
+    if pinned_on:
+        said = f"The order on {pinned_on} is pinned, so it was left as it was."
+        return step, f"{stayed} {said}".strip()
+    return ordered, stayed
+
+
+def _breaks_pinned_order(now: Studio, step: edits.Edit) -> str:
+    """A device that keeps its pinned order so far, and not after a step; empty for none."""
+    if not now.sequences:
+        return ""
+    broken = broken_sequences(now.pinned_problem, after(now, step))
+    return next((d for d in broken if d not in broken_orders(now)), "")
+
+
+def broken_orders(now: Studio) -> tuple[str, ...]:
+    """Devices whose pinned order the placement on the screen does not keep."""
+    if not now.sequences:
+        return ()
+    return broken_sequences(now.pinned_problem, now.placement)
+
+
+def _has_order(now: Studio) -> bool:
+    """Whether a prediction depends on what runs before what on a device."""
+    is_call = now.problem.execution is Execution.CALL
+    return not is_call and now.settings.objective is not Objective.THROUGHPUT
+
+
+def _why_blocked(now: Studio, error: Blocked) -> str:
+    called = names_of(now.model.graph).of
+    later, earlier, lane = error.wait
+    waits = f"by the order on {lane} it waits for it" if lane else "it needs what that computes"
+    return f"{called(later)!r} cannot run before {called(earlier)!r}: {waits}."
+
+
+def reorder(now: Studio, ops: Sequence[str], before: Sequence[str]) -> str:
+    """Let ops run right before others of their device, or last there without any; what to tell.
+
+    The order becomes part of the placement. A ValueError says in a sentence why it cannot be.
+    """
+    step = order_step(now, ops, before)
+    if step is None:
+        return ""
+    _require_rules(now, step)
+    return do(now, step)
+
+
+def beside(now: Studio, ops: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+    """Those of some ops that are on a device of those that are held."""
+    device_of = now.placement.device_of
+    devices = {device_of[op] for op in held}
+    return tuple(op for op in ops if device_of.get(op) in devices)
+
+
+def order_step(now: Studio, ops: Sequence[str], before: Sequence[str]) -> edits.Edit | None:
+    """The step that orders ops as `reorder` does; None where they run like this already."""
+    called = names_of(now.model.graph).of
+    if now.problem.execution is Execution.CALL:
+        raise ValueError("In this file all that a device computes is one call, without an order.")
+    if now.settings.objective is Objective.THROUGHPUT:
+        raise ValueError(
+            "For throughput the order on a device changes nothing, because samples overlap; to"
+            " order ops, let the goal be latency."
+        )
+    pinned = next((op for op in ops if op in now.pins), None)
+    if pinned is not None:
+        raise ValueError(f"{called(pinned)!r} is pinned, so it stays in its order, too; unpin it.")
+    try:
+        order = run_before(now.problem, now.placement, ops, before)
+    except Blocked as error:
+        raise ValueError(_why_blocked(now, error)) from error
+    if order == spelled_order(now.problem, now.placement):
+        return None
+    where = f"before {called(before[0])}" if before else "last on its device"
+    named = called(ops[0]) if len(ops) == 1 else formatting.counted(len(ops), "op")
+    step = edits.Edit(f"{named} {where}", order=(now.placement.order, order))
+    pinned_on = _breaks_pinned_order(now, step)
+    if pinned_on:
+        raise ValueError(f"The order on {pinned_on} is pinned, so it stays; let it go first.")
+    return step
+
+
+def _require_rules(now: Studio, step: edits.Edit) -> None:
+    """ValueError where a step makes a placement break a rule that breaks none so far."""
+    broken = now.cache.violations(now.problem, after(now, step))
+    if broken and not violations_of(now):
+        raise ValueError(f"Nothing was changed. After it: {broken[0]}")
+
+
+def after(now: Studio, step: edits.Edit) -> Placement:
+    """The placement as a step would make it."""
+    return _placed_in(now, edits.applied(now.state, _with_the_rest(now, step)))
+
+
+def do(now: Studio, step: edits.Edit) -> str:
+    """Make a step and remember it; what to tell where a placer's result was copied for it."""
+    name, told = now.named.name, ""
+    history = now.shelf.history(name)
+    step = _with_the_rest(now, step)
+    if (step.changes or step.order) and not now.named.by_hand:
+        name = now.shelf.add("manual", now.placement, HAND, Facts(start=name))
+        told = f"Your edit went to a new placement, {name!r}; {now.named.name!r} is as it was."
+    _store(now, name, edits.applied(now.state, step), history.add(step))
+    return told
+
+
+def _with_the_rest(now: Studio, step: edits.Edit) -> edits.Edit:
+    """The step with what its moves do to the placement's order and replicas."""
+    if not step.changes:
+        return step
+    before = now.placement
+    found = moved(now.problem, before, {op: device for op, _, device in step.changes})
+    return dataclasses.replace(
+        step,
+        order=step.order or (None if found.order == before.order else (before.order, found.order)),
+        replicas=None if found.replicas == before.replicas else (before.replicas, found.replicas),
+    )
+
+
+def undo(now: Studio) -> None:
+    go_to(now, len(now.history.done) - 1)
+
+
+def redo(now: Studio) -> None:
+    go_to(now, len(now.history.done) + 1)
+
+
+def go_to(now: Studio, num_done: int) -> None:
+    """Undo or redo until so many steps are done; ValueError where a step is of something else."""
+    ops, devices = now.model.graph.index, now.machine.index
+    wrong = next(
+        (s for s in edits.between(now.history, num_done) if not edits.fits(s, ops, devices)), None
+    )
+    if wrong is not None:
+        raise ValueError(
+            f"The step {wrong.label[:80]!r} names ops or devices that are not here, so it cannot be"
+            " undone or redone; everything is as it was."
+        )
+    state, history = edits.travel(now.state, now.history, num_done)
+    if history != now.history:
+        _store(now, now.named.name, state, history)
+
+
+def _store(now: Studio, name: str, state: edits.State, history: edits.History) -> None:
+    """Keep what has changed of the pins and of a placement, and how it came about."""
+    if state.pins != now.pins:
+        now.shelf.keep_pins(state.pins)
+    if state.sequences != now.sequences:
+        now.shelf.keep_sequences(state.sequences)
+    now.shelf.keep_history(name, history)
+    placed = _placed_in(now, state)
+    if placed != now.placement:
+        now.shelf.replace(name, placed)
+    now.project.change()
+
+
+def _placed_in(now: Studio, state: edits.State) -> Placement:
+    """The placement on the screen in another state."""
+    return dataclasses.replace(
+        now.placement, device_of=state.device_of, order=state.order, replicas=state.replicas
+    )

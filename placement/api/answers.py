@@ -35,6 +35,7 @@ from placement.core.profile import runs_of
 from placement.core.violations import violations
 from placement.costs.offload import streamed_bytes
 from placement.costs.roofline import waits_s
+from placement.drawing.names import names_of
 from placement.schedule.simulated import simulate
 from placement.search.steps import placed_ops
 from placement.simulator.critical_path import critical_path
@@ -130,6 +131,7 @@ def of_placed(placed: Placed) -> PlaceResult:
 
 def of_steps(found: Steps) -> StepsResult:
     problem = found.problem
+    names = names_of(problem.graph)
     return _result(
         StepsResult,
         found,
@@ -138,6 +140,7 @@ def of_steps(found: Steps) -> StepsResult:
         steps=tuple(
             _result(StepResult, step, device_of=placed_ops(problem, step)) for step in found.steps
         ),
+        called={op.name: names.of(op.name) for op in problem.graph.ops if names.is_made(op.name)},
     )
 
 

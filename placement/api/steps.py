@@ -64,7 +64,7 @@ def _in_sequence(problem: Problem, found: tuple[Step, ...]) -> tuple[Step, ...]:
     No method knows of them: `place` puts its answer into their order in the end, too.
     """
     from placement.schedule.reordering import in_sequence
-    from placement.search.steps import ended
+    from placement.search.step_parts import ended
 
     *before, last = found
     assert last.placement is not None

@@ -9,7 +9,8 @@ import numpy as np
 from placement.core.formatting import counted, percent
 from placement.core.graph import Ints
 from placement.core.problem import Problem
-from placement.learning.training import Learned, Point
+from placement.learning.trace import Trace
+from placement.learning.training import Batch, Learned, Point
 from placement.search.progress import Progress, Report, in_words
 
 REPORT_EVERY_S = 0.1
@@ -17,14 +18,15 @@ REPORT_EVERY_S = 0.1
 
 class Heard:
     """Tells a report of the points of a search, now and then, and of how it ended. Of
-    one that is not timed it says how many placements there will be."""
+    one that is not timed it says how many placements there will be. A trace hears every batch."""
 
-    def __init__(self, report: Report, is_timed: bool) -> None:
-        self.report, self._is_timed = report, is_timed
+    def __init__(self, report: Report, is_timed: bool, trace: Trace) -> None:
+        self.report, self._is_timed, self._trace = report, is_timed, trace
         self.is_going_on = True
         self._told_s = -math.inf
 
-    def tell(self, point: Point, share: float) -> bool:
+    def tell(self, point: Point, share: float, batch: Batch) -> bool:
+        self._trace.hear(point, batch)
         now_s = time.perf_counter()
         if share < 1.0 and now_s - self._told_s < REPORT_EVERY_S:
             return True

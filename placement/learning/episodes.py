@@ -23,6 +23,7 @@ from placement.learning.course import Course
 from placement.learning.environment import Bools, Environment
 from placement.learning.sequential import course_of
 from placement.learning.training import (
+    Batch,
     Elite,
     Learned,
     Point,
@@ -222,11 +223,11 @@ def learn(
             _update(network, optimiser, steps, weights, schooling, 1.0 - share)
             after = budget.spent(evaluations)
             update_share, share = SPARE * (after - share), max(after, num_rounds / max_rounds)
-        mean_s = cost.first_s * float(
-            np.mean(np.exp(episodes.costs) if schooling.logarithms else episodes.costs)
-        )
+        over = np.exp(episodes.costs) if schooling.logarithms else episodes.costs
+        mean_s = cost.first_s * float(np.mean(over))
         curve.append(Point(evaluations, found.best_s, mean_s, float(np.mean(entropies))))
-        if not tell(curve[-1], min(1.0, share)):
+        ends = Batch(environment, episodes.devices, cost.first_s * over, len(over))
+        if not tell(curve[-1], min(1.0, share), ends):
             break
     if not found.num:
         raise none_possible(evaluations)

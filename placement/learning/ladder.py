@@ -12,7 +12,7 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.learning.budget import Budget
 from placement.learning.environment import Coarse, Environment, coarser
-from placement.learning.training import Learned, Point, Tell
+from placement.learning.training import Batch, Learned, Point, Tell
 
 # Learns on one level from an incumbent, if there is one.
 Learn = Callable[[Environment, Budget, Tell, Ints | None], Learned]
@@ -52,11 +52,11 @@ def climb(
     for number, cluster in enumerate(clusters):
         level = coarser(environment, cluster)
 
-        def heard(point: Point, share: float, before: int = evaluations) -> bool:
+        def heard(point: Point, share: float, batch: Batch, before: int = evaluations) -> bool:
             nonlocal is_going_on
             point = point._replace(evaluations=before + point.evaluations)
             curve.append(point)
-            is_going_on = tell(point, budget.spent(point.evaluations))
+            is_going_on = tell(point, budget.spent(point.evaluations), batch)
             return is_going_on
 
         first = None

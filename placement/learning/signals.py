@@ -18,12 +18,14 @@ from placement.core.graph import Ints
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.training import (
+    Batch,
     Elite,
     Learned,
     Point,
     Policy,
     Tell,
     Trained,
+    listening,
     none_possible,
 )
 
@@ -60,7 +62,7 @@ def train_by_signal(
     budget: Budget,
     *,
     seed: int,
-    tell: Tell = lambda point, share: True,
+    tell: Tell = listening,
     start: Ints | None = None,
 ) -> Learned:
     """Train until the budget is spent; `start` (U,) is only the answer if nothing is better.
@@ -96,7 +98,8 @@ def train_by_signal(
         mean_s = float(possible.mean()) if possible.size else math.inf
         curve.append(Point(evaluations, found.best_s, mean_s, float(drawn.entropy.detach())))
         share = budget.spent(evaluations)
-        if not tell(curve[-1], share):
+        batch = Batch(environment, drawn.devices, value_s, len(value_s), policy)
+        if not tell(curve[-1], share, batch):
             break
     if math.isinf(found.best_s):
         raise none_possible(evaluations)

@@ -57,6 +57,10 @@ class Policy(Protocol):
         """The group of each unit (U,) at the last draw; None where the policy forms none."""
         ...
 
+    def chances(self) -> Floats | None:
+        """Of each unit on each device (U, D) at the last draw; None where a policy cannot tell."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -115,12 +119,32 @@ class Learned:
     remark: str = ""
 
 
+class Batch(NamedTuple):
+    """Placements (N, U) of an environment that were tried, and their seconds (N,); the policy, if
+    there is one, drew the first `num_own`."""
+
+    environment: Environment
+    devices: Ints
+    value_s: Floats
+    num_own: int
+    policy: Policy | None = None
+
+    def chances(self) -> Floats | None:
+        """The chances with which the policy drew, None where nobody can tell."""
+        return None if self.policy is None else self.policy.chances()
+
+
 # Batches after which an environment is made to suit the best placement.
 SUIT_EVERY = 16
-# Hears a point and the share of the budget; False ends the training with the best so far.
-Tell = Callable[[Point, float], bool]
+# Hears a point, the share of the budget and the batch; False ends it with the best so far.
+Tell = Callable[[Point, float, Batch], bool]
 # Gives as many changes (N, U) of a placement (U,) as wanted.
 Propose = Callable[[Ints, int, np.random.Generator], Ints]
+
+
+def listening(point: Point, share: float, batch: Batch) -> bool:
+    """Hears all of it."""
+    return True
 
 
 @contextmanager
@@ -144,7 +168,7 @@ def train(
     budget: Budget,
     *,
     seed: int,
-    tell: Tell = lambda point, share: True,
+    tell: Tell = listening,
     start: Ints | None = None,
     propose: Propose | None = None,
 ) -> Learned:
@@ -200,7 +224,7 @@ def train(
         mean_s = float(possible.mean()) if possible.size else math.inf
         curve.append(Point(evaluations, found.best_s, mean_s, float(drawn.entropy.detach())))
         share = budget.spent(evaluations)
-        if not tell(curve[-1], share):
+        if not tell(curve[-1], share, Batch(environment, devices, value_s, len(own_s), policy)):
             break
     if math.isinf(found.best_s):
         raise none_possible(evaluations)
@@ -213,7 +237,7 @@ def sampled(
     draw: Callable[[Ints | None], Ints],
     budget: Budget,
     *,
-    tell: Tell = lambda point, share: True,
+    tell: Tell = listening,
     start: Ints | None = None,
 ) -> Learned:
     """The best of batches (N, U) that `draw` makes of the best placement so far, without a policy.
@@ -241,7 +265,7 @@ def sampled(
         mean_s = float(possible.mean()) if possible.size else math.inf
         curve.append(Point(evaluations, best_s, mean_s, 0.0))
         share = budget.spent(evaluations)
-        if not tell(curve[-1], share):
+        if not tell(curve[-1], share, Batch(environment, devices, value_s, len(devices))):
             break
     if best is None:
         raise none_possible(evaluations)

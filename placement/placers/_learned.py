@@ -24,9 +24,10 @@ from placement.learning.budget import Budget, default_evaluations
 from placement.learning.environment import Environment, coarser
 from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
+from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell, at_random
 from placement.learning.workload import workload
-from placement.placers.base import Placer, Progress, Report, quiet
+from placement.placers.base import Placer, Progress, Report, Step, quiet
 from placement.search.chain import Chain, Start, start_of
 from placement.search.coarsening import Blocks, blocks, levels_of
 from placement.search.feasible import final_s, require_room_for_weights, within_memory
@@ -57,14 +58,34 @@ class Learner(Placer):
     learns_live: ClassVar[bool] = True
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        return self._found(problem, None, report)
+        return self._found(problem, None, report, Trace())
 
     def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
-        return self._found(problem, live, report)
+        return self._found(problem, live, report, Trace())
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.learning import walk
+
+        trace = Trace(most)
+        return walk(problem, trace, self._found(problem, None, quiet, trace))
 
     @abstractmethod
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
-        """What both do: `searched` with this placer's `find`."""
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
+        """What all do: `searched` with this placer's `find`."""
+
+
+def lines(draws: str, learns: str) -> tuple[str, ...]:
+    """The pseudo-code of a learner, who draws placements and learns from them in its own way."""
+    return (
+        "quick methods answer first; the best of them stands beside what is found",
+        draws,
+        "predict the step of each, and of changes of the best placement so far",
+        learns,
+        "in the end try other orders of the ops for the best one",
+        "answer the best of all",
+    )
 
 
 def searched(
@@ -79,20 +100,23 @@ def searched(
     level: Level | None = None,
     search: float = 0.0,
     live: Live | None = None,
+    trace: Trace | None = None,
 ) -> Placement:
     """The best of what `find` finds and of the `candidates`, placers by comma (or none).
 
     `max_evaluations` 0 leaves the number to the time limit, or else to the problem's size. The
     level is that of chains by default. A share `search` of the budget goes to local search from
     what was found. With `live` placements near the best one are measured in the end, beyond the
-    budget.
+    budget. The `trace` hears of it all.
     """
+    trace = trace or Trace()
     begun_s = time.perf_counter()
     environment = (level or chained)(environment_of(problem))
     best = _Best(problem)
     answered = []
     for name, placement in _answers(problem, candidates):
-        best.hear(placement)
+        value_s = best.hear(placement)
+        trace.answered(name, value_s)
         answered.append(name)
     environment.values_s(at_random(environment, 1, np.random.default_rng(seed)))
     drawing_s = time.perf_counter()
@@ -108,7 +132,7 @@ def searched(
         best.try_out(environment.placement_of(first))
         kept_s = batch_s + NUM_ENDS * best.longest_s
         left_s = max(0.0, time_limit_s - (time.perf_counter() - begun_s) - kept_s)
-    heard = Heard(report, left_s is not None)
+    heard = Heard(report, left_s is not None, trace)
     budget = Budget(
         None if left_s is None else left_s * (1.0 - search),
         math.ceil(max_evaluations * (1.0 - search)),
@@ -116,7 +140,7 @@ def searched(
     learned = find(environment, budget, heard.tell, None if is_drawn else first)
     found = (learned.environment or environment).placement_of(learned.devices)
     offered_s = best.value_s
-    own_s = best.hear(found)
+    own_s = found_s = best.hear(found)
     if problem.execution is not Execution.CALL:
         until_s = None
         if time_limit_s is not None:
@@ -124,6 +148,7 @@ def searched(
             until_s = begun_s + time_limit_s - NUM_ENDS * best.longest_s
         for refined in _refined(problem, found, heard, seed, search, until_s):
             own_s = min(own_s, best.hear(refined))
+    trace.end(found_s, own_s)
     account = account_of(learned, own_s, offered_s, answered)
     groups = groups_of(problem, learned)
     heard.conclude(learned, min(own_s, offered_s), account, groups)

@@ -6,7 +6,8 @@ is taken.
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -47,35 +48,74 @@ def library(name: str) -> ModuleType:
         ) from None
 
 
-def partitioned(problem: Problem, partitions: Sequence[Partition], report: Report) -> Placement:
+class Cut(NamedTuple):
+    """What came of a partition: the `part` of each unit (U,), the device and the share of the work
+    of each part, and the placement by the rules with its seconds, or why there is none."""
+
+    by: str
+    part: Ints
+    used: Ints
+    shares: Floats
+    placement: Placement | None
+    value_s: float
+    refusal: ValueError | None
+
+    @property
+    def devices(self) -> Ints:
+        """The device of each unit (U,) before any rule is looked at."""
+        found: Ints = self.used[self.part]
+        return found
+
+
+def partitioned(problem: Problem, partitions: Mapping[str, Partition], report: Report) -> Placement:
     """The best placement whose parts come from partitioners; ValueError if memory is too small."""
+    found: list[Cut] = []
+    for num, cuts in enumerate(rounds(problem, unit_graph(problem), partitions), 1):
+        found += cuts
+        best_s = min(cut.value_s for cut in found)
+        is_any = any(cut.placement is not None for cut in found)
+        if is_any and not report(Progress(best_s, step=num, of=problem.num_devices)):
+            break
+    return best_of(found)
+
+
+def best_of(cuts: Sequence[Cut]) -> Placement:
+    """The best placement, the first of equals; the first refusal where there is none."""
+    placements = [cut for cut in cuts if cut.placement is not None]
+    if not placements:
+        refusal = next(cut.refusal for cut in cuts)
+        assert refusal is not None
+        raise refusal
+    best = min(placements, key=lambda cut: cut.value_s).placement
+    assert best is not None
+    return best
+
+
+def rounds(
+    problem: Problem, graph: UnitGraph, partitions: Mapping[str, Partition]
+) -> Iterator[list[Cut]]:
+    """What comes of a part for the fastest device, the two fastest, and so on."""
     require_room_for_weights(problem)
-    graph, speed = unit_graph(problem), speeds(problem)
+    speed = speeds(problem)
     fastest = np.argsort(-speed, kind="stable")
-    found: list[tuple[float, int, Placement]] = []
-    refusal: ValueError | None = None
     for num in range(1, problem.num_devices + 1):
         used = fastest[:num]
         shares = speed[used] / speed[used].sum()
         if num > 1 and shares[-1] * graph.weight.sum() < graph.weight.max():
             # The largest unit exceeds a fair share: more devices would not lower the largest load.
             break
-        parts = [np.zeros(problem.num_units, dtype=np.int64)]
+        parts = {"": np.zeros(problem.num_units, dtype=np.int64)}
         if num > 1 and problem.num_units > 1:
-            parts = [partition(graph, shares.tolist()) for partition in partitions]
-        for part in parts:
-            try:
-                placement = by_the_rules(problem, used[part])
-            except ValueError as error:
-                refusal = refusal or error
-                continue
-            found.append((final_s(problem, placement), len(found), placement))
-        if found and not report(Progress(min(found)[0], step=num, of=problem.num_devices)):
-            break
-    if not found:
-        assert refusal is not None
-        raise refusal
-    return min(found)[2]
+            parts = {by: divide(graph, shares.tolist()) for by, divide in partitions.items()}
+        yield [_cut(problem, by, part, used, shares) for by, part in parts.items()]
+
+
+def _cut(problem: Problem, by: str, part: Ints, used: Ints, shares: Floats) -> Cut:
+    try:
+        placement = by_the_rules(problem, used[part])
+    except ValueError as error:
+        return Cut(by, part, used, shares, None, math.inf, error)
+    return Cut(by, part, used, shares, placement, final_s(problem, placement), None)
 
 
 def unit_graph(problem: Problem) -> UnitGraph:

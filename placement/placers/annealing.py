@@ -44,7 +44,7 @@ class Annealing(Placer):
         return self._improved(problem, report).best(problem)
 
     def steps(self, problem: Problem, most: int) -> Iterator[Step]:
-        from placement.placers._moves_steps import walk
+        from placement.placers._steps.moves import walk
 
         return walk(problem, self._improved(problem, quiet, traced=most), most)
 

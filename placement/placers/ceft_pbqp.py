@@ -76,7 +76,7 @@ class CeftPbqp(Placer):
         return self._best(problem, net, values)
 
     def steps(self, problem: Problem, most: int) -> Iterator[Step]:
-        from placement.placers._ceft_pbqp_steps import Tried, walk
+        from placement.placers._steps.ceft_pbqp import Tried, walk
 
         require_room_for_weights(problem)
         net = unit_net(problem)

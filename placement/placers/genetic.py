@@ -66,7 +66,7 @@ class Genetic(Placer):
         return evolution.answer()
 
     def steps(self, problem: Problem, most: int) -> Iterator[Step]:
-        from placement.placers._genetic_steps import walk
+        from placement.placers._steps.genetic import walk
 
         return walk(problem, Evolution(self, problem), most)
 
@@ -101,8 +101,8 @@ class Evolution:
         first = [start_of(problem, placement) for placement in self.starts]
         self.order = first[0].order
         self._rng = np.random.default_rng(placer.seed)
-        self._coarse_first = [*reversed(levels(problem)), np.arange(problem.num_units)]
-        self.num_levels = len(self._coarse_first)
+        self.levels = [*reversed(levels(problem)), np.arange(problem.num_units)]
+        self.num_levels = len(self.levels)
         self._clock = _Clock(begun_s, placer.time_limit_s, self.num_levels)
         self._found = np.stack([start.devices for start in first])
 
@@ -110,7 +110,7 @@ class Evolution:
         """What a level begins with, and each generation of it; nothing where time is over."""
         if level and self._clock.is_over(level):
             return
-        placer, cluster = self.placer, self._coarse_first[level]
+        placer, cluster = self.placer, self.levels[level]
         own = _Generation(self.problem, cluster, self.order, self._rng, placer.mutation)
         self._found = own.populated(self._found, placer.population)
         value_s = own.values_s(self._found)

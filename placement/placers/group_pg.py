@@ -26,9 +26,10 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
+from placement.learning.trace import Trace
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import Learner, chained, itself, searched
+from placement.placers._learned import Learner, chained, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -42,6 +43,10 @@ class GroupPg(Learner):
     summary = "A network that groups ops and one that places groups, learned by policy gradient"
     paper = "Liu et al.: grouping and placing by policy gradient, HPCCC 2019"
     needs = ("safetensors", "torch")
+    pseudo_code = lines(
+        "draw a group for each op and a device for each group, as likely as two networks say",
+        "make likelier what took less time than the mean, and unlikelier what took more",
+    )
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper and its relative"
@@ -64,7 +69,9 @@ class GroupPg(Learner):
     policy: str = policy_setting()
     save: str = save_setting()
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         is_paper = self.preset == "paper"
         batch = self.batch or (SignalRecipe.batch if is_paper else TUNED_BATCH)
         cost = PLANNED_COST if is_paper else TUNED_COST
@@ -92,6 +99,7 @@ class GroupPg(Learner):
             problem,
             report,
             live=live,
+            trace=trace,
             find=grouping.files.keeping(grouping.find),
             level=itself if is_paper else chained,
             seed=self.seed,

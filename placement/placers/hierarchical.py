@@ -30,9 +30,10 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
+from placement.learning.trace import Trace
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
-from placement.placers._learned import Learner, chained, itself, searched
+from placement.placers._learned import Learner, chained, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -47,6 +48,10 @@ class Hierarchical(Learner):
     summary = "A network that groups ops and a sequence model with attention that places groups"
     paper = "Mirhoseini et al.: A hierarchical model for device placement, ICLR 2018"
     needs = ("safetensors", "torch")
+    pseudo_code = lines(
+        "draw a group for each op, then devices for the groups one after another, by two networks",
+        "make likelier what took less time than the mean, and unlikelier what took more",
+    )
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper and its code"
@@ -72,7 +77,9 @@ class Hierarchical(Learner):
     policy: str = policy_setting()
     save: str = save_setting()
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         is_paper = self.preset == "paper"
         batch = self.batch or (SignalRecipe.batch if is_paper else TUNED_BATCH)
         cost = PLANNED_COST if is_paper else TUNED_COST
@@ -101,6 +108,7 @@ class Hierarchical(Learner):
             problem,
             report,
             live=live,
+            trace=trace,
             find=grouping.files.keeping(grouping.find),
             level=itself if is_paper else chained,
             seed=self.seed,

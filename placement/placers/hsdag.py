@@ -37,8 +37,9 @@ from placement.learning.features import Part, feature_axis, unit_features
 from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
-from placement.learning.training import Learned, Point, Recipe, Tell, changed, train
-from placement.placers._learned import Learner, clusters, itself, searched
+from placement.learning.trace import Trace
+from placement.learning.training import Batch, Learned, Point, Recipe, Tell, changed, train
+from placement.placers._learned import Learner, clusters, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -69,6 +70,10 @@ class Hsdag(Learner):
     summary = "A graph network learns which ops belong together, and where to put them"
     paper = "Duan et al.: A Structure-Aware Framework for Learning Device Placements, NeurIPS 2024"
     needs = ("safetensors", "torch")
+    pseudo_code = lines(
+        "a graph network groups the ops; draw a device for each, as likely as it says",
+        "make likelier what took less time than the mean, and unlikelier what took more",
+    )
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Numbers of the paper, or those with which it learns in seconds"
@@ -87,11 +92,14 @@ class Hsdag(Learner):
     policy: str = policy_setting()
     save: str = save_setting()
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=self.max_iterations * self._recipe.batch,
@@ -132,14 +140,14 @@ class Hsdag(Learner):
         curve: list[Point] = []
         is_going_on = True
 
-        def heard(point: Point, share: float) -> bool:
+        def heard(point: Point, share: float, batch: Batch) -> bool:
             nonlocal is_going_on
             if best is not None:
                 evaluations = best.evaluations + point.evaluations
                 best_s = min(best.value_s, point.best_s)
                 point = point._replace(evaluations=evaluations, best_s=best_s)
             curve.append(point)
-            is_going_on = tell(point, budget.spent(point.evaluations))
+            is_going_on = tell(point, budget.spent(point.evaluations), batch)
             return is_going_on
 
         for number in range(NUM_NETWORKS):

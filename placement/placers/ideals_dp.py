@@ -56,7 +56,7 @@ class IdealsDp(Placer):
         return self._pipeline(problem, report)[1]
 
     def steps(self, problem: Problem, most: int) -> Iterator[Step]:
-        from placement.placers._ideals_steps import of_split, of_workload
+        from placement.placers._steps.ideals import of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:
             search = partial(self._stages, problem)

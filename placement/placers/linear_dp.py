@@ -6,13 +6,14 @@ each, and runs of CPU ops. Several orders are tried. Of models, whose tensors cr
 intervals are stages for both (`splits/stages/`); for latency these run in turn.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers._stages import place_stages
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers._stages import found_stages, place_stages
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.placers.ideals_dp import contiguous
 from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
@@ -32,22 +33,43 @@ class LinearDp(Placer):
     quick_up_to = 3_000
     quick_models_up_to = 12_000
 
+    pseudo_code = (
+        "put the ops in a row: as listed, depth first from both ends, and by chance",
+        "best[first ops of the row][devices] = the least value of all ways to cut them into stages",
+        "    the last stage is a piece of the row; try all its beginnings",
+        "from the end of the row back: where did the best last stage begin?",
+        "of all rows answer the best, by exact transfers",
+    )
+
     orders: int = setting(9, "Linear orders to try; large graphs try fewer, at least one")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        from placement.splits.exact.linear import best_intervals
-
         if problem.execution is Execution.SEGMENT:
             return place_stages(problem, report, partial(self._stages, problem))
         if problem.objective is Objective.LATENCY:
             return self._place_calls(problem, report)
+        return self._pipeline(problem, report)[1]
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.ideals import ORDERS, of_calls, of_split, of_workload
+
+        if problem.execution is Execution.SEGMENT:
+            search = partial(self._stages, problem)
+            return of_split(problem, *found_stages(problem, search), most, ORDERS)
+        if problem.objective is Objective.LATENCY:
+            return of_calls(problem, self._place_calls(problem, quiet), most)
+        return of_workload(problem, *self._pipeline(problem, quiet), most, ORDERS)
+
+    def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
+        from placement.splits.exact.linear import best_intervals
+
         orders = self._num_orders(problem)
         what = "contiguous split into intervals of a linear order"
 
         def search(units: Units) -> tuple[Chain | None, str]:
             return best_intervals(units, num_orders=orders, seed=self.seed), ""
 
-        return contiguous(problem, report, search, what)[1]
+        return contiguous(problem, report, search, what)
 
     def _stages(self, problem: Problem, evaluate: Evaluate, memory_share: float) -> Split | None:
         return best_of_orders(

@@ -35,8 +35,9 @@ from placement.learning.sequential import (
     rollouts,
     untrained,
 )
-from placement.learning.training import Elite, Learned, Point, Tell, changed, none_possible
-from placement.placers._learned import Learner, searched
+from placement.learning.trace import Trace
+from placement.learning.training import Batch, Elite, Learned, Point, Tell, changed, none_possible
+from placement.placers._learned import Learner, lines, searched
 from placement.placers._policies import policy_setting, save_setting, written
 from placement.placers.base import Report, setting
 
@@ -50,6 +51,10 @@ class ListPolicy(Learner):
     summary = "A learned list scheduler: trained on other graphs, it goes on learning on this one"
     paper = "DOPPLER, ICLR 2026, and GiPH, MLSys 2023 (after both)"
     needs = ("safetensors",)
+    pseudo_code = lines(
+        "roll out: op by op, on the device that a small network scores highest, with some chance",
+        "move its weights towards those changes of them that did better",
+    )
 
     max_iterations: int = setting(
         0,
@@ -70,11 +75,14 @@ class ListPolicy(Learner):
     save: str = save_setting()
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,
@@ -148,7 +156,7 @@ def _learned(
         entropy = _entropy(devices, environment.num_devices)
         curve.append(Point(evaluations, found.best_s, mean_s, entropy))
         share = budget.spent(evaluations)
-        if not tell(curve[-1], share):
+        if not tell(curve[-1], share, Batch(environment, tried, value_s, len(devices))):
             break
     if not found.num:
         raise none_possible(evaluations)

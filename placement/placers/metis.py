@@ -5,6 +5,7 @@ SIAM J. Sci. Comput. 1998; by repeated bisection and for all parts at once, whic
 baseline: it balances work and cuts few transfers, but knows nothing of the order of execution.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,8 +14,8 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers._partition import UnitGraph, library, partitioned
-from placement.placers.base import Placer, Report, quiet
+from placement.placers._partition import Partition, UnitGraph, library, partitioned
+from placement.placers.base import Placer, Report, Step, quiet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,23 @@ class Metis(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     needs = ("pymetis",)
+    pseudo_code = (
+        "weigh ops by their least time, and pairs by the mean time to send what passes between",
+        "for the fastest device, the two fastest, and so on: one part for each",
+        "    METIS divides the graph, parts by the speeds of devices, so that light pairs are cut",
+        "    ops that may not run there, or have no room, move elsewhere; predict the step",
+        "answer the best of these placements",
+    )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return partitioned(problem, self._partitions(), report)
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.partition import walk
+
+        return walk(problem, "METIS", self._partitions(), most)
+
+    def _partitions(self) -> dict[str, Partition]:
         pymetis = library("pymetis")
 
         def partition(recursive: bool, graph: UnitGraph, shares: list[float]) -> Ints:
@@ -40,7 +56,10 @@ class Metis(Placer):
             )
             return np.array(part, dtype=np.int64)
 
-        return partitioned(problem, [partial(partition, True), partial(partition, False)], report)
+        return {
+            "by halves of halves": partial(partition, True),
+            "all parts at once": partial(partition, False),
+        }
 
 
 def _ints(values: Ints) -> list[int]:

@@ -19,8 +19,9 @@ from placement.learning.environment import Environment
 from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
+from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell, at_random, changed, sampled
-from placement.placers._learned import Learner, clusters, itself, searched
+from placement.placers._learned import Learner, clusters, itself, lines, searched
 from placement.placers.base import Report, setting
 
 
@@ -28,6 +29,10 @@ from placement.placers.base import Report, setting
 class Mutation(Learner):
     summary = "The best placement so far with regions of the graph moved, again and again"
     paper = "Rechenberg: Evolutionsstrategie, 1973"
+    pseudo_code = lines(
+        "change the best placement so far: a region of the graph, or some ops, go elsewhere",
+        "of equal ones the newer is the best; what is worse is forgotten",
+    )
 
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or a few by size", low=0
@@ -41,11 +46,14 @@ class Mutation(Learner):
     )
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._find,
             level=itself,
             seed=self.seed,

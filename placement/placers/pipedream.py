@@ -8,11 +8,12 @@ more than they cost. Stages are not replicated here (`replicate` does that). Of 
 apart, and of clusters, it knows nothing; its stages are valued with them.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Report, quiet
+from placement.placers.base import Placer, Report, Step, quiet
 from placement.placers.ideals_dp import contiguous
 from placement.splits.exact.table import Chain
 from placement.splits.model.contract import Units
@@ -25,15 +26,30 @@ class PipeDream(Placer):
     objectives = (Objective.THROUGHPUT,)
     executions = (Execution.CALL,)
     quick_up_to = 3_000
+    pseudo_code = (
+        "take the graph as a chain of layers, in the order of the model",
+        "best[first j layers][m devices] = the least largest load of all ways to cut them",
+        "    the last stage is layers i to j on one device; try all i",
+        "from the last layer back: where did the best last stage begin?",
+        "answer these stages",
+    )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._pipeline(problem, report)[1]
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.ideals import LAYERS, of_workload
+
+        return of_workload(problem, *self._pipeline(problem, quiet), most, LAYERS)
+
+    def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
         from placement.splits.exact.chain import chain_of_layers
 
         def search(units: Units) -> tuple[Chain | None, str]:
             return chain_of_layers(units), ""
 
         what = "division of the chain of layers into stages"
-        return contiguous(problem, report, search, what)[1]
+        return contiguous(problem, report, search, what)
 
 
 PLACER = PipeDream

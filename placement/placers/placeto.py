@@ -22,8 +22,9 @@ from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.episodes import Schooling, learn
 from placement.learning.live import Live
+from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell
-from placement.placers._learned import Learner, at_most, chained, searched
+from placement.placers._learned import Learner, at_most, chained, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -64,6 +65,10 @@ class Placeto(Learner):
     summary = "A graph network visits the groups of ops one by one and moves each, or leaves it"
     paper = "Addanki et al.: Placeto, NeurIPS 2019"
     needs = ("safetensors", "torch")
+    pseudo_code = lines(
+        "episodes: visit op by op, and move it or leave it, as likely as the network says",
+        "make likelier the moves after which the step got shorter, and unlikelier the others",
+    )
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "Settings that work here, or those of the paper, for all that is left empty"
@@ -78,11 +83,14 @@ class Placeto(Learner):
     policy: str = policy_setting()
     save: str = save_setting()
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._files.keeping(self._find),
             seed=self.seed,
             max_evaluations=NO_LIMIT,

@@ -15,8 +15,9 @@ from placement.core.problem import Problem
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.live import Live
+from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell, at_random, sampled
-from placement.placers._learned import Learner, searched
+from placement.placers._learned import Learner, lines, searched
 from placement.placers.base import Report, setting
 
 
@@ -24,6 +25,10 @@ from placement.placers.base import Report, setting
 class RandomSearch(Learner):
     summary = "Random placements of chains of ops: the control for methods that learn"
     paper = "Bergstra, Bengio: Random search for hyper-parameter optimization, JMLR 13, 2012"
+    pseudo_code = lines(
+        "draw a device for each op by chance, each as likely",
+        "remember the best; nothing is learned",
+    )
 
     max_iterations: int = setting(
         0, "Batches of placements; 0 takes as many as the time allows, or a few by size", low=0
@@ -31,11 +36,14 @@ class RandomSearch(Learner):
     batch: int = setting(128, "Placements in a batch", low=1)
     candidates: str = setting("heft,single", "Placers whose answers stand beside it, by comma")
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._find,
             seed=self.seed,
             max_evaluations=self.max_iterations * self.batch,

@@ -9,13 +9,14 @@ accelerator that has it. Keeping the weights of replicas alike costs what the pr
 replicated, and nothing is where accelerators are in clusters.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.placers.ideals_dp import pipeline
 from placement.splits.exact.table import Chain
 from placement.splits.model.instance import device_columns
@@ -28,6 +29,13 @@ class Replicate(Placer):
     objectives = (Objective.THROUGHPUT,)
     executions = (Execution.CALL,)
     exact = True
+    pseudo_code = (
+        "list the ideals: sets of ops that need nothing from outside",
+        "best[ideal][devices] = the least largest load of all ways to divide the ideal among them",
+        "    its last stage is what it has more than some smaller ideal, on some accelerators",
+        "from the whole graph back: which smaller ideal did the best value come from?",
+        "answer these stages, each with its replicas",
+    )
 
     replicas: int = setting(0, "Accelerators that may share a stage at most; 0: all of them", low=0)
     max_ideals: int = setting(
@@ -36,6 +44,14 @@ class Replicate(Placer):
     orders: int = setting(9, "Linear orders to try where the graph has too many such sets")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._pipeline(problem, report)[1]
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.ideals import of_workload
+
+        return of_workload(problem, *self._pipeline(problem, quiet), most)
+
+    def _pipeline(self, problem: Problem, report: Report) -> tuple[Chain, Placement]:
         accelerators = len(device_columns(problem).accelerators)
         if problem.rules.has_clusters:
             raise ValueError(
@@ -51,7 +67,7 @@ class Replicate(Placer):
             note="the best contiguous split with replicas",
             most_replicas=max(1, min(self.replicas or accelerators, accelerators)),
         )
-        return replace(placement, replicas=_named(problem, found))
+        return found, replace(placement, replicas=_named(problem, found))
 
 
 def _named(problem: Problem, found: Chain) -> dict[str, int]:

@@ -36,9 +36,10 @@ from placement.learning.live import Live
 from placement.learning.planner_features import group_features, scaled_axis, scaled_features
 from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
+from placement.learning.trace import Trace
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._grouped import MOST_CHANGED, evaluations, nearby, possible
-from placement.placers._learned import Learner, at_most, searched
+from placement.placers._learned import Learner, at_most, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting
 from placement.placers.base import Report, setting
 
@@ -60,6 +61,10 @@ class Rnn(Learner):
         "Mirhoseini et al.: Device placement optimization with reinforcement learning, ICML 2017"
     )
     needs = ("safetensors", "torch")
+    pseudo_code = lines(
+        "draw a device for each group of ops, one after another, as likely as the network says",
+        "make likelier what took less time than the mean, and unlikelier what took more",
+    )
 
     preset: Literal["tuned", "paper"] = setting(
         "tuned", "What works in a minute, or the numbers of the paper"
@@ -82,13 +87,16 @@ class Rnn(Learner):
     policy: str = policy_setting()
     save: str = save_setting()
 
-    def _found(self, problem: Problem, live: Live | None, report: Report) -> Placement:
+    def _found(
+        self, problem: Problem, live: Live | None, report: Report, trace: Trace
+    ) -> Placement:
         cost = PLANNED_COST if self._is_paper else TUNED_COST
         most = self.groups or (MOST_GROUPS if self._is_paper else TUNED_GROUPS)
         return searched(
             problem,
             report,
             live=live,
+            trace=trace,
             find=self._files.keeping(self._find),
             level=at_most(most),
             seed=self.seed,

@@ -33,3 +33,6 @@ class Independent:
 
     def groups(self):
         return None
+
+    def chances(self):
+        return self._log_probs().exp().detach().double().numpy()

@@ -134,7 +134,7 @@ def test_learning_finds_better_placements_and_repeats(preset):
             Budget(None, 10**6),
             seed=1,
             max_rounds=6,
-            tell=lambda point, share: True,
+            tell=lambda *heard: True,
             start=None,
         )
 

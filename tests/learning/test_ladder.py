@@ -9,6 +9,8 @@ from placement.learning.simulated import simulated
 from placement.learning.training import Learned, Point
 from tests.instances import random_problem
 
+NOTHING = None
+
 
 def test_rungs_are_apart_by_the_factor_and_end_at_the_units():
     clusters = [np.arange(120) // size for size in (2, 3, 5, 10, 30)]
@@ -26,10 +28,10 @@ def test_each_level_begins_where_the_last_ended_and_budgets_are_even_parts():
         heard.append((level.num_units, budget.max_evaluations, start))
         devices = np.arange(level.num_units) % 2
         value_s = float(level.values_s(devices[None])[0])
-        tell(Point(budget.max_evaluations, value_s, value_s, 0.0), 1.0)
+        tell(Point(budget.max_evaluations, value_s, value_s, 0.0), 1.0, NOTHING)
         return Learned(devices, value_s, budget.max_evaluations, ())
 
-    def tell(point, share):
+    def tell(point, share, batch):
         told.append((point.evaluations, share))
         return True
 
@@ -50,7 +52,7 @@ def test_whoever_stops_listening_gets_what_was_found_so_far():
 
     def learn(level, budget, tell, start):
         begun.append(level.num_units)
-        tell(Point(1, 1.0, 1.0, 0.0), 0.1)
+        tell(Point(1, 1.0, 1.0, 0.0), 0.1, NOTHING)
         return Learned(np.zeros(level.num_units, dtype=np.int64), 1.0, 1, ())
 
     levels = [np.zeros(num, dtype=np.int64), np.arange(num)]

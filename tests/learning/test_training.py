@@ -153,7 +153,7 @@ def test_a_start_is_the_incumbent_and_a_report_may_end_it():
     best = devices[values_s.argmin()]
     heard = []
 
-    def tell(point, share):
+    def tell(point, share, batch):
         heard.append((point, share))
         return len(heard) < 3
 

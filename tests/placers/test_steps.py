@@ -33,6 +33,12 @@ from tests.splits.test_split_placers import workload
 BY_FINISH = ("heft", "cpop", "peft")
 BY_START = ("etf", "m_etf")
 METHODS = placers_with_steps()
+# What makes methods quick that otherwise search for seconds.
+BRIEFLY = {
+    **dict.fromkeys(("group_pg", "hierarchical", "rnn", "hsdag"), {"max_iterations": 6}),
+    **dict.fromkeys(("list_policy", "mutation", "random_search"), {"max_iterations": 6}),
+    "placeto": {"max_iterations": 4},
+}
 
 
 def instance(seed):
@@ -68,6 +74,10 @@ def canonical():
     return problem_from_json(canonical_file(), "canonical")
 
 
+def brief(name):
+    return placer_class(name)(**BRIEFLY.get(name, {}))
+
+
 def fitting(name, problem):
     """The problem with an objective and an execution that the method knows."""
     kind = placer_class(name)
@@ -80,10 +90,12 @@ def fitting(name, problem):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_last_step_is_what_place_answers(name):
-    # The others take the DP over ideals seconds each.
-    seeds = (0, 4) if name == "ideals_dp" else range(6)
-    for problem in (fitting(name, p) for p in (*map(instance, range(8)), *map(tight, seeds))):
-        placer = placer_class(name)()
+    # The others take the DP over ideals seconds each, and each trains the networks of learners.
+    is_slow = name == "ideals_dp" or name in BRIEFLY
+    few, seeds = (range(3, 5), (0, 4)) if name in BRIEFLY else (range(8), (0, 4))
+    seeds = seeds if is_slow else range(6)
+    for problem in (fitting(name, p) for p in (*map(instance, few), *map(tight, seeds))):
+        placer = brief(name)
         try:
             placed = placer.place(problem)
         except ValueError as error:
@@ -107,7 +119,7 @@ def test_steps_beyond_the_most_are_one(name):
     problem = tight(2)
     if name == "ideals_dp":
         problem = fitting(name, random_problem(2, num_ops=20, num_devices=6))
-    placer = placer_class(name)()
+    placer = brief(name)
     few, all_steps = list(placer.steps(problem, 3)), list(placer.steps(problem, 400))
     assert len(few) < len(all_steps)
     assert few[-1] == all_steps[-1]

@@ -137,19 +137,24 @@ class StepResult(Value, frozen=True, kw_only=True):
     spans: Path = ()
     ghosts: Path = ()
     winner: int = -1
+    guessed: Texts = ()
     tables: tuple[Table, ...] = ()
     question: Question | None = None
     placement: Placement | None = None
 
 
 class StepsResult(Value, frozen=True, kw_only=True):
-    """What a placer works out on its way to a placement, and the lines that it follows."""
+    """What a placer works out on its way to a placement, and the lines that it follows.
+
+    `called` has the ops that sentences and tables call otherwise than their file does.
+    """
 
     placer: Text
     pseudo_code: Texts
     unit: Text
     devices: Texts
     steps: Annotated[tuple[StepResult, ...], Meta(max_length=MOST_STEPS)]
+    called: Mapping[str, str] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()

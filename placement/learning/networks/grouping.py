@@ -170,6 +170,7 @@ class GroupedPolicy:
             log_chance = self.placing.log_chance(rows, self._placed.devices)
             self._placed = self._placed._replace(log_chance=log_chance)
         self._step += 1
+        self._chance = self._placed.chance[groups[:, 0]]
         devices = self._placed.devices[:, groups[:, 0]]
         log_chance = self._placed.log_chance + logs.gather(1, groups).sum()
         entropy = -(logs.exp() * logs).sum(dim=1).mean()

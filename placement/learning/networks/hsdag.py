@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.learning.carrying import Axis, Carried
 from placement.learning.environment import Environment
@@ -66,6 +67,7 @@ class HsdagPolicy(nn.Module):
         self._state = torch.zeros(environment.num_units, hidden)
         self._step = 0
         self._logits: Tensor | None = None
+        self._likely: Tensor | None = None
         self._cluster: Ints = np.zeros(environment.num_units, dtype=np.int64)
 
     def carried(self, inputs: Axis, devices: Axis) -> Carried:
@@ -100,6 +102,14 @@ class HsdagPolicy(nn.Module):
         """The cluster of each unit (U,) in the last step."""
         return self._cluster
 
+    def chances(self) -> Floats | None:
+        """Of each unit on each device (U, D) in the last step."""
+        likely = self._likely
+        if self._logits is not None:
+            allowed = torch.from_numpy(self._environment.allowed)
+            likely = self._logits.detach().masked_fill(~allowed, NEVER).softmax(dim=1)
+        return None if likely is None else likely.double().numpy()
+
     def _draw(self, num: int, generator: torch.Generator) -> Drawn:
         if self._step == self._shape.steps:
             self._step, self._state = 0, torch.zeros_like(self._state)
@@ -126,6 +136,7 @@ class HsdagPolicy(nn.Module):
         joint = np.ones((len(logits), self._environment.num_devices), dtype=np.bool_)
         np.logical_and.at(joint, cluster, self._environment.allowed)
         likely = logits.detach().masked_fill(~torch.from_numpy(joint), NEVER).softmax(dim=1)
+        self._likely = likely[torch.from_numpy(cluster)]
         drawn = torch.multinomial(likely, num, replacement=True, generator=generator).T.numpy()
         return Drawn(np.ascontiguousarray(drawn[:, cluster]), *chances(logits, joint[None], drawn))
 

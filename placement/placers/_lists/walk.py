@@ -28,17 +28,14 @@ from placement.placers._lists.lists import (
     static_ranks,
 )
 from placement.search.feasible import SCALES, within_memory
-from placement.search.steps import (
-    Cell,
-    Column,
-    Question,
-    Step,
-    Table,
+from placement.search.step_parts import (
+    device_names,
     ended,
-    first_rows,
+    kernel_called,
     name_of_kernel,
-    ops_of_kernel,
+    table,
 )
+from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_kernel
 from placement.simulator.flat import Flat, flatten
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ class Plan:
 
     def __init__(self, problem: Problem, flat: Flat, lanes: "Lanes") -> None:
         self.problem, self.flat, self.lanes = problem, flat, lanes
-        self.names = [device.name for device in problem.machine.devices]
+        self.names = device_names(problem)
         self.spans: list[Span] = []
         self._sent = lanes.arrival_s >= 0
 
@@ -202,8 +199,8 @@ def _chosen(
 ) -> Step:
     """A kernel on the device that the loop has chosen, beside what it compared."""
     plan.note([k])
-    problem, names, op = plan.problem, plan.names, name_of_kernel(plan.problem, k)
-    looks_ahead = any(offer.sum_s != offer.finish_s for offer in offers)
+    problem, names, op = plan.problem, plan.names, kernel_called(plan.problem, k)
+    bar, looks_ahead = name_of_kernel(problem, k), any(o.sum_s != o.finish_s for o in offers)
     only = [offer.device for offer in offers] == [d]
     if grouped:
         why = f"{op} belongs to what is on {names[d]} already."
@@ -227,7 +224,7 @@ def _chosen(
         focus=ops_of_kernel(problem, k),
         spans=tuple(plan.spans),
         ghosts=tuple(
-            Span("compute", op, names[offer.device], offer.start_s, offer.finish_s)
+            Span("compute", bar, names[offer.device], offer.start_s, offer.finish_s)
             for offer in offers
         ),
         winner=[offer.device for offer in offers].index(d),
@@ -251,8 +248,8 @@ def _why(plan: Plan, op: str, d: int, offers: list[_Offer], looks_ahead: bool) -
 
 def _table_of(plan: Plan, op: str, d: int, offers: list[_Offer], left: str) -> Table:
     """A row for each device; `left` is the name of what is left, empty where nothing is."""
-    columns = [Column("device"), *(Column(c, "seconds") for c in ("ready", "start", "finish"))]
-    columns += [Column(left, "seconds"), Column("sum", "seconds")] if left else []
+    columns: dict[str, Kind] = {"device": "text", "ready": "seconds", "start": "seconds"}
+    columns |= {"finish": "seconds"} | ({left: "seconds", "sum": "seconds"} if left else {})
     by_device = {offer.device: offer for offer in offers}
     rows: list[tuple[Cell, ...]] = []
     for e, name in enumerate(plan.names):
@@ -261,13 +258,13 @@ def _table_of(plan: Plan, op: str, d: int, offers: list[_Offer], left: str) -> T
         if offer is not None:
             cells = [*offer[1:4], offer.sum_s - offer.finish_s, offer.sum_s][: len(cells)]
         rows.append((name, *cells))
-    return Table(f"{op} on each device", tuple(columns), tuple(rows), (d,))
+    return table(f"{op} on each device", columns, rows, (d,))
 
 
 def _queue(problem: Problem, kernels: list[int], ranks_s: Floats, rank: str) -> Table:
     """The kernel that is looked at, and those that come next."""
-    rows = tuple((name_of_kernel(problem, k), float(ranks_s[k])) for k in kernels)
-    return Table("Queue", (Column("op"), Column(rank, "seconds")), rows, (0,))
+    rows = [(kernel_called(problem, k), float(ranks_s[k])) for k in kernels]
+    return table("Queue", {"op": "text", rank: "seconds"}, rows, (0,))
 
 
 def ranked(plan: Plan, priorities: Priorities, why: str, rank: str, line: int = 0) -> Step:
@@ -276,46 +273,43 @@ def ranked(plan: Plan, priorities: Priorities, why: str, rank: str, line: int = 
     `why` says it of the first "{op}".
     """
     order = priorities.order.tolist()
-    names = [name_of_kernel(plan.problem, k) for k in order]
+    names = [kernel_called(plan.problem, k) for k in order]
     said = why.format(op=names[0]) if names else "There is no op to place."
     rows = [(n, float(priorities.ranks_s[k])) for n, k in zip(names, order, strict=True)]
-    columns = (Column("op"), Column(rank, "seconds"))
-    choices = tuple(sorted(names[:MOST_CHOICES], key=plan.problem.kernels.index.__getitem__))
+    choices = tuple(kernel_called(plan.problem, k) for k in sorted(order[:MOST_CHOICES]))
     asked = Question("Which op comes first?", choices, names[0]) if len(choices) > 1 else None
-    table = Table("Ranks", columns, first_rows(rows))
-    return plan.begun(line, said, table, question=asked)
+    ranks = table("Ranks", {"op": "text", rank: "seconds"}, rows)
+    return plan.begun(line, said, ranks, question=asked)
 
 
 def table_ahead(plan: Plan, priorities: Priorities) -> Step:
     """The step in which PEFT works out, from the last op to the first, what is left after each."""
     problem, order = plan.problem, priorities.order.tolist()
     rows: list[tuple[Cell, ...]] = [
-        (name_of_kernel(problem, k), *priorities.left_s[k].tolist()) for k in reversed(order)
+        (kernel_called(problem, k), *priorities.left_s[k].tolist()) for k in reversed(order)
     ]
-    columns = (Column("op"), *(Column(name, "seconds") for name in plan.names))
+    columns: dict[str, Kind] = {"op": "text", **dict.fromkeys(plan.names, "seconds")}
     why = (
         "After the last ops nothing is left; before them, each op takes the best way on for each"
         " device that it may have run on, as if all devices were free."
     )
-    return plan.begun(0, why, Table("What is left after an op", columns, first_rows(rows)))
+    return plan.begun(0, why, table("What is left after an op", columns, rows))
 
 
 def path_on_one_device(plan: Plan, path: Ints, path_s: Floats, device: int) -> Step:
     """The step in which CPoP gives the critical path one device."""
     names, problem = plan.names, plan.problem
-    rows = tuple((name, float(path_s[d])) for d, name in enumerate(names))
-    ops = [name_of_kernel(problem, k) for k in path.tolist()]
-    table = Table("The critical path on one device", _PATH_COLUMNS, rows, (device,))
+    rows = [(name, float(path_s[d])) for d, name in enumerate(names)]
+    ops = [kernel_called(problem, k) for k in path.tolist()]
+    columns: dict[str, Kind] = {"device": "text", "whole path": "seconds"}
+    totals = table("The critical path on one device", columns, rows, (device,))
     why = (
         f"The longest way leads through {listed(ops)}; {names[device]} runs them fastest, in"
         f" {plan.time(float(path_s[device]))}."
     )
     question = Question("Which device runs the critical path fastest?", tuple(names), names[device])
-    step = plan.begun(1, why, table, question=question if len(names) > 1 else None)
+    step = plan.begun(1, why, totals, question=question if len(names) > 1 else None)
     return replace(step, focus=tuple(op for k in path.tolist() for op in ops_of_kernel(problem, k)))
-
-
-_PATH_COLUMNS = Column("device"), Column("whole path", "seconds")
 
 
 def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterator[Step]:
@@ -384,7 +378,7 @@ def _started(
     """The pair that was taken, beside the other devices and the other ready kernels."""
     plan.note([k])
     problem, names, lanes = plan.problem, plan.names, plan.lanes
-    op, d, own = name_of_kernel(problem, k), int(lanes.device[k]), offers[k]
+    op, d, own = kernel_called(problem, k), int(lanes.device[k]), offers[k]
     firsts = {
         j: min(each, key=lambda offer: (offer.start_s, offer.device))
         for j, each in offers.items()
@@ -393,28 +387,30 @@ def _started(
     by_start = sorted(firsts, key=lambda j: (firsts[j].start_s, int(rank[j])))
     rows = [
         (
-            name_of_kernel(problem, j),
+            kernel_called(problem, j),
             names[firsts[j].device],
             firsts[j].start_s,
             float(levels_s[j]),
         )
         for j in by_start
     ]
-    columns = Column("op"), Column("device"), Column("start", "seconds"), Column("level", "seconds")
-    marked = tuple(i for i, j in enumerate(by_start[: len(first_rows(rows))]) if j == k)
+    columns: dict[str, Kind] = {"op": "text", "device": "text"}
+    columns |= {"start": "seconds", "level": "seconds"}
+    marked = [i for i, j in enumerate(by_start) if j == k]
     start_s = float(lanes.start_s[k])
     ties = [j for j in by_start if j != k and firsts[j].start_s <= start_s]
     why = f"{op} can start first of all ready ops: at {plan.time(start_s)}, on {names[d]}."
     if ties:
-        also = name_of_kernel(problem, ties[0])
+        also = kernel_called(problem, ties[0])
         higher = levels_s[k] > levels_s[ties[0]]
         reason = "has the higher level" if higher else "stands first in the model"
         why = (
             f"{op} and {also} can both start at {plan.time(start_s)}; {op} {reason} and goes to"
             f" {names[d]}."
         )
-    choices = tuple(name_of_kernel(problem, j) for j in sorted({*by_start[:MOST_CHOICES], k}))
-    ghosts = tuple(Span("compute", op, names[o.device], o.start_s, o.finish_s) for o in own)
+    choices = tuple(kernel_called(problem, j) for j in sorted({*by_start[:MOST_CHOICES], k}))
+    bar = name_of_kernel(problem, k)
+    ghosts = tuple(Span("compute", bar, names[o.device], o.start_s, o.finish_s) for o in own)
     at = [o.device for o in own]
     return Step(
         line=2,
@@ -426,7 +422,7 @@ def _started(
         winner=at.index(d) if d in at else -1,
         tables=(
             _table_of(plan, op, d, own, ""),
-            Table("Ready ops, where each can start first", columns, first_rows(rows), marked),
+            table("Ready ops, where each can start first", columns, rows, marked),
         ),
         question=Question("Which op starts next?", choices, op) if len(choices) > 1 else None,
     )

@@ -5,7 +5,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.annealing.throughput import max_load_s
-from placement.splits.exact.table import Chain
+from placement.splits.exact.table import Chain, Link
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 from placement.splits.model.placements import Part, devices_of_parts
@@ -37,20 +37,24 @@ def chain_of_layers(units: Units) -> Chain | None:
         begin[0, end] = np.where(on_cpu, begin[1, end] + num + 1, begin[0, end])
     if not np.isfinite(best[num]).any():
         return None
-    return _traced(units, best[num], begin[0])
+    return _traced(units, best, begin[0])
 
 
-def _traced(units: Units, last: Floats, begin: Ints) -> Chain:
-    num = units.num_units
+def _traced(units: Units, best: Floats, begin: Ints) -> Chain:
+    num, last = units.num_units, best[-1]
     a, c = (int(x) for x in np.unravel_index(int(last.argmin()), last.shape))
     end = num
     parts: list[Part] = []
+    links: list[Link] = []
     while end > 0:
         on_cpu, start = divmod(int(begin[end, a, c]), num + 1)
         parts.append(Part(bool(on_cpu), np.arange(start, end)))
+        links.append(Link(np.arange(start, end), best[end].copy(), (a, c)))
         a, c, end = a - (not on_cpu), c - on_cpu, start
     device_of_unit, replicas = devices_of_parts(units, parts[::-1])
-    return Chain(device_of_unit, replicas, max_load_s(units, device_of_unit))
+    load_s = max_load_s(units, device_of_unit)
+    found = tuple(links[::-1])
+    return Chain(device_of_unit, replicas, load_s, links=found, num_ideals=len(best))
 
 
 class _Stages:

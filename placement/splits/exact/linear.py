@@ -14,7 +14,7 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.splits.bounds.loads import plain_bound_s
 from placement.splits.exact.ideals import FIRST_SLACK, TINY, best_chain
-from placement.splits.exact.table import Chain
+from placement.splits.exact.table import Chain, Link
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import csr
 from placement.splits.model.placements import Part, call_devices, devices_of_parts
@@ -83,13 +83,16 @@ def _of_order(
     a, c = (int(x) for x in np.unravel_index(int(best[-1].argmin()), best[-1].shape))
     load_s, end = float(best[-1, a, c]), len(order)
     parts: list[Part] = []
+    links: list[Link] = []
     while end > 0:
         code = int(begin[end, a, c])
         on_cpu = code < 0
         more, start = (0, -1 - code) if on_cpu else divmod(code, len(order) + 1)
         parts.append(Part(on_cpu, order[start:end], 1 + more))
+        links.append(Link(order[start:end], best[end].copy(), (a, c)))
         a, c, end = a - (0 if on_cpu else 1 + more), c - on_cpu, start
-    return Chain(*devices_of_parts(units, parts[::-1]), load_s)
+    devices = devices_of_parts(units, parts[::-1])
+    return Chain(*devices, load_s, links=tuple(links[::-1]), num_ideals=len(best))
 
 
 def latency_parts(timing: Timing, num_orders: int, seed: int = 0) -> Iterator[Ints]:

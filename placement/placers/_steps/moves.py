@@ -9,30 +9,29 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from placement.core.decoding import listed
 from placement.core.formatting import counted, seconds
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.placers._multistart import Improved
 from placement.search.chain import Chain, Turn
-from placement.search.steps import (
-    Cell,
-    Column,
-    Question,
-    Step,
-    Table,
+from placement.search.step_parts import (
+    device_names,
     drawn,
     ended,
+    ops_called,
     ops_of_units,
+    table,
+    unit_called,
+    yes_or_no,
 )
+from placement.search.steps import Cell, Kind, Question, Step, Table
 from placement.simulator.run_state import ACCEPTED, BEST, NO_ROOM
 
 BEGIN, TRY, ACCEPT, REFUSE, TURN, ANSWER = range(6)
 # Moves in the table of the last ones.
 LAST = 8
 VERDICTS = ("no room", "taken back", "accepted", "the best so far")
-ANSWERS = ("yes", "no")
 
 
 class _Move(NamedTuple):
@@ -40,6 +39,7 @@ class _Move(NamedTuple):
 
     units: tuple[int, ...]
     ops: tuple[str, ...]
+    what: str
     came_from: str
     dest: str
     came: int
@@ -52,13 +52,6 @@ class _Move(NamedTuple):
     @property
     def is_accepted(self) -> bool:
         return self.came >= ACCEPTED
-
-    @property
-    def what(self) -> str:
-        """The ops that move, for a sentence and for a cell."""
-        if len(self.ops) > 1:
-            return f"the block {listed(self.ops)}"
-        return self.ops[0] if self.ops else f"unit {self.units[0]}"
 
 
 def walk(problem: Problem, found: Improved, most: int) -> Iterator[Step]:
@@ -88,7 +81,7 @@ class _Shown:
 
     def __init__(self, problem: Problem, chain: Chain) -> None:
         self.problem, self.chain = problem, chain
-        self.names = [device.name for device in problem.machine.devices]
+        self.names = device_names(problem)
         self.is_hot = chain.cold > 0
         self.devices, self.order = chain.start.devices.copy(), chain.start.order
         self.value_s = self.best_s = chain.start_s
@@ -141,14 +134,14 @@ class _Shown:
             self._go_to(move)
         is_open = move.came != NO_ROOM
         text = f"Does the step get shorter if {move.what} goes to {move.dest}?"
-        answer = ANSWERS[not (move.is_accepted and move.after_s < move.before_s)]
+        shorter = move.is_accepted and move.after_s < move.before_s
         return self.step(
             TRY if not is_open else ACCEPT if move.is_accepted else REFUSE,
             self._why(move),
             move.ops,
             self._last_moves(),
             self._state(move),
-            question=Question(text, ANSWERS, answer) if is_open else None,
+            question=yes_or_no(text, shorter) if is_open else None,
         )
 
     def _move(self, row: int) -> _Move:
@@ -158,9 +151,11 @@ class _Shown:
         units = tuple(u for u in together if self.devices[u] != d and self.problem.allowed[u, d])
         ops = ops_of_units(self.problem, units)
         sources = dict.fromkeys(self.names[self.devices[u]] for u in units)
+        what = ops_called(self.problem, ops) if ops else unit_called(self.problem, units[0])
         return _Move(
             units,
             ops,
+            f"the block {what}" if len(ops) > 1 else what,
             ", ".join(sources),
             self.names[d],
             came,
@@ -195,8 +190,6 @@ class _Shown:
 
     def _last_moves(self) -> Table:
         """The move beside those before it, the last one first."""
-        columns = [Column("op"), Column("from"), Column("to"), Column("before", "seconds")]
-        columns += [Column("allowed", "seconds"), Column("after", "seconds"), Column("came of it")]
         rows: list[tuple[Cell, ...]] = []
         for move in reversed(self.moves[-LAST:]):
             figures: tuple[Cell, ...] = (None, None)
@@ -212,19 +205,21 @@ class _Shown:
                     VERDICTS[move.came],
                 )
             )
-        return Table("The last moves", tuple(columns), tuple(rows), (0,))
+        columns: dict[str, Kind] = {"op": "text", "from": "text", "to": "text", "before": "seconds"}
+        columns |= {"allowed": "seconds", "after": "seconds", "came of it": "text"}
+        return table("The last moves", columns, rows, (0,))
 
     def _state(self, move: _Move) -> Table:
         """Where the search is: one row."""
         num_accepted = sum(num for came, num in self.came.items() if came >= ACCEPTED)
-        columns = [Column("value", "seconds"), Column("best", "seconds")]
+        columns: dict[str, Kind] = {"value": "seconds", "best": "seconds"}
         row: list[Cell] = [self.value_s, self.best_s]
         if self.is_hot:
-            columns.append(Column("temperature", "seconds"))
+            columns["temperature"] = "seconds"
             row.append(move.temperature_s)
-        columns += [Column("moves tried", "number"), Column("accepted", "number")]
+        columns |= {"moves tried": "number", "accepted": "number"}
         row += [float(self.came.total()), float(num_accepted)]
-        return Table("The search so far", tuple(columns), (tuple(row),))
+        return table("The search so far", columns, [tuple(row)])
 
     def turned(self, turn: Turn) -> Iterator[Step]:
         """A step where a turn has changed what the chain goes on from; none where it has not."""
@@ -254,8 +249,8 @@ class _Shown:
         """The end of the chain, beyond the moves that are shown, with the course of it all."""
         self.devices, self.order = self.chain.best, self.chain.best_order
         self._spans = None
-        columns = [Column("turn", "number"), Column("value", "seconds"), Column("best", "seconds")]
-        columns += [Column("temperature", "seconds")] if self.is_hot else []
+        columns: dict[str, Kind] = {"turn": "number", "value": "seconds", "best": "seconds"}
+        columns |= {"temperature": "seconds"} if self.is_hot else {}
         rows: list[tuple[Cell, ...]] = [
             (i + 1.0, turn.value_s, turn.best_s, turn.temperature_s)[: len(columns)]
             for i, turn in enumerate(self.chain.turns)
@@ -264,4 +259,4 @@ class _Shown:
         why = f"After {counted(self.chain.num_moves, 'move')} the best placement takes {best}."
         if turns:
             why = f"The other moves went the same way. {why}"
-        return self.step(TURN, why, (), Table("The whole search", tuple(columns), tuple(rows)))
+        return self.step(TURN, why, (), table("The whole search", columns, rows))

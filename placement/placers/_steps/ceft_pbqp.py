@@ -15,18 +15,17 @@ from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.pbqp.problem import Reduction, reductions
 from placement.pbqp.unit_net import UnitNet
-from placement.search.steps import (
-    Cell,
-    Column,
-    Question,
-    Step,
-    Table,
+from placement.search.step_parts import (
+    device_names,
     devices_of,
     ended,
-    first_rows,
+    kernel_called,
     name_of_kernel,
-    ops_of_kernel,
+    ops_of_units,
+    table,
+    unit_called,
 )
+from placement.search.steps import Cell, Kind, Question, Step, ops_of_kernel
 
 ROW, PATH, POSE, REDUCE, CORE_OR_RN, BACK, KEEP = range(7)
 REASONS = {
@@ -89,31 +88,22 @@ def walk(
     yield ended(problem, answer, KEEP, said)
 
 
-def _names(problem: Problem) -> list[str]:
-    return [device.name for device in problem.machine.devices]
-
-
 def _of_row(problem: Problem, row: Row, devices: tuple[int, ...]) -> Step:
     """A row of the table, with what each entry waits for."""
-    names, op = _names(problem), name_of_kernel(problem, row.kernel)
-    cells: list[tuple[Cell, ...]] = []
+    names, op = device_names(problem), kernel_called(problem, row.kernel)
+    bar, cells = name_of_kernel(problem, row.kernel), list[tuple[Cell, ...]]()
     for d, name in enumerate(names):
         origin = row.origins[d]
         waits = (
-            "" if origin is None else f"{name_of_kernel(problem, origin[0])} on {names[origin[1]]}"
+            "" if origin is None else f"{kernel_called(problem, origin[0])} on {names[origin[1]]}"
         )
         own_s = float(problem.costs.compute_s[row.kernel, d])
         end_s = float(row.finish_s[d])
         possible = end_s < float("inf")
         figures = (end_s - own_s, own_s, end_s) if possible else (None, None, None)
         cells.append((name, waits or "–", *figures))
-    columns = (
-        Column("device"),
-        Column("waits for"),
-        Column("ready", "seconds"),
-        Column("own time", "seconds"),
-        Column("earliest end", "seconds"),
-    )
+    columns: dict[str, Kind] = {"device": "text", "waits for": "text", "ready": "seconds"}
+    columns |= {"own time": "seconds", "earliest end": "seconds"}
     least = int(row.finish_s.argmin())
     why = (
         f"{op} can end first on {names[least]}, after"
@@ -129,18 +119,18 @@ def _of_row(problem: Problem, row: Row, devices: tuple[int, ...]) -> Step:
         devices=devices,
         focus=ops_of_kernel(problem, row.kernel),
         ghosts=tuple(
-            Span("compute", op, name, end_s - float(problem.costs.compute_s[row.kernel, d]), end_s)
+            Span("compute", bar, name, end_s - float(problem.costs.compute_s[row.kernel, d]), end_s)
             for d, (name, end_s) in enumerate(zip(names, row.finish_s.tolist(), strict=True))
             if end_s < float("inf")
         ),
-        tables=(Table(f"{op} on each device", columns, tuple(cells), (least,)),),
+        tables=(table(f"{op} on each device", columns, cells, (least,)),),
         question=Question(text, possible_on, names[least]) if len(possible_on) > 1 else None,
     )
 
 
 def _of_path(problem: Problem, found: Ceft, devices: tuple[int, ...]) -> Step:
     """The critical path where nothing queues, as bars."""
-    names = _names(problem)
+    names = device_names(problem)
     spans = tuple(
         Span(
             "compute",
@@ -151,12 +141,9 @@ def _of_path(problem: Problem, found: Ceft, devices: tuple[int, ...]) -> Step:
         )
         for k, d in zip(found.path, found.devices, strict=True)
     )
-    ops = [name_of_kernel(problem, k) for k in found.path]
-    table = Table(
-        "The critical path",
-        (Column("op"), Column("device"), Column("end", "seconds")),
-        first_rows([(span.name, span.device, span.end_s) for span in spans]),
-    )
+    ops = [kernel_called(problem, k) for k in found.path]
+    rows_of = [(op, span.device, span.end_s) for op, span in zip(ops, spans, strict=True)]
+    columns: dict[str, Kind] = {"op": "text", "device": "text", "end": "seconds"}
     return Step(
         line=PATH,
         why=f"The critical path leads through {listed(ops)}: no placement can take less than"
@@ -164,7 +151,7 @@ def _of_path(problem: Problem, found: Ceft, devices: tuple[int, ...]) -> Step:
         devices=devices,
         focus=tuple(op for k in found.path for op in ops_of_kernel(problem, k)),
         spans=spans,
-        tables=(table,),
+        tables=(table("The critical path", columns, rows_of),),
     )
 
 
@@ -172,25 +159,29 @@ def _of_variants(
     problem: Problem, tried: list[Tried], won: Tried, devices: tuple[int, ...]
 ) -> Step:
     """All variants with the seconds of their answers; the steps after it solve the winner."""
-    columns = (Column("variant"), Column("simulated", "seconds"), Column("keeps to memory"))
-    rows_of = first_rows([(t.name, t.value_s, "yes" if t.fits else "no") for t in tried])
+    columns: dict[str, Kind] = {"variant": "text", "simulated": "seconds"}
+    columns["keeps to memory"] = "text"
+    rows_of = [(t.name, t.value_s, "yes" if t.fits else "no") for t in tried]
     best = "best" if all(t.fits for t in tried) else "best of those that keep to memory"
     if not won.fits:
         best = "best, though it needs more memory than there is,"
-    marked = tuple(i for i, each in enumerate(tried[: len(rows_of)]) if each is won)
+    marked = [i for i, each in enumerate(tried) if each is won]
     return Step(
         line=POSE,
         why="The program adds up times and knows no queues, so it is posed in variants; the one"
         f" whose answer turns out {best} is solved step by step now.",
         devices=devices,
-        tables=(Table("Variants", columns, rows_of, marked),),
+        tables=(table("Variants", columns, rows_of, marked),),
     )
 
 
 def _of_reduction(problem: Problem, step: Reduction, devices: tuple[int, ...]) -> Step:
     """A node of the program that was taken out, or that has chosen."""
-    names = _names(problem)
-    op, others = _unit_name(problem, step.node), [_unit_name(problem, y) for y in step.neighbours]
+    names = device_names(problem)
+    op, others = (
+        unit_called(problem, step.node),
+        [unit_called(problem, y) for y in step.neighbours],
+    )
     chosen = dict(step.choices).get(step.node, -1)
     why = REASONS[step.kind].format(
         op=op,
@@ -198,13 +189,16 @@ def _of_reduction(problem: Problem, step: Reduction, devices: tuple[int, ...]) -
         num=counted(len(step.choices), "op"),
         device=names[chosen] if chosen >= 0 else "",
     )
-    columns = (Column("device"), Column("cost by now", "seconds"))
-    rows_of = tuple(
+    rows_of = [
         (name, cost if cost < float("inf") else None)
         for name, cost in zip(names, step.costs, strict=True)
-    )
-    focus = {op for unit, _ in step.choices for op in _ops(problem, unit)} | set(
-        _ops(problem, step.node)
+    ]
+    focus = set(ops_of_units(problem, [step.node, *(unit for unit, _ in step.choices)]))
+    costs = table(
+        f"Costs of {op}",
+        {"device": "text", "cost by now": "seconds"},
+        rows_of,
+        (chosen,) if chosen >= 0 else (),
     )
     line = {"core": CORE_OR_RN, "RN": CORE_OR_RN, "back": BACK}.get(step.kind, REDUCE)
     return Step(
@@ -212,7 +206,7 @@ def _of_reduction(problem: Problem, step: Reduction, devices: tuple[int, ...]) -
         why=why,
         devices=devices,
         focus=tuple(op.name for op in problem.graph.ops if op.name in focus),
-        tables=(Table(f"Costs of {op}", columns, rows_of, (chosen,) if chosen >= 0 else ()),),
+        tables=(costs,),
         question=_which(step, op) if step.kind in ("R0", "RI", "RII", "RN") else None,
     )
 
@@ -221,12 +215,3 @@ def _which(step: Reduction, op: str) -> Question:
     """How many pairs a node has left decides which rule takes it out."""
     text = f"{op} has {counted(len(step.neighbours), 'pair')} left: which rule takes it out?"
     return Question(text, ("R0", "RI", "RII", "RN"), step.kind)
-
-
-def _ops(problem: Problem, unit: int) -> tuple[str, ...]:
-    return tuple(problem.graph.ops[i].name for i in problem.ops_of_unit[unit])
-
-
-def _unit_name(problem: Problem, unit: int) -> str:
-    ops = _ops(problem, unit)
-    return ops[0] if ops else f"unit {unit}"

@@ -9,37 +9,29 @@ from placement.core.formatting import counted, seconds
 from placement.core.graph import Ints
 from placement.core.problem import Problem
 from placement.core.timeline import Span
-from placement.search.steps import (
-    Cell,
-    Column,
-    Question,
-    Step,
-    Table,
-    drawn,
-    ended,
-    first_rows,
-    ops_of_units,
-)
+from placement.search.step_parts import cut_bytes, drawn, ended, ops_of_units, table, yes_or_no
+from placement.search.steps import Cell, Kind, Question, Step
 
 if TYPE_CHECKING:
     from placement.placers.genetic import Bred, Evolution
 
 JOIN, FILL, CROSS, KEEP, SPLIT, ANSWER = range(6)
-ANSWERS = ("yes", "no")
-COLUMNS = (
-    Column("generation"),
-    Column("clusters", "number"),
-    Column("best", "seconds"),
-    Column("middle", "seconds"),
-    Column("worst", "seconds"),
-    Column("different placements", "number"),
-)
+COLUMNS: dict[str, Kind] = {
+    "generation": "text",
+    "clusters": "number",
+    "best": "seconds",
+    "middle": "seconds",
+    "worst": "seconds",
+    "cut by the best": "bytes",
+    "different placements": "number",
+}
 
 
 def walk(problem: Problem, evolution: "Evolution", most: int) -> Iterator[Step]:
     """A step for each of the first `most` generations, one for the others, and the answer."""
     bred = (each for level in range(evolution.num_levels) for each in evolution.generations(level))
     show = _Shown(problem, evolution)
+    yield show.joined()
     before: Bred | None = None
     for number, each in enumerate(bred):
         show.add(each)
@@ -73,8 +65,38 @@ class _Shown:
             figures = [float(possible[i]) for i in (0, possible.size // 2, -1)]
         of = f"level {bred.level + 1} of {self.evolution.num_levels}, number {bred.number}"
         num_different = float(len(np.unique(bred.devices, axis=0)))
-        self._rows.append((of, float(bred.num_clusters), *figures, num_different))
+        size = cut_bytes(self.problem, bred.devices[int(bred.value_s.argmin())])
+        self._rows.append((of, float(bred.num_clusters), *figures, size, num_different))
         self.num += 1
+
+    def joined(self) -> Step:
+        """The levels, of which each joins clusters of the one before, and what is left to cut."""
+        problem = self.problem
+        rows: list[tuple[Cell, ...]] = []
+        for number, cluster in enumerate(self.evolution.levels, 1):
+            size = float(np.bincount(cluster).max(initial=0))
+            rows.append(
+                (
+                    f"level {number}",
+                    float(cluster.max(initial=-1) + 1),
+                    size,
+                    cut_bytes(problem, cluster),
+                )
+            )
+        columns: dict[str, Kind] = {"": "text", "clusters": "number"}
+        columns |= {"largest, in blocks of ops": "number", "bytes between clusters": "bytes"}
+        fewest, num = int(rows[0][1] or 0), len(rows)
+        why = (
+            f"{counted(problem.num_units, 'block')} of ops that stay together are joined to fewer"
+            f" and fewer clusters, down to {fewest}: what passes most stays inside. The search goes"
+            f" back through {counted(num, 'level')}."
+        )
+        return Step(
+            line=JOIN,
+            why=why,
+            devices=(-1,) * problem.num_units,
+            tables=(table("Levels, the coarsest first", columns, rows),),
+        )
 
     def generation(self, bred: "Bred", before: "Bred | None") -> Step:
         """The best of a generation beside the generations before, the last one first."""
@@ -83,9 +105,7 @@ class _Shown:
         was_s = float("inf") if before is None else float(before.value_s.min())
         old = best if before is None else before.devices[int(before.value_s.argmin())]
         is_first, is_better = bred.number == 0, now_s < was_s * (1 - 1e-12)
-        asks = Question("Does a child take less time than all before?", ANSWERS, ANSWERS[1])
-        if is_better:
-            asks = Question(asks.text, ANSWERS, ANSWERS[0])
+        asks = yes_or_no("Does a child take less time than all before?", is_better)
         return self._step(
             (SPLIT if bred.level else FILL) if is_first else KEEP if is_better else CROSS,
             self._why(bred, now_s, was_s, is_better),
@@ -124,14 +144,13 @@ class _Shown:
         devices = tuple(best.tolist())
         if devices != self._best:
             self._best, self._spans = devices, drawn(self.problem, best, self.evolution.order)
-        table = Table("Generations", COLUMNS, first_rows(self._rows[::-1]), (0,))
         return Step(
             line=line,
             why=why,
             devices=devices,
             focus=focus,
             spans=self._spans,
-            tables=(table,),
+            tables=(table("Generations", COLUMNS, self._rows[::-1], (0,)),),
             question=question,
         )
 

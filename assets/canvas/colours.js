@@ -52,6 +52,7 @@ function readTheme(element) {
     frame: blend(background, text, 0.22),
     // The critical path, here as in the timelines.
     critical: "#e5484d",
+    guess: "#d98200",
     neutral: blend(background, text, 0.08),
   };
 }
@@ -88,6 +89,11 @@ function shadeOf({ model, theme }, i) {
   if (model.colours[i] !== "*") return { colour: paint(deviceAt(model.colours[i])), bands: null };
   const band = ([device, ops]) => [paint(device), ops, hatchOf(model, device)];
   return { colour: null, bands: model.mixOf(i).map(band) };
+}
+
+// How strongly a card is drawn, from its digit; all of it where nothing is said.
+function opacityOf(model, i) {
+  return model.opacity ? Number(model.opacity[i]) / 9 : 1;
 }
 
 // The hatch of a device, empty where none is wanted.

@@ -42,6 +42,12 @@ class Legend {
       const help = "The chain of computing, sending and waiting that decides how long a step takes";
       signs.push(["diamond", "critical path", theme.critical, help]);
     }
+    if (/[12]/.test(model.guessed)) {
+      signs.push(["ring", "a guess", theme.guess, "Chosen by what looks best by itself, which may be wrong"]);
+    }
+    if (model.opacity) {
+      signs.push(["faint", "fainter: less sure, or done with", theme.faint, "How likely the device was, or what the method has taken out"]);
+    }
     if (model.queues.length) {
       const help = "Here the path goes on without data: what comes next waits for a device or link";
       signs.push(["dotted", "waits its turn", theme.critical, help]);

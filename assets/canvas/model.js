@@ -13,6 +13,8 @@ class Model {
     this.counts = [];
     this.selected = [];
     this.marks = "";
+    this.opacity = "";
+    this.guessed = "";
     this.tones = null;
     this.hatched = false;
     this.crossings = null;
@@ -52,6 +54,8 @@ class Model {
     this.counts = data.counts.slice();
     this.selected = [...data.selected];
     this.marks = data.marks;
+    this.opacity = data.opacity ?? "";
+    this.guessed = data.guessed ?? "";
     this.tones = data.tones ?? null;
     this.hatched = Boolean(data.hatched);
     this.crossings = data.crossings || null;

@@ -9,6 +9,8 @@ const LEAST_TITLE_PX = 7.5;
 const SUB_SCALE = 0.58;
 // The half height of the critical path's sign, of its node's lesser side.
 const MARK_SHARE = 0.25;
+// How strongly a card is drawn that is hardly there.
+const LEAST_OPACITY = 0.3;
 const fittedTexts = new Map();
 
 // A title's size in the drawing: seen from afar, or for an audience, it grows, as far as its card
@@ -73,6 +75,13 @@ function drawNode(ctx, canvas, i) {
   };
 
   if (node.closed && !far) drawSheet(ctx, theme, shade.colour, x, y, w, h, radius);
+  const opacity = opacityOf(model, i);
+  if (opacity < 1) {
+    card();
+    ctx.fillStyle = theme.background;
+    ctx.fill();
+    ctx.globalAlpha = LEAST_OPACITY + (1 - LEAST_OPACITY) * opacity;
+  }
   card();
   const fill = cardFill(theme, model, shade, far);
   ctx.fillStyle = fill;
@@ -99,6 +108,7 @@ function drawNode(ctx, canvas, i) {
     if (node.closed) drawGroupFace(ctx, canvas, i, x, y, words);
     else drawOpFace(ctx, canvas, i, x, y, words);
   }
+  ctx.globalAlpha = 1;
   drawStates(ctx, canvas, i, x, y, radius);
 }
 
@@ -237,20 +247,14 @@ function drawSum(ctx, text, right, y, room, words) {
   write(ctx, text, right, y, words);
 }
 
-// Selection ring (dashed where only a part is selected) and the critical path's diamond.
+// Selection ring, the ring of a guess outside of it, and the critical path's diamond.
 function drawStates(ctx, canvas, i, x, y, radius) {
   const { model, theme } = canvas;
   const node = model.nodes[i];
+  if (model.guessed[i] > "0") drawRing(ctx, canvas, i, x, y, radius, theme.guess, model.guessed[i] === "1", 7);
   const state = model.selected[i];
   if (state !== "0") {
-    const grow = 3.5;
-    ctx.beginPath();
-    ctx.roundRect(x - grow, y - grow, node.w + 2 * grow, node.h + 2 * grow, radius + grow);
-    ctx.lineWidth = Math.max(2.6, 2 / canvas.scale);
-    ctx.setLineDash(state === "1" ? [6, 5] : []);
-    ctx.strokeStyle = theme.text;
-    ctx.stroke();
-    ctx.setLineDash([]);
+    drawRing(ctx, canvas, i, x, y, radius, theme.text, state === "1");
   }
   if (model.marks[i] > "0") {
     // From afar no larger than a small part of its node, or marks would hide what they are on.
@@ -267,4 +271,16 @@ function drawStates(ctx, canvas, i, x, y, radius) {
     ctx.strokeStyle = model.marks[i] === "2" ? theme.background : theme.critical;
     ctx.stroke();
   }
+}
+
+// Around a card, dashed where it is about a part of what is inside.
+function drawRing(ctx, { model, scale }, i, x, y, radius, colour, isPart, grow = 3.5) {
+  const { w, h } = model.nodes[i];
+  ctx.beginPath();
+  ctx.roundRect(x - grow, y - grow, w + 2 * grow, h + 2 * grow, radius + grow);
+  ctx.lineWidth = Math.max(2.6, 2 / scale);
+  ctx.setLineDash(isPart ? [6, 5] : []);
+  ctx.strokeStyle = colour;
+  ctx.stroke();
+  ctx.setLineDash([]);
 }

@@ -47,6 +47,8 @@ home.probe = (key = "canvas") => {
       fill: cardFill(canvas.theme, model, shadeOf(canvas, i), scale < TEXT_SCALE),
       selected: model.selected[i],
       mark: model.marks[i],
+      opacity: opacityOf(model, i),
+      guessed: model.guessed[i] > "0",
       pin: model.pins[i],
       stack: node.stack ?? 0,
       hiddenEdges: node.hiddenEdges ?? 0,

@@ -173,7 +173,7 @@ class Player {
   }
 }
 
-function tableOf({ title, columns, rows, marked }) {
+function tableOf({ title, columns, rows, marked, guessed }) {
   const figure = made("figure"), table = made("table"), head = made("tr");
   for (const column of columns) {
     const cell = made("th", column.figures ? "figures" : "", column.name);
@@ -182,7 +182,8 @@ function tableOf({ title, columns, rows, marked }) {
   }
   table.append(head);
   rows.forEach((cells, i) => {
-    const row = made("tr", marked.includes(i) ? "marked" : "");
+    const classes = [marked.includes(i) && "marked", guessed.includes(i) && "guessed"];
+    const row = made("tr", classes.filter(Boolean).join(" "));
     cells.forEach((text, c) => row.append(made("td", columns[c].figures ? "figures" : "", text)));
     table.append(row);
   });

@@ -47,7 +47,7 @@ def steps(
     kind = placer_class(name)
     if not kind.pseudo_code:
         raise ValueError(
-            f"Placer {name!r} does not show its steps; those that do are"
+            f"Placer {name!r} does not show its steps: {kind.no_steps}; those that do are"
             f" {', '.join(placers_with_steps())}."
         )
     require_fitting(name, kind, problem, "choose another placer")

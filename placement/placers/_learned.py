@@ -9,8 +9,9 @@ covers all of it.
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
@@ -19,12 +20,11 @@ from placement.core.formatting import counted
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.learning.account import Heard, account_of, groups_of
+from placement.learning.account import Heard, Trace, account_of, groups_of
 from placement.learning.budget import Budget, default_evaluations
 from placement.learning.environment import Environment, coarser
 from placement.learning.live import Live, learn_live
 from placement.learning.simulated import simulated
-from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell, at_random
 from placement.learning.workload import workload
 from placement.placers.base import Placer, Progress, Report, Step, quiet
@@ -56,6 +56,7 @@ class Learner(Placer):
     executions = tuple(Execution)
     all_cores: ClassVar[bool] = True
     learns_live: ClassVar[bool] = True
+    followed_with: ClassVar[Mapping[str, int]] = MappingProxyType({"max_iterations": 40})
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return self._found(problem, None, report, Trace())

@@ -33,6 +33,7 @@ class AnnealingSplit(Placer):
     paper = "Kirkpatrick et al.: Optimization by simulated annealing, Science 220, 1983"
     objectives = tuple(Objective)
     executions = (Execution.CALL,)
+    no_steps = "it moves by the million, and writes none of its moves down"
     all_cores = True
 
     calls: int = setting(1, "Latency: calls that an accelerator may make per sample", low=1)

@@ -65,6 +65,7 @@ class Auto(Placer):
     paper = "Gomes, Selman: Algorithm portfolios, Artificial Intelligence 126, 2001"
     objectives = tuple(Objective)
     executions = tuple(Execution)
+    no_steps = "it runs other methods side by side, and most of those show theirs"
     all_cores: ClassVar[bool] = True
 
     max_iterations: int = setting(

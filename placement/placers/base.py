@@ -2,9 +2,10 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from placement.core.placement import Placement
@@ -45,7 +46,8 @@ class Placer(ABC):
     enough to be tried first by `auto` (`quick_models_up_to` where that is more for models than for
     workload files), `all_cores` says that it computes on every core, so that it must not run beside
     a measurement, `learns_live` that it can learn from measurements, too. One that shows its steps
-    has a `pseudo_code`, the lines that they are at.
+    has a `pseudo_code`, the lines that they are at, another one says in `no_steps` why it has none.
+    `followed_with` are settings with which a page shows the steps of one that searches for long.
     `time_limit_s` and `seed` are common to all; a method without search or chance ignores them.
     """
 
@@ -60,6 +62,8 @@ class Placer(ABC):
     all_cores: ClassVar[bool] = False
     learns_live: ClassVar[bool] = False
     pseudo_code: ClassVar[tuple[str, ...]] = ()
+    no_steps: ClassVar[str] = ""
+    followed_with: ClassVar[Mapping[str, int]] = MappingProxyType({})
 
     time_limit_s: float | None = None
     seed: int = 0

@@ -45,6 +45,7 @@ class BranchAndBound(Placer):
     paper = "Gilmore, Gomory: A linear programming approach to the cutting-stock problem, 1961"
     objectives = tuple(Objective)
     executions = (Execution.CALL,)
+    no_steps = "it tries splits by the million, too many to follow"
     exact = True
     needs = ("highspy",)
     all_cores = True

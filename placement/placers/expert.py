@@ -19,6 +19,7 @@ class Expert(Placer):
     paper = "Tarnawski et al.: Efficient algorithms for device placement, NeurIPS 2020"
     objectives = tuple(Objective)
     executions = (Execution.CALL,)
+    no_steps = "it reads the placement from a file"
 
     split: str = setting("", "Path of a split file: lists of node ids by device")
 

@@ -7,16 +7,23 @@ known only afterwards. The order is a depth-first one, which keeps neighbours to
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placement.core.formatting import seconds
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.search.feasible import within_memory
+from placement.search.step_parts import device_names, table, unit_called
+from placement.search.steps import Cell, Kind
 from placement.simulator.call_costs import max_load_s
+
+if TYPE_CHECKING:
+    from placement.placers._steps.filling import Put
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,43 +33,129 @@ class GreedyFill(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     quick_up_to = 3_000
+    pseudo_code = (
+        "for throughput, for many loads from an even share of the work to all of it:",
+        "take the ops depth first, so that neighbours stay together",
+        "    put each on the device at hand, or the next with room for its weights and its load",
+        "of all loads answer the one whose largest load is least; predict it",
+    )
 
     loads: int = setting(120, "Throughput: how many shared loads to try, from an even share to all")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return self._placed(problem, report)[0]
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._steps.filling import walk
+
+        answer, best = self._placed(problem, quiet)
+        first = [] if problem.objective is Objective.LATENCY else [_loads(problem, best)]
+        puts = _puts(problem, best)
+        return walk(problem, puts, first, answer, most, line=2, last_line=3)
+
+    def _placed(self, problem: Problem, report: Report) -> tuple[Placement, "_Way"]:
+        """The placement, and the way of filling that it comes from."""
         after = _unit_successors(problem)
         orders = [from_sources(problem, after), from_sinks(problem, after)]
-        return within_memory(
-            problem,
-            lambda scale: problem.placement_of(self._devices(problem, orders, scale, report)),
-        )
+        ways: list[_Way] = []
 
-    def _devices(
+        def attempt(scale: float) -> Placement:
+            ways.append(self._best(problem, orders, scale, report))
+            return problem.placement_of(ways[-1].devices)
+
+        return within_memory(problem, attempt), ways[-1]
+
+    def _best(
         self, problem: Problem, orders: Sequence[list[int]], scale: float, report: Report
-    ) -> list[int]:
-        """Device of each unit with a share of the devices' memory."""
+    ) -> "_Way":
+        """The best way to fill devices with a share of their memory."""
         if problem.objective is Objective.LATENCY:
-            return _filled(problem, orders[0], math.inf, scale)[0]
+            return _way(problem, orders[0], math.inf, scale)
         fastest_s = np.where(problem.allowed, problem.unit_s, np.inf).min(axis=1, initial=np.inf)
         share_s = float(fastest_s.sum()) / problem.num_devices
         steps = max(1, self.loads)
         tries = [share_s * problem.num_devices ** (step / steps) for step in range(steps)]
-        best, chosen = (math.inf, math.inf), [0] * problem.num_units
+        best: _Way | None = None
         for step, most_s in enumerate([*tries, math.inf]):
             for order in orders:
-                devices, excess_bytes = _filled(problem, order, most_s, scale)
-                value = max_load_s(problem, np.array(devices)[problem.unit_of_kernel])
-                if (excess_bytes, value) < best:
-                    best, chosen = (excess_bytes, value), devices
-            if not report(Progress(best_s=best[1], step=step, of=len(tries))):
+                way = _way(problem, order, most_s, scale)
+                if best is None or way.worth < best.worth:
+                    best = way
+            assert best is not None
+            if not report(Progress(best_s=best.worth[1], step=step, of=len(tries))):
                 break
-        return chosen
+        assert best is not None
+        return best
 
 
-def _filled(
-    problem: Problem, order: list[int], most_s: float, scale: float
-) -> tuple[list[int], float]:
-    """A device per unit, and the bytes that fit nowhere.
+class _Way(NamedTuple):
+    """A way to fill devices, the device of each unit, and its worth: the bytes that fit nowhere,
+    and for throughput the largest load."""
+
+    order: list[int]
+    most_s: float
+    scale: float
+    devices: list[int]
+    worth: tuple[float, float]
+
+
+def _way(problem: Problem, order: list[int], most_s: float, scale: float) -> _Way:
+    devices, room = [0] * problem.num_units, [0.0]
+    for each in _filling(problem, order, most_s, scale):
+        devices[each.unit], room = each.device, each.room
+    load_s = 0.0
+    if problem.objective is not Objective.LATENCY:
+        load_s = max_load_s(problem, np.array(devices)[problem.unit_of_kernel])
+    excess_bytes = sum(max(0.0, -r) for r in room)
+    return _Way(order, most_s, scale, devices, (excess_bytes, load_s))
+
+
+def _loads(problem: Problem, best: _Way) -> Step:
+    """The step that says which shared load was the best."""
+    shared = "no limit" if math.isinf(best.most_s) else seconds(best.most_s, problem.unit)
+    why = (
+        f"Of all loads and two orders the best is {shared} for each device: with transfers, the"
+        f" largest load is {seconds(best.worth[1], problem.unit)} then."
+    )
+    return Step(line=0, why=why, devices=(-1,) * problem.num_units)
+
+
+def _puts(problem: Problem, way: _Way) -> Iterator["Put"]:
+    from placement.placers._steps.filling import Put
+
+    names = device_names(problem)
+    memory = problem.machine.places.weights.tolist()
+    room = (way.scale * problem.machine.limit_bytes).tolist()
+    left_s, last = [way.most_s] * problem.num_devices, -1
+    for each in _filling(problem, way.order, way.most_s, way.scale):
+        op, device = unit_called(problem, each.unit), names[each.device]
+        rows: list[tuple[Cell, ...]] = []
+        columns: dict[str, Kind] = {"device": "text"}
+        columns |= {"room for weights": "bytes", "own time": "seconds", "load left": "seconds"}
+        for d, name in enumerate(names):
+            may = bool(problem.allowed[each.unit, d])
+            figures = room[memory[d]], float(problem.unit_s[each.unit, d]), left_s[d]
+            rows.append((name, *(f if may and math.isfinite(f) else None for f in figures)))
+        why = f"{op} goes to {device}, which is at hand and has room for it."
+        if last >= 0 and each.device != last:
+            why = f"{names[last]} may not run {op} or has no room for it, so it goes to {device}."
+        room, left_s, last = list(each.room), list(each.left_s), each.device
+        yield Put(
+            each.unit, each.device, why, (table(f"Room for {op}", columns, rows, (each.device,)),)
+        )
+
+
+class _Filled(NamedTuple):
+    """A unit that was put on a device, and what is left: bytes by memory, seconds by device."""
+
+    unit: int
+    device: int
+    room: list[float]
+    left_s: list[float]
+
+
+def _filling(problem: Problem, order: list[int], most_s: float, scale: float) -> Iterator[_Filled]:
+    """Units in an order, each on a device.
 
     Within a share `scale` of memory and `most_s` of compute on each device.
 
@@ -76,17 +169,16 @@ def _filled(
     room = (scale * problem.machine.limit_bytes).tolist()
     memory = problem.machine.places.weights.tolist()
     left_s = [most_s] * problem.num_devices
-    chosen, at_hand = [0] * problem.num_units, 0
+    at_hand = 0
     for unit in order:
         may = [d for d, ok in enumerate(allowed[unit]) if ok]
         fitting = [d for d in may if size[unit] <= room[memory[d]] and unit_s[unit][d] <= left_s[d]]
         d = ([d for d in fitting if d >= at_hand] or fitting or may[-1:])[0]
         if at_hand in may:
             at_hand = max(at_hand, d)
-        chosen[unit] = d
         room[memory[d]] -= size[unit]
         left_s[d] -= unit_s[unit][d]
-    return chosen, sum(max(0.0, -r) for r in room)
+        yield _Filled(unit, d, room, left_s)
 
 
 def _unit_successors(problem: Problem) -> list[set[int]]:

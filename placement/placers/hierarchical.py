@@ -28,9 +28,9 @@ from typing import Literal
 
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.live import Live
 from placement.learning.signals import SignalRecipe
-from placement.learning.trace import Trace
 from placement.learning.training import Recipe
 from placement.placers._grouped import PLANNED_HIDDEN, Grouping, evaluations
 from placement.placers._learned import Learner, chained, itself, lines, searched

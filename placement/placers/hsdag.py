@@ -30,6 +30,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.budget import Budget
 from placement.learning.carrying import devices
 from placement.learning.environment import Environment
@@ -37,7 +38,6 @@ from placement.learning.features import Part, feature_axis, unit_features
 from placement.learning.ladder import climb, rungs
 from placement.learning.live import Live
 from placement.learning.proposals import Regions
-from placement.learning.trace import Trace
 from placement.learning.training import Batch, Learned, Point, Recipe, Tell, changed, train
 from placement.placers._learned import Learner, clusters, itself, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting

@@ -18,6 +18,7 @@ from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.budget import Budget
 from placement.learning.checkpoint import (
     BUNDLED,
@@ -35,7 +36,6 @@ from placement.learning.sequential import (
     rollouts,
     untrained,
 )
-from placement.learning.trace import Trace
 from placement.learning.training import Batch, Elite, Learned, Point, Tell, changed, none_possible
 from placement.placers._learned import Learner, lines, searched
 from placement.placers._policies import policy_setting, save_setting, written

@@ -9,6 +9,7 @@ could be elsewhere; only an urgent kernel, whose data are everywhere, may come b
 `max_lp_edges` favourite children are chosen greedily instead, the longest communication first.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,7 +20,8 @@ from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.placers._lists.lists import Children, earliest_start, mean_costs
-from placement.placers.base import Placer, Report, quiet, setting
+from placement.placers.base import Placer, Report, Step, quiet, setting
+from placement.search.feasible import SCALES
 from placement.simulator.flat import Flat, flatten
 from placement.splits.exact.program import silent_solver
 
@@ -33,17 +35,33 @@ class MSct(Placer):
     paper = "Hanen, Munier: Small communication delays, 1995; Jeon et al.: Baechi, SoCC 2020"
     needs = ("highspy",)
     quick_up_to = 2_000
+    pseudo_code = (
+        "favourites: which reader should follow each op without sending, by a linear program",
+        "level of an op = the longest way of mean times from its begin to the end, nothing sent",
+        "for each ready op and device with room: when could it start? A device stays free for the"
+        " favourite reader of its last op until another device could have the input",
+        "put the op that can start first there; of several the one with the highest level",
+        "cut the plan into calls and predict the step",
+    )
 
     max_lp_edges: int = setting(
         20_000, "Edges up to which a linear program chooses favourite children, else a greedy rule"
     )
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
+        return earliest_start(problem, report, self._children(problem))
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        from placement.placers._lists.walk import start_steps
+
+        return start_steps(problem, SCALES, most, self._children(problem))
+
+    def _children(self, problem: Problem) -> Children:
         flat = flatten(problem)
         edges = edges_of(flat)
         by_program = edges.src.size <= self.max_lp_edges
         chosen = favourites_by_program(flat, edges) if by_program else longest_first(flat, edges)
-        return earliest_start(problem, report, children_of(flat, edges, chosen))
+        return children_of(flat, edges, chosen)
 
 
 class Edges(NamedTuple):

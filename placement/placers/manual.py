@@ -16,6 +16,7 @@ class Manual(Placer):
     summary = "By hand: rules such as Conv=cpu:1 or inception_3a/*=cpu:0, the rest on one device"
     objectives = tuple(Objective)
     executions = tuple(Execution)
+    no_steps = "it decides nothing, whoever writes the rules does"
 
     rules: str = setting(
         "",

@@ -18,11 +18,11 @@ from typing import Literal
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.episodes import Schooling, learn
 from placement.learning.live import Live
-from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell
 from placement.placers._learned import Learner, at_most, chained, lines, searched
 from placement.placers._policies import PolicyFiles, policy_setting, save_setting

@@ -12,10 +12,10 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.budget import Budget
 from placement.learning.environment import Environment
 from placement.learning.live import Live
-from placement.learning.trace import Trace
 from placement.learning.training import Learned, Tell, at_random, sampled
 from placement.placers._learned import Learner, lines, searched
 from placement.placers.base import Report, setting

@@ -28,6 +28,7 @@ import numpy as np
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Trace
 from placement.learning.budget import Budget
 from placement.learning.carrying import devices
 from placement.learning.changes import redrawn
@@ -36,7 +37,6 @@ from placement.learning.live import Live
 from placement.learning.planner_features import group_features, scaled_axis, scaled_features
 from placement.learning.proposals import Regions
 from placement.learning.signals import SignalRecipe, train_by_signal
-from placement.learning.trace import Trace
 from placement.learning.training import Learned, Recipe, Tell, one_torch_thread, train
 from placement.placers._grouped import MOST_CHANGED, evaluations, nearby, possible
 from placement.placers._learned import Learner, at_most, lines, searched

@@ -3,16 +3,21 @@
 The baseline that every other placement has to beat.
 """
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from placement.core.formatting import counted, seconds
 from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
-from placement.placers.base import Placer, Progress, Report, quiet, setting
+from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.schedule.segments import make_schedule
-from placement.search.feasible import require_memory
+from placement.search.feasible import missing_bytes, require_memory
+from placement.search.step_parts import device_names, drawn, ended, table, yes_or_no
+from placement.search.steps import Cell, Kind
 from placement.simulator.evaluator import Evaluator
 from placement.simulator.throughput import value_s
 
@@ -23,17 +28,18 @@ class Single(Placer):
     objectives = tuple(Objective)
     executions = tuple(Execution)
     quick_up_to = 1_000_000
+    pseudo_code = (
+        "for each device, or the one that was named:",
+        "    put everything there, but what it may not run where that is fastest; predict the step",
+        "answer the fastest of these that fits into memory",
+    )
 
     device: str = setting("", "Name of the device to use; empty tries each and takes the best")
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
-        if self.device:
-            problem.machine.device(self.device)
-        names = [d.name for d in problem.machine.devices]
-        wanted = [d for d, name in enumerate(names) if self.device in ("", name)]
-        values = {d: _value_s(problem, d) for d in wanted}
+        values = self._values_s(problem)
         refusal: ValueError | None = None
-        for d in sorted(wanted, key=lambda d: (values[d], d)):
+        for d in sorted(values, key=lambda d: (values[d], d)):
             try:
                 placement = require_memory(problem, _everything_on(problem, d))
             except ValueError as error:
@@ -43,6 +49,39 @@ class Single(Placer):
             return placement
         assert refusal is not None
         raise refusal
+
+    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+        answer, names = self.place(problem), device_names(problem)
+        values, best_s = self._values_s(problem), math.inf
+        rows: list[tuple[Cell, ...]] = []
+        columns: dict[str, Kind] = {"all on": "text", "predicted": "seconds", "fits": "text"}
+        for d, all_s in list(values.items())[:most]:
+            fits = not missing_bytes(problem, _everything_on(problem, d)).any()
+            rows.append((names[d], all_s, "yes" if fits else "no"))
+            why = f"With everything on {names[d]} a step takes {seconds(all_s, problem.unit)}"
+            is_better, best_s = fits and all_s < best_s, min(best_s, all_s if fits else best_s)
+            text = f"Is everything on {names[d]} better than what was tried before?"
+            yield Step(
+                line=1,
+                why=f"{why}." if fits else f"{why}, but its memory does not hold it.",
+                devices=tuple(units_on(problem, d).tolist()),
+                spans=drawn(problem, units_on(problem, d)),
+                tables=(table("Devices so far", columns, rows, (len(rows) - 1,)),),
+                question=yes_or_no(text, is_better) if len(rows) > 1 else None,
+            )
+        if len(values) > most:
+            why = f"The other {counted(len(values) - most, 'device')} went the same way."
+            yield Step(line=1, why=why, devices=(-1,) * problem.num_units)
+        yield ended(problem, answer, 2, "This is the fastest of those that fit into memory.")
+
+    def _values_s(self, problem: Problem) -> dict[int, float]:
+        """Seconds of the objective by device, with everything on it."""
+        if self.device:
+            problem.machine.device(self.device)
+        names = device_names(problem)
+        return {
+            d: _value_s(problem, d) for d, name in enumerate(names) if self.device in ("", name)
+        }
 
 
 def _value_s(problem: Problem, d: int) -> float:

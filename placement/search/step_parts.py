@@ -85,9 +85,14 @@ def devices_of(problem: Problem, placement: Placement) -> tuple[int, ...]:
 
 
 def cut_bytes(problem: Problem, part: Ints) -> float:
-    """Bytes of what passes between units in different parts (U,), for each pair of units once."""
-    source, target, num_bytes = unit_edges(problem)
-    return float(num_bytes[part[source] != part[target]].sum())
+    """Bytes that pass between parts (U,), a value once for each other part that reads it."""
+    arrays, of_kernel = problem.kernels.arrays, part[problem.unit_of_kernel]
+    tensor = np.repeat(np.arange(arrays.producer.size), np.diff(arrays.consumer_ptr))
+    made = arrays.producer[tensor] >= 0
+    tensor, readers = tensor[made], of_kernel[arrays.consumers[made]]
+    apart = of_kernel[arrays.producer[tensor]] != readers
+    sent = np.unique(np.stack([tensor[apart], readers[apart]]), axis=1)
+    return float(arrays.tensor_bytes[sent[0]].sum())
 
 
 def units_at_cut(problem: Problem, part: Ints) -> list[int]:

@@ -19,7 +19,8 @@ from placement.core.problem import Execution
 from placement.core.problem_json import problem_from_json
 from placement.core.timeline import Span
 from placement.loaders.workload import problem_from_workload
-from placement.placers import placer_class
+from placement.placers import names, placer_class
+from placement.placers._learned import Learner
 from placement.placers.genetic import Evolution, Genetic
 from placement.schedule.simulated import simulate
 from placement.search.feasible import missing_bytes
@@ -35,9 +36,7 @@ BY_START = ("etf", "m_etf")
 METHODS = placers_with_steps()
 # What makes methods quick that otherwise search for seconds.
 BRIEFLY = {
-    **dict.fromkeys(("group_pg", "hierarchical", "rnn", "hsdag"), {"max_iterations": 6}),
-    **dict.fromkeys(("list_policy", "mutation", "random_search"), {"max_iterations": 6}),
-    "placeto": {"max_iterations": 4},
+    name: {"max_iterations": 6} for name in METHODS if issubclass(placer_class(name), Learner)
 }
 
 
@@ -74,13 +73,20 @@ def canonical():
     return problem_from_json(canonical_file(), "canonical")
 
 
+FEW_STEPS = ("ideals_dp", "linear_dp", "pipedream", "replicate", "single", "round_robin")
+
+
 def brief(name):
     return placer_class(name)(**BRIEFLY.get(name, {}))
 
 
 def fitting(name, problem):
-    """The problem with an objective and an execution that the method knows."""
+    """The problem with an objective and an execution that the method knows, or a workload."""
     kind = placer_class(name)
+    if Execution.SEGMENT not in kind.executions:
+        problem = problem_from_workload(
+            workload(problem.num_units, num_accelerators=6, limit=10.0), "w"
+        )
     if problem.objective not in kind.objectives:
         problem = replace(problem, objective=kind.objectives[0])
     if problem.execution not in kind.executions:
@@ -116,9 +122,9 @@ def test_the_last_step_is_what_place_answers(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_steps_beyond_the_most_are_one(name):
-    problem = tight(2)
-    if name == "ideals_dp":
-        problem = fitting(name, random_problem(2, num_ops=20, num_devices=6))
+    # Splits into stages, and ways to take one device alone, have few steps on few devices.
+    many = random_problem(2, num_ops=20, num_devices=6)
+    problem = fitting(name, many if name in FEW_STEPS else tight(2))
     placer = brief(name)
     few, all_steps = list(placer.steps(problem, 3)), list(placer.steps(problem, 400))
     assert len(few) < len(all_steps)
@@ -126,7 +132,12 @@ def test_steps_beyond_the_most_are_one(name):
     assert few[:3] == all_steps[:3]
 
 
-FOR_LATENCY = [n for n in METHODS if Objective.LATENCY in placer_class(n).objectives]
+FOR_LATENCY = [
+    name
+    for name in METHODS
+    if Objective.LATENCY in placer_class(name).objectives
+    and Execution.OP in placer_class(name).executions
+]
 
 
 @pytest.mark.parametrize("name", FOR_LATENCY)
@@ -219,7 +230,7 @@ def _is_least(name, problem, rows, chosen, step):
     return figures[chosen] == min(figures.values())
 
 
-@pytest.mark.parametrize("name", BY_START)
+@pytest.mark.parametrize("name", (*BY_START, "m_sct"))
 def test_the_earliest_of_all_ready_ops_is_taken(name):
     for seed in range(40):
         problem = instance(seed)
@@ -229,6 +240,7 @@ def test_the_earliest_of_all_ready_ops_is_taken(name):
             assert starts == tuple(sorted(starts))
             assert ready.marked == (0,)
             assert step.why.startswith(str(ready.rows[0][0]))
+            assert step.ghosts[step.winner] == step.spans[-1], (seed, name)
 
 
 def test_heft_by_hand():
@@ -345,8 +357,14 @@ def test_what_is_told_of_steps_can_be_read_back():
 
 def test_a_placer_without_steps_says_so():
     with pytest.raises(
-        ValueError, match=r"'m_topo' does not show its steps; those that do are .*heft"
+        ValueError,
+        match=r"'manual' does not show its steps: it decides nothing.*; those that do are .*heft",
     ):
-        pl.steps(canonical(), "m_topo")
+        pl.steps(canonical(), "manual")
     with pytest.raises(ValueError, match="0 steps cannot be shown; use 1 to"):
         pl.steps(canonical(), "heft", most=0)
+
+
+@pytest.mark.parametrize("name", sorted(set(names()) - set(METHODS)))
+def test_who_shows_no_steps_says_why(name):
+    assert placer_class(name).no_steps

@@ -38,7 +38,7 @@ and selection drawn at once in the browser are replaced by what `draw_canvas` se
 from pages.ui.canvas.component import draw_canvas, mount_library, mount_view
 from pages.ui.canvas.drawing import Drawing, Editing
 from pages.ui.canvas.network import network
-from placement.drawing.colours.painting import ops_of, paint, selection_marks
+from placement.drawing.colours.painting import opacity_marks, ops_of, paint, selection_marks
 from placement.drawing.colours.palette import DeviceKey, device_colour, device_keys
 from placement.drawing.colours.toning import Tones, sums_by_node
 from placement.drawing.colours.toning import by_class as tones_by_class
@@ -72,6 +72,7 @@ __all__ = [
     "mount_library",
     "mount_view",
     "network",
+    "opacity_marks",
     "ops_inside",
     "ops_of",
     "paint",

@@ -19,7 +19,8 @@ class Drawing:
     the canvas where the graph has no ops. `tones` colour the cards by something else than the
     device; `hatched` draws the hatch of each device too. `crossings` says which edges lead from
     device to device, `path` where the critical path runs, `sums` what to write on closed blocks,
-    by node. `enlarged` is how much larger names are drawn than at a desk.
+    by node. `opacity` (painting.py) is how strongly nodes are drawn, `guessed` names ops whose
+    device is a guess. `enlarged` is how much larger names are drawn than at a desk.
     """
 
     view: View
@@ -36,6 +37,8 @@ class Drawing:
     crossings: str = ""
     path: PathLines | None = None
     sums: Mapping[int, str] | None = None
+    opacity: str = ""
+    guessed: Iterable[str] = ()
     enlarged: float = 1.0
 
     def __post_init__(self) -> None:
@@ -61,6 +64,8 @@ class Drawing:
             "queues": [vars(queue) for queue in path.queues] if path else [],
             "sums": {str(node): text for node, text in (self.sums or {}).items()},
             "pins": selection_marks(self.view, self.pins),
+            "opacity": self.opacity,
+            "guessed": selection_marks(self.view, self.guessed),
             "focus": self.focus,
             "search": None if self.search is None else dict(self.search),
             "empty": self.empty,

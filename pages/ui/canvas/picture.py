@@ -41,6 +41,11 @@ def _draw(height_px: int | None) -> None:
     else:
         index = now.machine.index
         placed = [index[now.placement.device_of[op.name]] for op in now.model.graph.ops]
+    # Hidden as long as the answer is.
+    step = None if followed is None or followed.is_hidden else followed.step
+    opacity = canvas.opacity_marks(
+        view, np.array(step.opacity)[now.problem.unit_of_op] if step and step.opacity else ()
+    )
     undo, redo = gestures.steps(now.history)
     drawing = canvas.Drawing(
         view=view,
@@ -57,6 +62,8 @@ def _draw(height_px: int | None) -> None:
         crossings=canvas.crossings(view, now.model.graph, placed),
         path=None if followed is not None else _path(now, view),
         sums=colour_switch.sums(now, view) if followed is None else None,
+        opacity=opacity,
+        guessed=step.guessed if step else (),
         enlarged=choices.ENLARGED if choices.presenting() else 1.0,
     )
     editing = canvas.Editing(

@@ -32,6 +32,7 @@ from placement.core.profile import Profile, runs_of
 from placement.core.violations import violations as violations_of
 from placement.costs.offload import refusal, with_offload
 from placement.costs.what_if import Conditions
+from placement.placers import placer_class
 from placement.schedule.simulated import Simulated
 from placement.simulator.path_steps import PathSteps
 from placement.simulator.path_steps import path_steps as path_steps_of
@@ -228,8 +229,17 @@ def placed(posed: Problem, placer: str) -> Placed:
 
 @_kept(8, "Following the method")
 def steps(posed: Problem, placer: str) -> Steps:
-    """What a placer works out on its way, without settings."""
-    return pl.steps(posed, placer, most=MOST_STEPS)
+    """What a placer works out on its way, in as short a search as steps are shown of."""
+    return pl.steps(posed, placer, most=MOST_STEPS, settings=_followed_with(placer))
+
+
+def followed(posed: Problem, placer: str) -> Placed:
+    """What it answers in the last of these steps."""
+    return pl.place(posed, placer, settings=_followed_with(placer), predict=simulated)
+
+
+def _followed_with(placer: str) -> dict[str, int]:
+    return dict(placer_class(placer).followed_with)
 
 
 @_kept(256)

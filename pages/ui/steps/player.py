@@ -101,6 +101,7 @@ def _drawn(table: Table, unit: str) -> dict[str, object]:
             for row in table.rows
         ],
         "marked": list(table.marked),
+        "guessed": list(table.guessed),
     }
 
 

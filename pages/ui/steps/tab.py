@@ -11,6 +11,8 @@ from pages.ui.steps.plan import end_s, step_panel
 from pages.ui.steps.walk import Walk
 from pages.ui.timeline.timelines import colours_of
 from placement.core import formatting
+from placement.placers import names as placer_names
+from placement.placers import placer_class
 from studio import snapshot
 from studio.jobs import methods
 from studio.snapshot import Studio
@@ -63,8 +65,17 @@ def _menu(now: Studio, names: list[str]) -> None:
         disabled=not choices.may_write(),
         help=TAKE_HELP,
     )
-    said = "" if wanted in names else f"{glossary.plain(wanted)} does not show its steps; these do."
-    st.caption(said or GRAPH)
+    st.caption(_said(wanted, names, walk.chosen(now)))
+
+
+def _said(wanted: str, names: list[str], chosen: str) -> str:
+    """What is to be known of the method: that another one was wanted, that it searches for less."""
+    if wanted not in names:
+        why = placer_class(wanted).no_steps if wanted in placer_names() else ""
+        because = f": {why}" if why else ""
+        return f"{glossary.plain(wanted)} does not show its steps{because}; these do."
+    batches = placer_class(chosen).followed_with.get("max_iterations")
+    return f"Followed for {batches} batches; Place goes on for longer." if batches else GRAPH
 
 
 def _timeline(now: Studio, shown: Walk) -> None:
@@ -110,7 +121,7 @@ def _take(now: Studio) -> None:
     """What the method answers becomes the placement on the screen, with all that Place tells."""
     method = walk.chosen(studio())
     try:
-        placed = cache.placed(now.pinned_problem, method)
+        placed = cache.followed(now.pinned_problem, method)
     except ValueError as error:
         choices.say("warning", str(error))
         return

@@ -78,6 +78,17 @@ def selection_marks(view: View, selection: Iterable[str]) -> str:
     )
 
 
+def opacity_marks(view: View, opacity_of_op: Sequence[float] | NDArray[np.float64]) -> str:
+    """One digit per visible node, 9 where all of it is drawn fully; empty where everything is."""
+    given = np.asarray(opacity_of_op, dtype=np.float64)
+    if not given.size or bool((given >= 1.0).all()):
+        return ""
+    sums = np.bincount(view.node_of_op, weights=given, minlength=len(view.nodes))
+    num = np.bincount(view.node_of_op, minlength=len(view.nodes))
+    digits = np.rint(9.0 * np.clip(sums / np.maximum(num, 1), 0.0, 1.0)).astype(np.int64)
+    return "".join(map(str, digits.tolist()))
+
+
 def ops_of(view: View, node_ids: Iterable[str]) -> list[str]:
     """Names of the ops that these node ids stand for, in declared order.
 

@@ -20,6 +20,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.placers._lists.lists import (
+    Children,
     Priorities,
     lanes_for,
     no_children,
@@ -39,7 +40,7 @@ from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_ker
 from placement.simulator.flat import Flat, flatten
 
 if TYPE_CHECKING:
-    from placement.placers._lists.earliest_compiled import Pairs
+    from placement.placers._lists.earliest_compiled import Favourites, Pairs
     from placement.placers._lists.lanes_compiled import Lanes
 
 # Ops that a question offers, and that a queue shows.
@@ -249,7 +250,9 @@ def _why(plan: Plan, op: str, d: int, offers: list[_Offer], looks_ahead: bool) -
 def _table_of(plan: Plan, op: str, d: int, offers: list[_Offer], left: str) -> Table:
     """A row for each device; `left` is the name of what is left, empty where nothing is."""
     columns: dict[str, Kind] = {"device": "text", "ready": "seconds", "start": "seconds"}
-    columns |= {"finish": "seconds"} | ({left: "seconds", "sum": "seconds"} if left else {})
+    columns["finish"] = "seconds"
+    if left:
+        columns |= {left: "seconds", "sum": "seconds"}
     by_device = {offer.device: offer for offer in offers}
     rows: list[tuple[Cell, ...]] = []
     for e, name in enumerate(plan.names):
@@ -312,8 +315,16 @@ def path_on_one_device(plan: Plan, path: Ints, path_s: Floats, device: int) -> S
     return replace(step, focus=tuple(op for k in path.tolist() for op in ops_of_kernel(problem, k)))
 
 
-def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterator[Step]:
-    """The steps of ETF and m-ETF, which take the pair of kernel and device that starts first."""
+def start_steps(
+    problem: Problem,
+    scales: Sequence[float],
+    most: int,
+    children: Children | None = None,
+) -> Iterator[Step]:
+    """The steps of ETF and m-ETF, which take the pair of kernel and device that starts first.
+
+    With favourite `children` those of m-SCT, whose pseudo-code has one line more before them.
+    """
     from placement.placers._lists import earliest_compiled as fast
 
     flat = flatten(problem)
@@ -322,9 +333,9 @@ def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterato
 
     def planned(scale: float) -> tuple[Plan, fast.Pairs, fast.Favourites]:
         last = np.full(num_devices, -1, dtype=np.int64)
-        none = fast.Favourites(*no_children(num_kernels), last)
+        chosen = fast.Favourites(*(children or no_children(num_kernels)), last)
         plan = Plan(problem, flat, lanes_for(flat, insertion=False, scale=scale))
-        return plan, fast.new_pairs(flat, rank), none
+        return plan, fast.new_pairs(flat, rank), chosen
 
     def attempt(scale: float) -> Placement:
         plan, pairs, favourites = planned(scale)
@@ -336,7 +347,9 @@ def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterato
     order = np.argsort(rank)
     levels = Priorities(order, levels_s, np.zeros(0), np.zeros(0, dtype=np.int64))
     why = "{op} has the highest level: no other op has so much work after it, one after another."
-    yield from _with_scale([ranked(plan, levels, why, "level")], scale)
+    first = 0 if children is None else 1
+    begun = [ranked(plan, levels, why, "level", first)]
+    yield from _with_scale([_favourites(plan, children), *begun] if children else begun, scale)
     lanes, looks = plan.lanes, fast.LOOKS_PER_KERNEL * num_kernels
     fast.enter_ready(flat, lanes, pairs)
     for i in range(num_kernels):
@@ -344,14 +357,71 @@ def start_steps(problem: Problem, scales: Sequence[float], most: int) -> Iterato
         if i == most:
             for _ in range(i, num_kernels):
                 looks = fast.put_first(flat, lanes, pairs, favourites, looks)
-            yield plan.rest(2, np.flatnonzero(unplaced).tolist())
+            yield plan.rest(first + 2, np.flatnonzero(unplaced).tolist())
             break
         ready = np.flatnonzero(unplaced & (pairs.waiting == 0)).tolist()
+        free = _kept_free(plan, pairs, favourites)
         offers = {k: _starts(plan, pairs, k) for k in ready}
         looks = fast.put_first(flat, lanes, pairs, favourites, looks)
         k = int(np.flatnonzero(unplaced & (lanes.device >= 0))[0])
-        yield _started(plan, k, offers, rank, levels_s)
-    yield plan.ended(placement, 3)
+        yield _started(plan, k, offers, rank, levels_s, free, first + 2)
+    yield plan.ended(placement, first + 3)
+
+
+class _Free(NamedTuple):
+    """Until when each device (D,) keeps itself free for the favourite of its last kernel; `taken`
+    is what it may start all the same, as (start in seconds, rank) by kernel and device."""
+
+    until_s: list[float]
+    last: list[int]
+    favourite: list[int]
+    taken: dict[tuple[int, int], tuple[float, int]]
+
+    def counted(self, k: int, offer: _Offer, rank: Ints) -> tuple[float, int]:
+        """The start that a kernel counts with, and what breaks ties: the favourite goes first.
+
+        A device that stays free for its favourite takes another kernel as if from then on only,
+        though it starts at once if nothing else comes first.
+        """
+        d = offer.device
+        found = self.taken.get((k, d))
+        return found or (max(offer.start_s, self.until_s[d]), int(rank[k]))
+
+
+def _kept_free(plan: Plan, pairs: "Pairs", favourites: "Favourites") -> _Free:
+    from placement.placers._lists import earliest_compiled as fast
+
+    flat, lanes = plan.flat, plan.lanes
+    until_s, taken = [], {}
+    for d in range(len(plan.names)):
+        awake_s = fast.awake_until_s(flat, lanes, pairs, favourites, d)
+        until_s.append(max(float(lanes.free_s[d]), awake_s))
+        if awake_s > lanes.free_s[d]:
+            k, start_s, rank = fast.reserved(flat, lanes, pairs, favourites, d)
+            if k >= 0:
+                taken[int(k), d] = float(start_s), int(rank)
+    last = favourites.last.tolist()
+    return _Free(until_s, last, [int(favourites.child[k]) if k >= 0 else -1 for k in last], taken)
+
+
+def _favourites(plan: Plan, children: Children) -> Step:
+    """The step in which m-SCT chooses which reader should follow each kernel without sending."""
+    problem = plan.problem
+    kernels = np.flatnonzero(children.child >= 0).tolist()
+    rows = [
+        (
+            kernel_called(problem, k),
+            kernel_called(problem, int(children.child[k])),
+            float(children.move_s[k]),
+        )
+        for k in kernels
+    ]
+    columns: dict[str, Kind] = {"op": "text", "favourite reader": "text", "sending": "seconds"}
+    why = (
+        f"{counted(len(rows), 'op')} of {children.child.size} get a favourite reader, which should"
+        " follow on the same device, so that nothing is sent."
+    )
+    return plan.begun(0, why, table("Favourite readers", columns, rows))
 
 
 def _starts(plan: Plan, pairs: "Pairs", k: int) -> list[_Offer]:
@@ -373,23 +443,30 @@ def _starts(plan: Plan, pairs: "Pairs", k: int) -> list[_Offer]:
 
 
 def _started(
-    plan: Plan, k: int, offers: dict[int, list[_Offer]], rank: Ints, levels_s: Floats
+    plan: Plan,
+    k: int,
+    offers: dict[int, list[_Offer]],
+    rank: Ints,
+    levels_s: Floats,
+    free: _Free,
+    line: int,
 ) -> Step:
     """The pair that was taken, beside the other devices and the other ready kernels."""
     plan.note([k])
     problem, names, lanes = plan.problem, plan.names, plan.lanes
     op, d, own = kernel_called(problem, k), int(lanes.device[k]), offers[k]
     firsts = {
-        j: min(each, key=lambda offer: (offer.start_s, offer.device))
+        j: min(each, key=lambda o: (*free.counted(j, o, rank), o.device))
         for j, each in offers.items()
         if each
     }
-    by_start = sorted(firsts, key=lambda j: (firsts[j].start_s, int(rank[j])))
+    by_start = sorted(firsts, key=lambda j: (*free.counted(j, firsts[j], rank), firsts[j].device))
+    counts_s = {j: free.counted(j, offer, rank)[0] for j, offer in firsts.items()}
     rows = [
         (
             kernel_called(problem, j),
             names[firsts[j].device],
-            firsts[j].start_s,
+            counts_s[j],
             float(levels_s[j]),
         )
         for j in by_start
@@ -398,7 +475,7 @@ def _started(
     columns |= {"start": "seconds", "level": "seconds"}
     marked = [i for i, j in enumerate(by_start) if j == k]
     start_s = float(lanes.start_s[k])
-    ties = [j for j in by_start if j != k and firsts[j].start_s <= start_s]
+    ties = [j for j in by_start if j != k and counts_s[j] <= counts_s[k]]
     why = f"{op} can start first of all ready ops: at {plan.time(start_s)}, on {names[d]}."
     if ties:
         also = kernel_called(problem, ties[0])
@@ -408,12 +485,27 @@ def _started(
             f"{op} and {also} can both start at {plan.time(start_s)}; {op} {reason} and goes to"
             f" {names[d]}."
         )
+    if counts_s[k] > start_s:
+        last = kernel_called(problem, free.last[d])
+        why = (
+            f"{op} starts on {names[d]}, which stays free for the favourite reader of {last} until"
+            f" {plan.time(counts_s[k])}: nothing else comes before that."
+        )
+    if (k, d) in free.taken:
+        last = kernel_called(problem, free.last[d])
+        if free.favourite[d] == k:
+            why = f"{op} is the favourite reader of {last}, for which {names[d]} has stayed free."
+        else:
+            why = (
+                f"{op} has the highest level of those that wait and its inputs are everywhere, so"
+                f" {names[d]} does not stay free for the favourite reader of {last}."
+            )
     choices = tuple(kernel_called(problem, j) for j in sorted({*by_start[:MOST_CHOICES], k}))
     bar = name_of_kernel(problem, k)
     ghosts = tuple(Span("compute", bar, names[o.device], o.start_s, o.finish_s) for o in own)
     at = [o.device for o in own]
     return Step(
-        line=2,
+        line=line,
         why=why,
         devices=plan.devices,
         focus=ops_of_kernel(problem, k),

@@ -5,7 +5,7 @@ the program adds up costs. What a queue makes of it shows the last step, which i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placement.bounds.ceft import Ceft, Row, ceft, rows
 from placement.core.decoding import listed
@@ -25,9 +25,11 @@ from placement.search.step_parts import (
     table,
     unit_called,
 )
-from placement.search.steps import Cell, Kind, Question, Step, ops_of_kernel
+from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_kernel
 
 ROW, PATH, POSE, REDUCE, CORE_OR_RN, BACK, KEEP = range(7)
+# How strongly an op is drawn that is taken out of the program and has not chosen yet.
+REDUCED = 0.2
 REASONS = {
     "R0": "{op} has no pair left, so its cheapest device is best whatever the others do.",
     "RI": "{op} has one pair left: for each device of {others} its best answer is added to the cost"
@@ -73,12 +75,11 @@ def walk(
     wanted = devices_of(problem, answer)
     won = next((each for each in tried if each.devices == wanted), best)
     yield _of_variants(problem, tried, won, nowhere)
-    devices = list(nowhere)
+    solved = _Solved(problem)
     for i, step in enumerate(reductions(won.net.packed(), max_expanded=max_expanded)):
-        for unit, device in step.choices:
-            devices[unit] = device
+        solved.add(step)
         if i < most:
-            yield _of_reduction(problem, step, tuple(devices))
+            yield solved.step(step)
     others = counted(len(tried), "variant")
     said = f"Of the answers of {others} this one is the best when it is simulated."
     if any(each.value_s < won.value_s for each in tried):
@@ -175,40 +176,67 @@ def _of_variants(
     )
 
 
-def _of_reduction(problem: Problem, step: Reduction, devices: tuple[int, ...]) -> Step:
-    """A node of the program that was taken out, or that has chosen."""
-    names = device_names(problem)
-    op, others = (
-        unit_called(problem, step.node),
-        [unit_called(problem, y) for y in step.neighbours],
-    )
-    chosen = dict(step.choices).get(step.node, -1)
-    why = REASONS[step.kind].format(
-        op=op,
-        others=" and ".join(others),
-        num=counted(len(step.choices), "op"),
-        device=names[chosen] if chosen >= 0 else "",
-    )
-    rows_of = [
-        (name, cost if cost < float("inf") else None)
-        for name, cost in zip(names, step.costs, strict=True)
-    ]
-    focus = set(ops_of_units(problem, [step.node, *(unit for unit, _ in step.choices)]))
-    costs = table(
-        f"Costs of {op}",
-        {"device": "text", "cost by now": "seconds"},
-        rows_of,
-        (chosen,) if chosen >= 0 else (),
-    )
-    line = {"core": CORE_OR_RN, "RN": CORE_OR_RN, "back": BACK}.get(step.kind, REDUCE)
-    return Step(
-        line=line,
-        why=why,
-        devices=devices,
-        focus=tuple(op.name for op in problem.graph.ops if op.name in focus),
-        tables=(costs,),
-        question=_which(step, op) if step.kind in ("R0", "RI", "RII", "RN") else None,
-    )
+class _Solved:
+    """The program as far as it is solved: what has chosen, what is taken out and by which rule."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._devices = [-1] * problem.num_units
+        self._opacity = [1.0] * problem.num_units
+        self._guessed: list[int] = []
+        self._rows: list[tuple[Cell, ...]] = []
+
+    def add(self, step: Reduction) -> None:
+        """A node that is taken out waits, faded, until it chooses."""
+        op = unit_called(self.problem, step.node)
+        if step.kind != "back":
+            self._opacity[step.node] = REDUCED
+            pairs = float(len(step.neighbours))
+            self._rows.append((op, pairs, step.kind, "a guess" if step.kind == "RN" else "exact"))
+        if step.kind == "RN":
+            self._guessed.append(step.node)
+        for unit, device in step.choices:
+            self._devices[unit], self._opacity[unit] = device, 1.0
+
+    def step(self, step: Reduction) -> Step:
+        """A node of the program that was taken out, or that has chosen."""
+        problem = self.problem
+        names, op = device_names(problem), unit_called(problem, step.node)
+        others = [unit_called(problem, y) for y in step.neighbours]
+        chosen = dict(step.choices).get(step.node, -1)
+        why = REASONS[step.kind].format(
+            op=op,
+            others=" and ".join(others),
+            num=counted(len(step.choices), "op"),
+            device=names[chosen] if chosen >= 0 else "",
+        )
+        costs_s = zip(names, step.costs, strict=True)
+        costs = table(
+            f"Costs of {op}",
+            {"device": "text", "cost by now": "seconds"},
+            [(name, cost if cost < float("inf") else None) for name, cost in costs_s],
+            (chosen,) if chosen >= 0 else (),
+        )
+        focus = set(ops_of_units(problem, [step.node, *(unit for unit, _ in step.choices)]))
+        return Step(
+            line={"core": CORE_OR_RN, "RN": CORE_OR_RN, "back": BACK}.get(step.kind, REDUCE),
+            why=why,
+            devices=tuple(self._devices),
+            focus=tuple(op.name for op in problem.graph.ops if op.name in focus),
+            opacity=tuple(self._opacity),
+            guessed=ops_of_units(problem, self._guessed),
+            tables=(costs, self._reduced()),
+            question=_which(step, op) if step.kind in ("R0", "RI", "RII", "RN") else None,
+        )
+
+    def _reduced(self) -> Table:
+        """What was taken out so far, the last one first; what RN has fixed is a guess."""
+        columns: dict[str, Kind] = {"op": "text", "pairs left": "number", "rule": "text"}
+        columns["nothing lost?"] = "text"
+        rows = self._rows[::-1]
+        found = table("Taken out so far", columns, rows)
+        guessed = tuple(i for i, row in enumerate(found.rows) if row[2] == "RN")
+        return replace(found, guessed=guessed)
 
 
 def _which(step: Reduction, op: str) -> Question:

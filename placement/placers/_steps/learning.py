@@ -1,6 +1,6 @@
 """Steps of learners: the placement that each batch draws, how likely it was, and the curve.
 
-What is drawn here was written down while `place` ran (`learning/trace.py`). Of a batch the best
+What is drawn here was written down while `place` ran (`learning/account.py`). Of a batch the best
 placement is shown that the policy drew itself, which is seldom the best so far: that one is also
 changed without the policy. A policy that cannot tell its chances has drawn so often as the table
 says.
@@ -18,8 +18,8 @@ from placement.core.graph import Ints
 from placement.core.objective import Execution
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from placement.learning.account import Seen, Trace
 from placement.learning.environment import Environment
-from placement.learning.trace import Seen, Trace
 from placement.search.step_parts import (
     device_names,
     devices_of,
@@ -191,9 +191,9 @@ class _Shown:
             why += f" takes {found}, and with its ops in another order {own}."
         else:
             why += f" takes {own}, and no other order of its ops takes less."
-        rows = [(name, _if_any(value_s)) for name, value_s in trace.answers]
-        rows += [("what was found", _if_any(trace.own_s))]
-        best = min(range(len(rows)), key=lambda i: math.inf if rows[i][1] is None else rows[i][1])
+        answers = [*trace.answers, ("what was found", trace.own_s)]
+        rows = [(name, _if_any(value_s)) for name, value_s in answers]
+        best = min(range(len(rows)), key=lambda i: answers[i][1])
         columns: dict[str, Kind] = {"method": "text", "predicted": "seconds"}
         result = table("What was found beside quick methods", columns, rows, (best,))
         return Step(line=ORDERS, why=why, devices=self._last.devices, tables=(result,))

@@ -20,7 +20,7 @@ from placement.lessons.answer import LONGEST_NAME as LONGEST_OWN_NAME
 from placement.lessons.answer import MOST_MOVES, Answer, Given
 from placement.lessons.grading import moved_by
 from placement.lessons.judging import Mark, Posed, judged
-from placement.lessons.lesson import Lesson
+from placement.lessons.lesson import Hint, Lesson
 from placement.lessons.letters import cleaned
 from placement.lessons.reading import lesson_of
 from studio.project import store
@@ -171,6 +171,16 @@ def mark(now: Studio, done: Work) -> Mark:
     return judged(
         done.lesson, done.posed, now.placement, now.simulated, answer.answers, answer.hints
     )
+
+
+def is_over(now: Studio) -> bool:
+    """Whether the lesson of a project is solved, or given up: all of its hints are taken."""
+    done = work(now)
+    if done is None:
+        return False
+    hints = {part.number for part in done.lesson.parts if isinstance(part, Hint)}
+    given_up = bool(hints) and hints <= set(done.answer.hints)
+    return given_up or mark(now, done).is_solved
 
 
 @lru_cache(16)

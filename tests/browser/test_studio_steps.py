@@ -100,3 +100,24 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     expect(score(page)).to_have_text("86 s")
     open_tab(page, "Timeline")
     until(page, "p.nodes.every((n) => n.device >= 0)")
+
+
+def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):
+    """A learner draws ops as strongly as they are likely; the program fades what it takes out."""
+    page = steps
+    choose(page, "Method to follow", "group_pg")
+    at(page, 0)
+    until(page, "p.nodes.every((n) => n.opacity === 1)")
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    until(page, "p.nodes.every((n) => n.device >= 0) && p.nodes.some((n) => n.opacity < 1)")
+    expect(page.locator(".player figcaption", has_text="Chances of the least sure")).to_be_visible()
+    choose(page, "Method to follow", "ceft_pbqp")
+    at(page, 0)
+    player = page.locator(".player")
+    while not player.locator("figcaption", has_text="Taken out so far").count():
+        number = int(player.get_attribute("data-at"))
+        page.keyboard.press("ArrowRight")
+        at(page, number + 1)
+    until(page, "p.nodes.some((n) => n.opacity < 0.3 && n.device < 0)")
+    expect(player.locator("tr", has_text="exact").first).to_be_visible()

@@ -11,6 +11,7 @@ from pages.ui.session.current import snapshot
 from placement.api import lessons
 from placement.lessons.answer import answer_of
 from placement.lessons.grading import grade_contents, graded
+from placement.lessons.lesson import Hint
 from studio import editing
 from studio import lesson as begun
 from tests.command import answer
@@ -250,3 +251,19 @@ def test_a_lesson_that_is_none_any_more_is_told_where_it_would_stand():
     assert "the header has no end" in texts(checked(app.run()))
     go(app, "lessons")
     assert labels(checked(app)).count("Begin") == len(lessons.lessons())
+
+
+def test_the_method_of_a_lesson_is_followed_once_the_lesson_is_given_up():
+    app, project = begin("4")
+    follow = "See heft decide this"
+    assert follow not in labels(app) and "Steps" not in [tab.label for tab in app.tabs]
+    hints = sum(isinstance(part, Hint) for part in begun.of(project).parts)
+    for number in range(hints):
+        assert follow not in labels(app), number
+        next(b for b in app.button if b.label.startswith("Hint")).click().run()
+    app = checked(app.run())
+    next(b for b in app.button if b.label == follow).click().run()
+    checked(app.run())
+    assert "Steps" in [tab.label for tab in app.tabs]
+    assert "heft" in [box.value for box in app.selectbox if box.label == "Method to follow"]
+    assert {"Board", "What if", "Hints"}.isdisjoint(tab.label for tab in app.tabs)

@@ -23,8 +23,8 @@ def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp
     app, project = followed(tmp_path, canonical_file())
     offered = menu(app, "Method to follow")
     assert {"heft", "cpop", "peft", "etf"} <= set(offered.options)
-    assert not {"auto", "single"} & set(offered.options)
-    assert "auto does not show its steps; these do." in texts(app)
+    assert not {"auto", "manual"} & set(offered.options)
+    assert "auto does not show its steps: it runs other methods side by side" in texts(app)
     checked(offered.set_value("cpop").run())
     checked(next(b for b in app.button if b.label == "Make this the placement").click().run())
     now = snapshot(project)
@@ -33,6 +33,10 @@ def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp
     assert editing.all_on(now, "P1") != now.placement
 
 
-def test_where_no_method_shows_its_steps_the_tab_says_so(tmp_path):
+def test_a_workload_and_a_learner_are_followed_too(tmp_path):
     app, _ = followed(tmp_path, diamond())
-    assert "None of the methods for this model and goal shows its steps." in texts(app)
+    offered = menu(app, "Method to follow")
+    assert {"linear_dp", "metis", "mutation"} <= set(offered.options)
+    assert not {"heft", "branch_and_bound"} & set(offered.options)
+    checked(offered.set_value("mutation").run())
+    assert "Followed for 40 batches; Place goes on for longer." in texts(app)

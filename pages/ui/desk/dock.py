@@ -129,8 +129,10 @@ def _table(now: Studio) -> None:
 
 
 def _contents(now: Studio) -> dict[str, Callable[[Studio], None]]:
-    """The tabs, but for those that a lesson leaves out."""
+    """The tabs, but for those that a lesson leaves out; its method is followed once it is over."""
     left_out = {tab for what, tabs in LEFT_OUT.items() if lesson.hides(now, what) for tab in tabs}
+    if TAB in left_out and lesson.is_over(now):
+        left_out.remove(TAB)
     return {name: content for name, content in CONTENTS.items() if name not in left_out}
 
 

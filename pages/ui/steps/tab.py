@@ -69,13 +69,15 @@ def _menu(now: Studio, names: list[str]) -> None:
 
 
 def _said(wanted: str, names: list[str], chosen: str) -> str:
-    """What is to be known of the method: that another one was wanted, that it searches for less."""
+    """What is to be known of the method: that it searches for less, or that another was wanted."""
+    batches = placer_class(chosen).followed_with.get("max_iterations")
+    if batches:
+        return f"Followed for {batches} batches; Place goes on for longer."
     if wanted not in names:
         why = placer_class(wanted).no_steps if wanted in placer_names() else ""
         because = f": {why}" if why else ""
         return f"{glossary.plain(wanted)} does not show its steps{because}; these do."
-    batches = placer_class(chosen).followed_with.get("max_iterations")
-    return f"Followed for {batches} batches; Place goes on for longer." if batches else GRAPH
+    return GRAPH
 
 
 def _timeline(now: Studio, shown: Walk) -> None:

@@ -475,7 +475,9 @@ def _started(
     columns |= {"start": "seconds", "level": "seconds"}
     marked = [i for i, j in enumerate(by_start) if j == k]
     start_s = float(lanes.start_s[k])
-    ties = [j for j in by_start if j != k and counts_s[j] <= counts_s[k]]
+    # What went where most room is, as it fits nowhere, has counted for no device.
+    own_s = counts_s.get(k, start_s)
+    ties = [j for j in by_start if j != k and counts_s[j] <= own_s]
     why = f"{op} can start first of all ready ops: at {plan.time(start_s)}, on {names[d]}."
     if ties:
         also = kernel_called(problem, ties[0])
@@ -485,11 +487,11 @@ def _started(
             f"{op} and {also} can both start at {plan.time(start_s)}; {op} {reason} and goes to"
             f" {names[d]}."
         )
-    if counts_s[k] > start_s:
+    if own_s > start_s:
         last = kernel_called(problem, free.last[d])
         why = (
             f"{op} starts on {names[d]}, which stays free for the favourite reader of {last} until"
-            f" {plan.time(counts_s[k])}: nothing else comes before that."
+            f" {plan.time(own_s)}: nothing else comes before that."
         )
     if (k, d) in free.taken:
         last = kernel_called(problem, free.last[d])

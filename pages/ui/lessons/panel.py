@@ -8,7 +8,7 @@ import re
 
 import streamlit as st
 
-from pages.ui.lessons import following, opening
+from pages.ui.lessons import method_steps, opening
 from pages.ui.session import choices
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
@@ -157,7 +157,7 @@ def _end(done: Work, mark: Mark) -> None:
         st.success(done.lesson.insight, icon=":material/school:")
         points = formatting.counted(mark.of, "point")
         st.caption(f"Solved: {mark.points} of {points}{' ★' * mark.stars}. Hand it in, or go on.")
-    following.button(done)
+    method_steps.button(done)
     row = st.container(horizontal=True, gap="xsmall", vertical_alignment="bottom")
     row.text_input(
         "Your name",

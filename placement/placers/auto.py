@@ -170,6 +170,7 @@ class Auto(Placer):
             watch.pass_on,
             max_iterations=self.max_iterations,
             time_limit_s=None if math.isinf(left_s) else max(0.0, left_s),
+            together=True,
         )
         chains.sort(key=lambda chain: chain.best_s)
         few = chains[: FEW if len(problem.kernels.ops) <= COMPARE_FEW_UP_TO else 1]

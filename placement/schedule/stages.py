@@ -36,9 +36,10 @@ ROUNDING = 1e-12
 
 
 def fewest_calls(flat: Flat, cut: Cut) -> Cut:
-    """The same placement in as few segments as data allow, unless its largest load grows.
+    """The same placement with the least largest load: as few calls as data allow, by turns.
 
-    The segments run in an order of their own: how long one sample takes is no matter.
+    Of equal loads the one with the fewest segments. They run in an order of their own: how long one
+    sample takes is no matter.
     """
     from placement.simulator.compiled.stages import longest_calls
 
@@ -48,11 +49,11 @@ def fewest_calls(flat: Flat, cut: Cut) -> Cut:
         found.append(
             replace(cut, segment_of=segment_of, order=np.arange(segment_of.max(initial=-1) + 1))
         )
-    limit_s = _largest_load_s(flat, cut) * (1 + ROUNDING)
-    for candidate in sorted(found, key=lambda c: c.order.size):
-        if _largest_load_s(flat, candidate) <= limit_s:
-            return candidate
-    return cut
+    found.append(cut)
+    largest_s = [_largest_load_s(flat, candidate) for candidate in found]
+    limit_s = min(largest_s) * (1 + ROUNDING)
+    least = [c for c, value_s in zip(found, largest_s, strict=True) if value_s <= limit_s]
+    return min(least, key=lambda c: c.order.size)
 
 
 def _turns(cut: Cut, num_devices: int) -> Iterator[Ints]:

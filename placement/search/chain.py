@@ -16,6 +16,7 @@ from placement.search.coarsening import Blocks
 from placement.search.feasible import unit_bytes
 from placement.simulator.evaluator import Evaluator, can_overflow
 from placement.simulator.run_state import trace_of
+from placement.simulator.throughput import largest_turn_load_s
 
 # Moves between two looks at the clock, by seconds that they may take.
 LOOK_EVERY_S = 0.02
@@ -167,7 +168,9 @@ class Chain:
         """Seconds of the objective of the best placement, where `best_s` is what was minimised."""
         if not self._own.throughput or math.isinf(self.best_s):
             return self.best_s
-        return Evaluator(self.problem, self.best_order, self._own.flat).value_s(self.best)
+        own = Evaluator(self.problem, self.best_order, self._own.flat)
+        own.value_s(self.best)
+        return largest_turn_load_s(own.flat, own.state)
 
     def advance_until(
         self, begun_s: float, limit_s: float, share: float, stop: Callable[[], bool] = never
@@ -202,6 +205,10 @@ class Chain:
                 self._begin(self._devices, order)
         if self.trace.moves.size:
             self._note_turn(is_stuck)
+
+    def go_on_from(self, other: "Chain") -> None:
+        """Make the best of another chain of the same problem the base."""
+        self._begin(other.best, other.best_order)
 
     def _note_turn(self, kicked: bool) -> None:
         self.turns.append(

@@ -16,6 +16,9 @@ DEFAULT_VISITS = 40_000_000
 MOVES_PER_CHOICE = 100
 # Turns of a search: after each one other orders are tried, and whoever waits is told.
 NUM_TURNS = 16
+# Chains that search together go on from the best of them, in the second half, once they are behind
+# by this share.
+TOGETHER_FROM, BEHIND = 0.5, 0.002
 # In between whoever waits is asked whether to go on.
 ASK_EVERY_S = 0.5
 
@@ -41,11 +44,13 @@ def improve(
     *,
     max_iterations: int = 0,
     time_limit_s: float | None = None,
+    together: bool = False,
 ) -> None:
     """Advance all chains until their moves or their time are used up, or `report` says stop.
 
-    With `max_iterations` (or without any limit) the answer depends on nothing but the seeds; a
-    time limit may cut it.
+    Chains that search `together` leave what has come to less for the best of all. With
+    `max_iterations` (or without any limit) the answer depends on nothing but the seeds; a time
+    limit may cut it.
     """
     if max_iterations < 0 or (time_limit_s is not None and time_limit_s < 0):
         raise ValueError(
@@ -78,10 +83,20 @@ def improve(
                     stopped.set()
             for done in works:
                 done.result()
+            if together and TOGETHER_FROM <= until < 1:
+                gather(chains)
             best_s = _best_s(chains)
             going_on = report(Progress(best_s=best_s, step=turn + 1, of=NUM_TURNS))
             if not going_on or stopped.is_set() or time.perf_counter() - begun_s > limit_s:
                 return
+
+
+def gather(chains: Sequence[Chain]) -> None:
+    """Let chains that are behind go on from the best one; the first of equals leads."""
+    leader = min(chains, key=lambda chain: chain.best_s)
+    for chain in chains:
+        if chain.best_s > leader.best_s * (1 + BEHIND):
+            chain.go_on_from(leader)
 
 
 def _best_s(chains: Sequence[Chain]) -> float:

@@ -39,8 +39,8 @@ class Evaluator:
         return value_of_run_s(self.problem, self.flat, self.state, step_s)
 
     def energy_s(self) -> float:
-        """What a search minimises at the base: the seconds of a step, or a power mean of all loads,
-        because the largest alone has no slope."""
+        """What a search minimises at the base: the seconds of a step, or a power mean of all loads
+        with few calls, because the largest alone has no slope."""
         from placement.simulator.compiled.anneal import energy
 
         return float(energy(self.flat, self.state, 0, True, np.inf, self.throughput))

@@ -31,6 +31,14 @@ def largest_load_s(flat: Flat, state: RunState) -> float:
     return float(max(loads_s.max(), links_s.max()))
 
 
+def largest_turn_load_s(flat: Flat, state: RunState) -> float:
+    """The same where devices take turns, so that each has as few calls as data allow."""
+    from placement.simulator.compiled.loads import find_loads, find_turn_loads
+
+    loads_s, links_s = (find_loads if flat.each_pays else find_turn_loads)(flat, state)
+    return float(max(loads_s.max(), links_s.max()))
+
+
 def loads_s(problem: Problem, schedule: Schedule, replicas: Replicas = None) -> dict[str, float]:
     """Seconds of work per sample by device and by link, in declared order.
 

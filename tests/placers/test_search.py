@@ -10,9 +10,10 @@ import pytest
 from placement.placers.base import quiet
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks, levels, scopes, unit_edges
-from placement.search.improvement import improve
+from placement.search.improvement import BEHIND, gather, improve
 from placement.simulator.evaluator import Evaluator
 from placement.simulator.run_state import ACCEPTED, BEST, REFUSED
+from placement.simulator.throughput import largest_turn_load_s
 from tests.instances import random_devices, random_problem
 
 
@@ -37,6 +38,8 @@ def test_what_a_chain_reports_is_what_its_placement_is_worth(objective, settings
             assert value_s == pytest.approx(chain.best_s)
         else:
             # A power mean: never below the largest load, and near it.
+            value_s = largest_turn_load_s(own.flat, own.state)
+            assert value_s == chain.value_s()
             assert value_s <= chain.best_s * (1 + 1e-9)
             assert chain.best_s <= value_s * 1.5
         assert problem.allowed[np.arange(problem.num_units), chain.best].all()
@@ -93,6 +96,18 @@ def test_the_same_seed_and_moves_give_the_same_placement_however_many_chains_run
     improve(problem, beside, quiet, max_iterations=800)
     assert beside[1].best.tolist() == alone.best.tolist()
     assert beside[1].best_s == alone.best_s
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput"])
+def test_chains_that_search_together_are_as_good_as_the_best_of_them(objective):
+    problem = random_problem(4, num_ops=40, num_devices=3)
+    problem = replace(problem, objective=objective)
+    ahead, behind = (chain_of(problem, seed=s, kick=3) for s in (1, 2))
+    ahead.advance(2000, 0.0, 1.0)
+    assert ahead.best_s < behind.best_s * (1 - BEHIND)
+    gather([behind, ahead])
+    assert behind.best_s == ahead.best_s
+    assert behind.best.tolist() == ahead.best.tolist()
 
 
 def test_a_search_ends_at_or_near_the_optimum_of_small_problems():

@@ -57,12 +57,80 @@ def find_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
                     loads_s[d] += seconds
                     loads_s[host] += seconds
                     links_s[d * num_devices + host] += seconds
-    loads_s += work_s
+    add_work(flat, work_s, loads_s, links_s)
+    return loads_s, links_s
+
+
+@jit
+def find_turn_loads(flat: Flat, state: RunState) -> tuple[Floats, Floats]:
+    """The same where devices take turns: as few calls as data allow (see schedule/stages.py).
+
+    The turns go there and back, from the device that runs first to the one that begins last. A
+    kernel runs in its device's first turn that is no earlier than what it reads of its own device
+    and later than what it reads of others; a call is a turn in which something runs.
+    """
+    device, order, first = state.device, state.order, state.first
+    producer, on_host, host = flat.producer, flat.on_host, flat.host
+    move_s, s_per_byte, tensor_bytes = flat.move_s, flat.s_per_byte, flat.tensor_bytes
+    num_devices, num_kernels = flat.call_s.size, order.size
+    loads_s, links_s = np.zeros(num_devices), np.zeros(num_devices * num_devices)
+    work_s = np.zeros(num_devices)
+    begins = np.full(num_devices, num_kernels)
+    for i in range(num_kernels - 1, -1, -1):
+        begins[device[order[i]]] = i
+    place = np.zeros(num_devices, dtype=np.int64)
     for d in range(num_devices):
+        for e in range(num_devices):
+            if begins[e] < begins[d] or (begins[e] == begins[d] and e < d):
+                place[d] += 1
+    num_turns = max(1, 2 * num_devices - 2)
+    turn_of = np.zeros(num_kernels, dtype=np.int64)
+    is_call = np.zeros(num_turns * (num_kernels + 1), dtype=np.bool_)
+    for i in range(num_kernels):
+        k = order[i]
+        d = device[k]
+        turn = place[d]
+        for j in range(flat.in_ptr[k], flat.in_ptr[k + 1]):
+            t = flat.in_tensors[j]
+            p = producer[t]
+            if p >= 0:
+                ready = turn_of[p]
+                if device[p] != d:
+                    there = (place[d] - ready - 1) % num_turns
+                    back = (-place[d] - ready - 1) % num_turns
+                    ready += 1 + min(there, back)
+                turn = max(turn, ready)
+            if first[t * num_devices + d] == i and crosses(producer, device, on_host, host, t, d):
+                source = device[p] if p >= 0 else host
+                seconds = move_s[source, d] + tensor_bytes[t] * s_per_byte[source, d]
+                loads_s[source] += seconds
+                loads_s[d] += seconds
+                links_s[source * num_devices + d] += seconds
+        turn_of[k] = turn
+        work_s[d] += flat.compute_s[k, d]
+        if not is_call[turn]:
+            is_call[turn] = True
+            work_s[d] += flat.call_s[d]
+        if host >= 0 and not on_host[d]:
+            for o in range(flat.out_ptr[k], flat.out_ptr[k + 1]):
+                t = flat.out_tensors[o]
+                if flat.is_output[t] and first[t * num_devices + host] == UNUSED:
+                    seconds = move_s[d, host] + tensor_bytes[t] * s_per_byte[d, host]
+                    loads_s[d] += seconds
+                    loads_s[host] += seconds
+                    links_s[d * num_devices + host] += seconds
+    add_work(flat, work_s, loads_s, links_s)
+    return loads_s, links_s
+
+
+@inner
+def add_work(flat: Flat, work_s: Floats, loads_s: Floats, links_s: Floats) -> None:
+    """Add each device's work to what it sends and receives, that of others on its engine too."""
+    loads_s += work_s
+    for d in range(work_s.size):
         if flat.engine[d] != d:
             loads_s[flat.engine[d]] += loads_s[d]
     add_contention(flat, work_s, loads_s, max(loads_s.max(), links_s.max()))
-    return loads_s, links_s
 
 
 @inner
@@ -81,7 +149,7 @@ def add_contention(flat: Flat, work_s: Floats, loads_s: Floats, most_s: float) -
 @inner
 def pipeline_s(flat: Flat, state: RunState, power: float) -> float:
     """The `power` mean of all loads, near the largest but with a slope where that has none."""
-    loads_s, links_s = find_loads(flat, state)
+    loads_s, links_s = find_loads(flat, state) if flat.each_pays else find_turn_loads(flat, state)
     most_s = max(loads_s.max(), links_s.max())
     if most_s <= 0.0:
         return 0.0

@@ -12,13 +12,18 @@ from placement.core.schedule import Schedule, Segment
 from placement.core.violations import violations
 from placement.schedule.segments import make_schedule
 from placement.schedule.stages import in_stages
-from placement.simulator.compiled.loads import find_loads
+from placement.simulator.compiled.loads import find_loads, find_turn_loads
 from placement.simulator.compiled.moves import begin
 from placement.simulator.executions import lower
 from placement.simulator.flat import flatten
 from placement.simulator.lowering import stages_of
 from placement.simulator.run_state import run_state
-from placement.simulator.throughput import bottleneck, loads_s, seconds_per_sample
+from placement.simulator.throughput import (
+    bottleneck,
+    largest_turn_load_s,
+    loads_s,
+    seconds_per_sample,
+)
 from tests.instances import random_devices, random_problem
 
 
@@ -75,6 +80,48 @@ def test_calls_are_saved_and_the_value_is_never_worse(seed):
     assert not violations(problem, schedule)
     assert len(schedule.segments) <= len(cut.segments)
     assert seconds_per_sample(problem, schedule) <= seconds_per_sample(problem, cut) * (1 + 1e-9)
+
+
+def calls_by_turns(problem, devices, order):
+    """In each turn a device runs all that is ready, there and back along the pipeline."""
+    kernels = problem.kernels
+    waits = [len(set(before)) for before in kernels.predecessors]
+    begins = [[i for i, k in enumerate(order) if devices[k] == d] for d in range(4)]
+    there = sorted(range(4), key=lambda d: (begins[d] or [len(order)])[0])
+    segments, done = [], set()
+    for d in itertools.cycle([*there, *there[-2:0:-1]]):
+        if len(done) == len(order):
+            return Schedule(tuple(segments))
+        call = []
+        for k in order:
+            if devices[k] == d and k not in done and waits[k] == 0:
+                call.append(kernels.ops[k].name)
+                done.add(k)
+                for reader in set(kernels.successors[k]):
+                    waits[reader] -= 1
+        if call:
+            segments.append(Segment(f"d{d}", tuple(call)))
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_search_minimises_the_load_of_the_calls_of_turns(seed):
+    """And no final schedule has a larger one."""
+    num_cpus = 1 + seed % 3
+    problem = problem_of(seed, num_ops=30, num_devices=4, num_cpus=num_cpus, contention=0.2)
+    problem = replace(problem, objective="throughput")
+    devices, order = np.array(random_devices(problem, seed)), np.arange(30)
+    flat = flatten(problem)
+    state = run_state(flat, order)
+    begin(flat, state, devices)
+    found, links = find_turn_loads(flat, state)
+    schedule = calls_by_turns(problem, devices.tolist(), order.tolist())
+    expected = loads_s(problem, schedule)
+    names = [device.name for device in problem.machine.devices]
+    assert found.tolist() == pytest.approx([expected[name] for name in names])
+    assert max(links) == pytest.approx(max(v for k, v in expected.items() if k not in names))
+    final = make_schedule(problem, problem.placement_of(devices.tolist(), order.tolist()))
+    assert seconds_per_sample(problem, final) <= largest_turn_load_s(flat, state) * (1 + 1e-9)
 
 
 def test_contiguous_stages_are_one_call_each():

@@ -5,6 +5,10 @@ program adds up compute and transfers, which says nothing of two devices that wo
 tends to put everything on one. So it is solved in variants: critical units as they are, weighted,
 or fixed to CEFT's devices, each with several costs for units that share a device while they could
 run at the same time; for throughput with prices on the devices that carry most.
+
+Pairs of units know nothing of queues and of orders. So the best answer for a shortest step is
+adjusted: units and blocks move while the simulated step gets no longer, as the paper adjusts what
+runs, only beforehand.
 """
 
 from collections.abc import Iterator
@@ -21,12 +25,16 @@ from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
 from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.schedule.segments import make_schedule
+from placement.search.chain import Chain, start_of
+from placement.search.coarsening import blocks
 from placement.search.feasible import (
+    best_of,
     limit_bytes,
     missing_bytes,
     require_room_for_weights,
     within_memory,
 )
+from placement.search.improvement import improve
 from placement.simulator import throughput
 
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
@@ -34,6 +42,8 @@ from placement.simulator import throughput
 _SHARING = (1.0, 0.0, 0.5, 2.0)
 # Kernels that the simulations of all variants may visit together: some seconds.
 _MAX_VISITS = 300_000
+# The same of adjusting moves, of which most visit a part only, and blocks that a kick moves.
+_MAX_MOVE_VISITS, _KICK = 8_000_000, 3
 
 # What is changed, the program, and the device of every unit that solves it.
 _Variant = tuple[str, UnitNet, tuple[int, ...]]
@@ -52,7 +62,7 @@ class CeftPbqp(Placer):
         "solve it: take out an op whose pairs are two at most (R0, RI, RII): nothing is lost",
         "    where none is left: search the rest exactly, or fix an op by a local choice (RN)",
         "choose backwards, each op knowing what its neighbours chose",
-        "simulate the answers of all variants and keep the best",
+        "simulate the answers of all variants, keep the best, and move ops of it while that helps",
     )
 
     critical_weight: float = setting(4.0, "How much dearer critical units are when weighted")
@@ -60,6 +70,12 @@ class CeftPbqp(Placer):
     max_variants: int = setting(12, "Variants of the program that are solved and simulated", low=1)
     exact_expansions: int = setting(
         100_000, "Search nodes for an exact answer to each variant", low=0
+    )
+
+    adjusting: int = setting(
+        20_000,
+        "Moves that adjust the best answer for a shortest step, fewer on large graphs; 0: none",
+        low=0,
     )
 
     def __post_init__(self) -> None:
@@ -71,9 +87,17 @@ class CeftPbqp(Placer):
         require_room_for_weights(problem)
         net = unit_net(problem)
         values: dict[tuple[int, ...], float] = {}
-        for _ in self._tried(problem, net, values, report):
+        going_on = True
+
+        def heard(progress: Progress) -> bool:
+            nonlocal going_on
+            going_on = report(progress)
+            return going_on
+
+        for _ in self._tried(problem, net, values, heard):
             pass
-        return self._best(problem, net, values)
+        chosen = self._best(problem, net, values)
+        return self._adjusted(problem, chosen, heard) if going_on else chosen
 
     def steps(self, problem: Problem, most: int) -> Iterator[Step]:
         from placement.placers._steps.ceft_pbqp import Tried, walk
@@ -87,8 +111,9 @@ class CeftPbqp(Placer):
             Tried(name, solved, devices, values[devices], fits[devices])
             for name, solved, devices in variants
         ]
-        answer = self._best(problem, net, values)
-        return walk(problem, tried, answer, self.exact_expansions, most)
+        chosen = self._best(problem, net, values)
+        answer = self._adjusted(problem, chosen, quiet)
+        return walk(problem, tried, chosen, answer, self.exact_expansions, most)
 
     def _tried(
         self,
@@ -118,6 +143,17 @@ class CeftPbqp(Placer):
             if _fits(problem, placement):
                 return placement
         return within_memory(problem, lambda share: self._small(problem, net, share))
+
+    def _adjusted(self, problem: Problem, chosen: Placement, report: Report) -> Placement:
+        """The placement after moves that make the step no longer, in an order that suits them."""
+        visits = len(problem.kernels.ops) + problem.kernels.arrays.consumers.size
+        num_moves = min(self.adjusting, _MAX_MOVE_VISITS // max(1, visits))
+        if problem.objective is Objective.THROUGHPUT or num_moves == 0 or problem.num_devices == 1:
+            return chosen
+        start = start_of(problem, chosen)
+        chain = Chain(problem, start, blocks(problem), seed=self.seed, kick=_KICK)
+        improve(problem, [chain], report, max_iterations=num_moves)
+        return best_of(problem, [chosen, chain.placement])
 
     def _variants(self, problem: Problem, net: UnitNet, limit: int) -> Iterator[_Variant]:
         """One variant after another, the most promising first."""

@@ -119,8 +119,9 @@ def test_never_worse_than_any_of_its_variants(objective, execution):
             random_problem(seed, num_ops=20, num_devices=3, execution=execution),
             objective=objective,
         )
-        placer = CeftPbqp()
+        placer = CeftPbqp(adjusting=0)
         best = value_s(problem, placer.place(problem))
+        assert value_s(problem, CeftPbqp().place(problem)) <= best * (1 + 1e-9)
         net = unit_net(problem)
         for _, _, devices in itertools.islice(placer._variants(problem, net, 12), 12):
             assert best <= value_s(problem, problem.placement_of(devices))
@@ -145,7 +146,9 @@ def test_two_equal_branches_use_both_devices():
     problem = problem_from_json(content, "diamond")
     assert len(set(solve_packed(unit_net(problem).packed()).choice)) == 1
     assert len(set(solve_packed(_shared(problem).packed()).choice)) == 2
-    assert place(problem, "ceft_pbqp").value == 16.0
+    assert place(problem, "ceft_pbqp", settings={"adjusting": 0}).value == 16.0
+    # The last op waits less where the later of both branches runs.
+    assert place(problem, "ceft_pbqp").value == 14.0
 
 
 def _shared(problem):
@@ -214,7 +217,8 @@ def test_a_report_that_says_stop_gets_the_best_so_far():
     seen = []
     stopped = CeftPbqp().place(problem, lambda p: seen.append(p) or False)
     assert len(seen) == 1
-    assert stopped.device_of == replace(CeftPbqp(), max_variants=1).place(problem).device_of
+    first = CeftPbqp(max_variants=1, adjusting=0).place(problem)
+    assert stopped.device_of == first.device_of
 
 
 @pytest.mark.parametrize("settings", [{"critical_weight": 0.0}, {"max_variants": 0}, {"reach": -1}])

@@ -15,6 +15,7 @@ from placement.core.problem import Problem
 from placement.core.timeline import Span
 from placement.pbqp.problem import Reduction, reductions
 from placement.pbqp.unit_net import UnitNet
+from placement.schedule.symmetry import num_changed
 from placement.search.step_parts import (
     device_names,
     devices_of,
@@ -58,11 +59,17 @@ class Tried:
 
 
 def walk(
-    problem: Problem, tried: list[Tried], answer: Placement, max_expanded: int, most: int
+    problem: Problem,
+    tried: list[Tried],
+    chosen: Placement,
+    answer: Placement,
+    max_expanded: int,
+    most: int,
 ) -> Iterator[Step]:
     """The critical path, the variants, the winner's reductions and choices, and the answer.
 
-    `most` limits the steps of the path's table, and those of the program.
+    `chosen` is the answer before moves adjusted it. `most` limits the steps of the path's table,
+    and those of the program.
     """
     nowhere = (-1,) * problem.num_units
     found = ceft(problem)
@@ -72,7 +79,7 @@ def walk(
         yield _of_row(problem, row, nowhere)
     yield _of_path(problem, found, nowhere)
     best = min(tried, key=lambda each: each.value_s)
-    wanted = devices_of(problem, answer)
+    wanted = devices_of(problem, chosen)
     won = next((each for each in tried if each.devices == wanted), best)
     yield _of_variants(problem, tried, won, nowhere)
     solved = _Solved(problem)
@@ -86,6 +93,9 @@ def walk(
         said = f"Of the answers of {others} this one is the best of those that keep to memory."
     if won.devices != wanted:
         said = "No answer kept to memory as it was, so ops moved until one did."
+    num_moved = num_changed(problem, chosen, answer)
+    if num_moved:
+        said += f" Moving {counted(num_moved, 'op')} of it makes the simulated step shorter still."
     yield ended(problem, answer, KEEP, said)
 
 

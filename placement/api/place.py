@@ -64,6 +64,11 @@ class Placed(TokenRates, Drawn):
     def num_segments(self) -> int:
         return len(self.schedule.segments)
 
+    @property
+    def rules(self) -> str | None:
+        """How loads were charged, in words; None where they are plain sums."""
+        return None if self.solved is None else self.solved.rules.words or None
+
 
 def place(
     problem: Problem,

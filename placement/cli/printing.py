@@ -142,6 +142,7 @@ def table_of(rows: Sequence[CompareRow]) -> Iterator[str]:
     costs = sorted({row.costs for row in rows if row.costs})
     if costs:
         yield f"times: {', '.join(ORIGINS.get(c, c) for c in costs)}"
+    yield from (f"rules: {rules}" for rules in sorted({row.rules for row in rows if row.rules}))
 
 
 def lines_of_finals(finals: FinalsResult) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Self
 
 from placement.core.amounts import MOST
 from placement.core.decoding import listed, shown
+from placement.core.formatting import counted
 from placement.core.verb_options import option
 
 
@@ -142,6 +143,20 @@ class CallRules:
     def is_plain(self) -> bool:
         """Whether loads of placements without replicas are plain sums."""
         return not (self.overlap or self.gpipe or self.has_clusters)
+
+    @property
+    def words(self) -> str:
+        """The settings that are in force, beside the plain sum; empty where there are none."""
+        said = ["transfers overlap compute"] if self.overlap else []
+        said += ["forward and backward apart (GPipe)"] if self.gpipe else []
+        if self.has_clusters:
+            said.append(
+                f"clusters of {counted(self.cluster_size or 1, 'accelerator')},"
+                f" {self.slow_link_factor:g} times as long between them"
+            )
+        if self.sync_bytes_per_ms is not None:
+            said.append(f"replicas exchange {self.sync_bytes_per_ms:g} bytes per ms")
+        return "; ".join(said)
 
     @property
     def sync_s_per_byte(self) -> float:

@@ -10,6 +10,8 @@ from placement.costs.what_if import ConditionRows
 class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"start": "from"}):
     """What a method told, or where a placement came from; None for what nobody told.
 
+    `rules` says in words how loads were charged, where that was not as usual.
+
     `value` and `lower_bound` are in `unit`, `problem` is the fingerprint of what was solved and
     `job` who solved it. `start` names the placement that another one was made from. What was found
     for a what-if machine has its sliders in `what_if`, and `unchanged_value` without them;
@@ -19,6 +21,7 @@ class Facts(Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"star
     value: Number | None = None
     unit: Text | None = None
     costs: Text | None = None
+    rules: Text | None = None
     objective: Objective | None = None
     lower_bound: Number | None = None
     proven_optimal: bool | None = None

@@ -377,6 +377,11 @@ def test_rules_for_loads_are_options_of_the_problem(tmp_path):
     assert values == pytest.approx([11.0, 6.0, 26.0, 20.0])
     placed = answer("place", *asked, *RULES, "--placer", "branch_and_bound")
     assert placed["proven_optimal"] and placed["value"] <= 10.0
+    assert placed["rules"] == (
+        "transfers overlap compute; forward and backward apart (GPipe);"
+        " clusters of 1 accelerator, 4 times as long between them"
+    )
+    assert "rules" not in answer("place", *asked, "--placer", "single")
 
 
 def test_rules_for_loads_are_refused_where_they_say_nothing(tmp_path):

@@ -38,6 +38,11 @@ def test_a_model_shows_itself_in_one_line():
     assert repr(model) == "Model('small', num_ops=1)"
 
 
+def test_a_comparison_says_how_loads_are_charged():
+    rows = [compared(name, 0.03, rules="transfers overlap compute") for name in ("auto", "heft")]
+    assert list(table_of(rows))[-1] == "rules: transfers overlap compute"
+
+
 def compared(placer, value, **changes):
     """A row of a comparison, as `pipeline.compare` gives it."""
     row = {

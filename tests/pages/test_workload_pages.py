@@ -83,6 +83,7 @@ def test_how_throughput_is_charged_is_set_on_the_devices_page(tmp_path):
     app.switch_page("pages/place.py").run()
     shown = " ".join(str(c.value) for c in app.code)
     assert "--overlap --cluster-size 1 --slow-link-factor 4" in shown
+    assert "charged with: transfers overlap compute; clusters of 1 accelerator" in written()
     app.switch_page("pages/devices.py").run()
     next(n for n in app.number_input if n.label.endswith("in a cluster")).set_value(0).run()
     assert project.settings.rules == CallRules(overlap=True)

@@ -70,7 +70,7 @@ def show(now: Studio) -> tuple[Standing, ...]:
     st.caption(
         f"Goal: {goal.heading.lower()}. Times are {unit} per {goal.per}. Predicted ones are"
         f" simulated, from times {now.costs}. The placement on the screen:"
-        f" **{glossary.plain(now.named.name)}**."
+        f" **{glossary.plain(now.named.name)}**.{_rules(now)}"
     )
     said = verdict(rows, now.problem.unit)
     if said:
@@ -83,6 +83,12 @@ def show(now: Studio) -> tuple[Standing, ...]:
     _board(now, rows)
     _failures(now)
     return rows
+
+
+def _rules(now: Studio) -> str:
+    """How loads are charged, where that is not as usual; every row is of these rules."""
+    said = now.problem.rules.words
+    return f" Loads are charged with: {glossary.plain(said)}." if said else ""
 
 
 def live(job: jobs.Job) -> None:

@@ -88,6 +88,9 @@ def _goal_and_limit(now: Studio, method: Method, locked: bool) -> None:
         help=GOAL_HELP,
         disabled=locked,
     )
+    rules = now.problem.rules.words
+    if rules:
+        st.caption(glossary.plain(f"Loads are charged with: {rules}. Devices has the settings."))
     option_fields.number(
         st,
         option_of(PlaceOptions, "time_limit_s"),

@@ -111,6 +111,7 @@ def show(now: Studio) -> None:
     found = f"Found by {now.named.made_by} in {formatting.seconds(facts.seconds)}"
     stale = _is_stale(now, facts)
     told = "" if stale else f": {account}" if account else f", {best}" if best else ""
+    told += f"; loads charged with: {facts.rules}" if facts.rules else ""
     told += _held(facts)
     if stale:
         told += "; what it told of values is left out, for the times have changed since"

@@ -74,6 +74,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
 
     The `range` holds what is measured of the value in nine of ten cases, where anybody can tell.
 
+    `rules` says how loads are charged, where that is not as usual.
     `groups` has a number for each op, in the graph's order, where the placer formed groups.
     `measured_s` is the median of a placement that won against the others of `finals`.
     """
@@ -82,6 +83,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
         {
             "objective",
             "costs",
+            "rules",
             "problem",
             "groups",
             "cancelled",
@@ -99,6 +101,7 @@ class PlaceResult(Value, frozen=True, kw_only=True):
     range: Range | None = None
     unit: Text
     costs: Text | None = None
+    rules: Text | None = None
     lower_bound: Amount = 0.0
     proven_optimal: bool = False
     violations: Texts = ()
@@ -168,6 +171,7 @@ class CompareRow(Value, frozen=True, kw_only=True):
         {
             "objective",
             "costs",
+            "rules",
             "account",
             "problem",
             "ops_per_device",
@@ -184,6 +188,7 @@ class CompareRow(Value, frozen=True, kw_only=True):
     range: Range | None = None
     unit: Text
     costs: Text | None = None
+    rules: Text | None = None
     lower_bound: Amount | None = None
     proven_optimal: bool = False
     violations: Texts = ()

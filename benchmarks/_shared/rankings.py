@@ -4,7 +4,7 @@ automatic one does against the others."""
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Values that differ by less are the same; published ones are rounded to three decimals.
 SAME, ROUNDED = 1e-9, 5e-4
@@ -92,6 +92,19 @@ def worse_than_constructive(rows: Sequence[Row]) -> list[str]:
 def not_close_to_single(rows: Sequence[Row]) -> list[str]:
     """Cases in which some other placer is more than 2 % better than the automatic one."""
     return _beaten(rows, lambda row: row.kind != AUTO, CLOSE)
+
+
+def above_others(rows: Sequence[Row], placer: str, others: Sequence[str]) -> list[str]:
+    """Cases in which one of the others is better than a placer."""
+    own = [replace(r, kind=AUTO) if r.placer == placer else r for r in rows if r.kind != AUTO]
+    named = [r for r in own if r.kind == AUTO or r.placer in others]
+    return _beaten(named, lambda row: row.placer in others, SAME)
+
+
+def num_shared(rows: Sequence[Row], placer: str, others: Sequence[str]) -> int:
+    """Cases that a placer and one of the others have."""
+    cases = [{r.placer for r in in_case} for in_case in by_case(rows).values()]
+    return sum(placer in found and not found.isdisjoint(others) for found in cases)
 
 
 def share_close(rows: Sequence[Row]) -> float:

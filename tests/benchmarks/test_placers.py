@@ -74,6 +74,14 @@ def test_where_the_automatic_placer_falls_short():
     assert rankings.own_bound_gap(TABLE) == pytest.approx(0.1)
 
 
+def test_a_placer_is_held_against_a_few_others():
+    table = [row("a", "heft", 10.0), row("a", "search", 9.0), row("a", "dp", 8.0)]
+    assert rankings.above_others(table, "search", ("heft",)) == []
+    assert rankings.above_others(table, "search", ("heft", "dp")) == ["a: 12.5% above dp"]
+    assert rankings.num_shared([*table, row("b", "search", 1.0)], "search", ("heft",)) == 1
+    assert rankings.above_others(TABLE, "search", ("heft",)) == []
+
+
 def test_two_percent_is_close_and_an_exact_method_is_no_constructive_one():
     table = [row("a", "dp", 100.0), row("a", "heft", 103.0), row("a", "auto", 102.0)]
     assert rankings.not_close_to_single(table) == []

@@ -117,7 +117,7 @@ def _adjusted(problem: Problem, placements: Mapping[str, Placement | None]) -> d
         "HEFT stays": _ms(slower, placements["HEFT"]),
         f"{PAPER} stays": _ms(slower, begun),
         "adjusted": _ms(slower, decided.placement),
-        "by": decided.method,
+        "by": decided.method if decided.moves else "stays",
         "HEFT anew": _ms(slower, _placement(slower, "heft", {})),
     }
 

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from placement.core.events import Emit, never, silent
 from placement.core.model import Dims, Model, RemoteExecutable
 from placement.files.output import drafts
+from placement.remote import spare
 from placement.remote.wire import (
     CANCELLED,
     EVENT,
@@ -40,6 +41,7 @@ from placement.remote.wire import (
 if TYPE_CHECKING:
     from placement.lessons.judging import Posed
     from placement.lessons.lesson import Lesson
+    from profiling.sandbox.confinement import Limits
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -152,24 +154,34 @@ def _process(request: Request) -> Iterator[subprocess.Popen[bytes]]:
     with suppress(OSError):
         home().mkdir(parents=True, exist_ok=True)
     outputs = [Path(request.writes)] if request.writes else []
-    with drafts(outputs) as written, confinement.own_folder() as (_, variables):
+    with drafts(outputs) as written, ExitStack() as stack:
         writable = (str(home()), *written.folders)
         limits = confinement.limits_for(request.source, writable=writable)
-        command = confinement.command(limits, "placement.api.worker", ())
-        child = subprocess.Popen(
-            command,
-            env={**variables, **written.variables},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
+        # One that waits only reads: it has not the threads that a run may have.
+        child = spare.take(stack) if request.verb == "load" else None
+        first = confinement.told(limits)
+        if child is None:
+            _, variables = stack.enter_context(confinement.own_folder())
+            child, first = _started(limits, {**variables, **written.variables}), b""
         try:
-            _send(child, pickle.dumps(request))
+            _send(child, first + pickle.dumps(request))
             yield child
         finally:
             child.kill()
             child.wait()
             _stream(child.stdout).close()
+
+
+def _started(limits: Limits, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    from profiling.sandbox import confinement
+
+    return subprocess.Popen(
+        confinement.command(limits, "placement.api.worker", ()),
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+    )
 
 
 def _send(child: subprocess.Popen[bytes], content: bytes) -> None:

@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +30,11 @@ READ_S, READ_S_PER_BYTE = 25.0, 2e-6
 # While a model is measured and run: three programs at a time, each with weights that its runtime
 # packs anew, and buffers of the samples in flight.
 RUN_BYTES, RUN_BYTES_PER_BYTE = 3 * 2**30, 8
+# In place of limits on the command line: they come later, on standard input, after so many bytes
+# that say how long they are. What such a process says once it waits for them.
+AWAITED, HEAD, READY = "-", 4, b"+"
+# Threads of numerical libraries, which begin with their import.
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/nix")
 _KERNEL = ("/proc", "/sys", "/dev", "/run/nvidia-persistenced", "/run/udev")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "shm", "dri", "kfd", "accel")
@@ -74,9 +79,33 @@ def is_confined() -> bool:
 
 def command(limits: Limits, module: str, arguments: Sequence[str]) -> list[str]:
     """The command line that runs a module in a confined process, which ends with this one."""
-    given = json.dumps({"parent": os.getpid(), **asdict(limits)})
+    return _command(_spelled(limits), module, *arguments)
+
+
+def waiting_command(module: str, further: Sequence[str]) -> list[str]:
+    """The command line of a process that imports modules, and then runs the first of them once it
+    has got its limits; see `told`."""
+    return _command(AWAITED, module, *further)
+
+
+def waiting_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of such a process: no import in it starts threads."""
+    return {**variables, **_ONE_THREAD}
+
+
+def told(limits: Limits) -> bytes:
+    """What a process that waits for its limits gets, before anything for its module."""
+    given = _spelled(limits).encode()
+    return len(given).to_bytes(HEAD, "big") + given
+
+
+def _spelled(limits: Limits) -> str:
+    return json.dumps({"parent": os.getpid(), **asdict(limits)})
+
+
+def _command(*arguments: str) -> list[str]:
     # Without the folder that it is started in, which may be one of downloads.
-    return [sys.executable, "-P", "-m", "profiling.sandbox.confined", given, module, *arguments]
+    return [sys.executable, "-P", "-m", "profiling.sandbox.confined", *arguments]
 
 
 @contextmanager

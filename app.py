@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -16,8 +17,13 @@ from streamlit import config
 from streamlit.starlette import App
 
 from pages.ui.consequence import route
+from pages.ui.desk import ahead
 from pages.ui.shell.page_scripts import PageScripts
 from pages.ui.shell.same_origin import SameOrigin
+from pages.ui.shell.send_at_once import SendAtOnce
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 ASSETS, PAGES = (Path(__file__).parent / name for name in ("assets", "pages"))
 FIRST = "studio"
@@ -44,7 +50,7 @@ def draw() -> None:
     # The server needs none of it, and its caches want a session.
     from pages.ui import canvas
     from pages.ui.canvas import gestures
-    from pages.ui.shell import frame
+    from pages.ui.shell import first_kinds, frame
     from pages.ui.shell.messages import plain_errors
 
     # Before the menu: its icons would be fetched from elsewhere to stand in the browser's tab.
@@ -65,16 +71,18 @@ def draw() -> None:
     # The Studio page says in its strip what other pages say in the sidebar.
     st.set_page_config(initial_sidebar_state="collapsed" if page.url_path == "" else 260)
     st.html(ASSETS / "studio.css")
-    canvas.mount_library(gestures.cancel_layout)
-    with plain_errors():
+    canvas.mount_library(gestures.cancel_layout, served=True)
+    with first_kinds.learned(), plain_errors():
         if page.url_path not in LEADING_ON:
             frame.show(page.url_path or FIRST)
         page.run()
 
 
 @asynccontextmanager
-async def open_browser(_: App) -> AsyncIterator[None]:
-    """Show the studio to whoever starts it at a desk, as Streamlit does for scripts alone."""
+async def begin(_: App) -> AsyncIterator[None]:
+    """Get ready, and show the studio to whoever starts it at a desk, as Streamlit does for scripts
+    alone."""
+    ahead.get_ready()
     if not config.get_option("server.headless"):
         name, port = config.get_option("server.address"), config.get_option("browser.serverPort")
         shown = "localhost" if name in (None, "", "0.0.0.0", "::") else name
@@ -86,9 +94,11 @@ async def open_browser(_: App) -> AsyncIterator[None]:
 if __name__ == "__main__":
     draw()
 else:
-    app = App(
+    # Streamlit looks for exactly this: a variable that is given an App.
+    app: "ASGIApp" = App(
         __file__,
-        lifespan=open_browser,
+        lifespan=begin,
         routes=[route.route()],
-        middleware=[Middleware(SameOrigin), Middleware(PageScripts)],
+        middleware=[Middleware(SameOrigin), Middleware(PageScripts), Middleware(ahead.Ahead)],
     )
+    app = SendAtOnce(app)

@@ -7,10 +7,10 @@ import pytest
 import streamlit as st
 
 from pages.ui import canvas
-from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.messages import GESTURES, Assign, Pin, Redo, Undo
 from pages.ui.consequence import route
 from pages.ui.session import outbox
+from pages.ui.shell.canvas_scripts import asset, library_script
 from tests.pages.graphs import blocks
 
 

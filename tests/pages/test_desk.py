@@ -63,3 +63,21 @@ def test_only_the_tab_that_is_open_is_computed(monkeypatch):
         assert not asked
         checked(open_tab(app, tab))
         assert asked
+
+
+def test_what_a_page_learns_first_is_gone_and_moves_nothing_later():
+    """A part that stood elsewhere in the next run would be drawn anew in the browser."""
+    app, _ = opened("studio", model="onnx-squeezenet", machine="null-2")
+
+    def parts():
+        found = {}
+        for place, child in app.main.children.items():
+            block = getattr(child, "proto", None)
+            found[place] = (child.type, getattr(block, "id", ""))
+        return found
+
+    first = parts()
+    assert not [w for w in (*app.button, *app.selectbox, *app.checkbox) if w.label == "first"]
+    checked(app.run())
+    assert parts() == first
+    assert sum("desk-graph" in name for _, name in first.values()) == 1

@@ -3,9 +3,9 @@
 import pytest
 import streamlit as st
 
-from pages.ui.canvas.frontend import asset
 from pages.ui.canvas.table_component import EVENTS, Pick, Sort, Turn
 from pages.ui.session import outbox
+from pages.ui.shell.canvas_scripts import asset
 
 PICK = {"n": 3, "kind": "pick", "chosen": [1, 2], "left": [0], "only": False}
 

@@ -14,9 +14,9 @@ from typing import TypeVar
 import streamlit as st
 
 from pages.ui.canvas.drawing import Drawing, Editing
-from pages.ui.canvas.frontend import asset, library_script
 from pages.ui.canvas.network import store_payload
 from pages.ui.session import outbox
+from pages.ui.shell.canvas_scripts import asset, component_script
 from placement.drawing.views import View
 
 T = TypeVar("T")
@@ -24,12 +24,13 @@ UNTOUCHED = Editing()
 HIDDEN = ".st-key-canvas-lib, .st-key-canvas-store { display: none; }"
 
 
-def mount_library(on_cancel: Callable[[], None] = lambda: None) -> None:
+def mount_library(on_cancel: Callable[[], None] = lambda: None, *, served: bool = False) -> None:
     """Send the drawing library to the browser; call once per run, before the page's own content.
 
+    Where the server has it at an address of its own (`served`), the browser fetches it there.
     `on_cancel` is called when somebody wants a view no longer that is still being laid out.
     """
-    _renderers()["lib"](key="canvas-lib", on_cancel_change=on_cancel)
+    _library(served)(key="canvas-lib", on_cancel_change=on_cancel)
 
 
 def mount_view(view: View) -> None:
@@ -67,12 +68,19 @@ def _checked(data: T) -> T:
 
 
 @cache
+def _library(served: bool) -> Callable[..., object]:
+    return st.components.v2.component(
+        "placement_canvas_lib",
+        js=component_script(served=served),
+        css=HIDDEN,
+        isolate_styles=False,
+    )
+
+
+@cache
 def _renderers() -> dict[str, Callable[..., object]]:
     component = st.components.v2.component
     return {
-        "lib": component(
-            "placement_canvas_lib", js=library_script(), css=HIDDEN, isolate_styles=False
-        ),
         "store": component(
             "placement_canvas_store", js=asset("shim_store.js"), css=HIDDEN, isolate_styles=False
         ),

@@ -11,9 +11,9 @@ from functools import cache
 
 import streamlit as st
 
-from pages.ui.canvas.frontend import asset
 from pages.ui.session import outbox
 from pages.ui.session.outbox import Count, Message
+from pages.ui.shell.canvas_scripts import asset
 from placement.drawing.colours.palette import DeviceKey
 
 

@@ -163,6 +163,12 @@ def is_drawn_alone() -> bool:
     return bool(context and context.fragment_ids_this_run)
 
 
+def is_first_run() -> bool:
+    """Whether nothing of this session has been drawn yet; asked once in a run."""
+    was, st.session_state["has_run"] = st.session_state.get("has_run", False), True
+    return not was
+
+
 def may_write() -> bool:
     return bool(st.session_state.get("may_write", False))
 
@@ -202,10 +208,15 @@ def expanded(graph: str) -> frozenset[str] | None:
     A session begins with what was drawn last in this project.
     """
     if st.session_state.get("expanded_of") != graph:
-        stored = remembered("opened", {})
-        is_of_this = isinstance(stored, dict) and stored.get("graph") == graph
-        return frozenset(map(str, stored["groups"])) if is_of_this else None
+        return opened_in(remembered("opened", {}), graph)
     return frozenset(st.session_state["expanded"])
+
+
+def opened_in(stored: object, graph: str) -> frozenset[str] | None:
+    """The open groups of a graph that a project was left with; None where it is of another one."""
+    if not isinstance(stored, dict) or stored.get("graph") != graph:
+        return None
+    return frozenset(map(str, stored["groups"]))
 
 
 def expand(graph: str, groups: Iterable[str]) -> None:

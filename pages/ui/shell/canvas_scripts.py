@@ -1,12 +1,22 @@
-"""The browser's part as text: vis-network from the pyvis package, then our own modules."""
+"""The canvas in the browser as text: vis-network from the pyvis package, then our own modules.
 
+It has an address of its own, so that it is there before the first session is, and compiled where a
+browser has been here before. Its name is by its content, so it may be kept for good.
+"""
+
+import hashlib
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from placement.drawing.colours.palette import ASSETS
+from placement.files import program
 
+ASSETS = program.ASSETS / "canvas"
 VIS = "lib/vis-9.1.2/vis-network.min.js"
+FETCHING = """\
+const home = (globalThis.__placementCanvas ??= {});
+if (!home.draw) import(new URL("%s", document.baseURI).href);
+"""
 MODULES = (
     "colours",
     "patterns",
@@ -53,9 +63,24 @@ def library_script() -> str:
         '"use strict";',
         ours,
         "})(visHolder);",
-        asset("shim_library.js"),
     ]
     return "\n".join(parts)
+
+
+@cache
+def library_path() -> str:
+    """Where the studio's server has it, from the folder of the page."""
+    return f"placement/canvas-{hashlib.sha256(library_script().encode()).hexdigest()[:12]}.js"
+
+
+@cache
+def component_script(*, served: bool) -> str:
+    """What a page mounts: the library itself, or where it is `served`, what fetches it from there.
+
+    There it is on its way already, unless the page came without it.
+    """
+    library = FETCHING % library_path() if served else library_script()
+    return f"{library}\n{asset('shim_library.js')}"
 
 
 def asset(name: str) -> str:

@@ -1,0 +1,130 @@
+"""What a page will ask for, begun as soon as a browser asks for the page.
+
+A browser reads Streamlit's scripts for half a second before it opens a session, and only then does
+anything of a page run. Meanwhile the project that the address names is read, placed, simulated and
+laid out here, through the caches that the page looks into. Nothing is written, and nothing is said
+of what fails: the page meets it again, and says it.
+"""
+
+import logging
+import sys
+import threading
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+import streamlit as st
+
+from pages.ui.shell.page_scripts import is_for_page
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+# Whoever asks for more pages at a time than this gets them as they come.
+MOST_AT_ONCE = 2
+SWITCH_S = 5e-4
+places = threading.BoundedSemaphore(MOST_AT_ONCE)
+_log = logging.getLogger(__name__)
+
+
+class Ahead:
+    """ASGI middleware: lets everything through, and begins the work of what is a page."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self.app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        project = asked_for(scope)
+        if project and places.acquire(blocking=False):
+            # A daemon, for the server's end waits for no model to be read.
+            threading.Thread(target=begin, args=(project,), name="ahead", daemon=True).start()
+        await self.app(scope, receive, send)
+
+
+def get_ready() -> None:
+    """While a browser comes, import what pages are made of, and keep a process for its file."""
+    threading.Thread(target=_import_all, name="getting ready", daemon=True).start()
+
+
+def _import_all() -> None:
+    # One thread sends what pages ask for while others compute; for every turn it would wait 5 ms.
+    sys.setswitchinterval(SWITCH_S)
+    from pages.ui.desk import dock, strip  # noqa: F401
+    from placement.remote import spare
+
+    spare.keep()
+
+
+def asked_for(scope: "Scope") -> str:
+    """Id of the project whose page a browser goes to; empty for every other request."""
+    if not is_for_page(scope):
+        return ""
+    query = parse_qs(str(scope["query_string"], "latin-1"))
+    return query.get("project", [""])[0]
+
+
+def begin(project: str) -> None:
+    try:
+        # Not before somebody asks: the server starts without the studio's own modules.
+        from pages.ui.session import cache
+        from studio.project import store
+
+        found = store.find(project)
+        if found is not None:
+            prepare(found.id, cache.stamp(found.folder / "project.json"))
+    except Exception:
+        _log.debug("A page was not begun ahead", exc_info=True)
+    finally:
+        places.release()
+
+
+# Inside of what it keeps Streamlit shows no spinner; elsewhere it would miss a session to show it.
+@st.cache_resource(max_entries=16, show_spinner=False)
+def prepare(project_id: str, when: str) -> None:
+    """Work out what the Studio page draws of a project, as far as no session is needed for it.
+
+    `when` stands for its settings.
+    """
+    from pages.ui import canvas
+    from pages.ui.canvas.network import store_payload
+    from pages.ui.session import cache, choices
+    from studio import model_reader
+    from studio.project.store import Project, folder
+    from studio.snapshot import Studio, first_placer
+
+    project = Project(folder() / project_id)
+    settings = project.settings
+    key = cache.model_key(project.source, tuple(sorted(settings.dims.items())))
+    if not cache.is_open(key):
+        # So that the page can say for how long it has been waiting, and stop waiting.
+        model_reader.start(key).done.wait()
+    now = Studio(project, settings, cache, Nobody())
+    if now.shelf.is_empty:
+        placement = cache.placed(now.problem, first_placer(now.problem)).placement
+    else:
+        placement = now.placement
+    cache.path_steps(now.problem, placement)
+    graph = now.model.graph
+    opened = choices.opened_in(settings.form.get("opened"), graph.fingerprint)
+    groups = canvas.default_expanded(graph) if opened is None else opened
+    store_payload(canvas.build_view(graph, groups))
+    cache.bound(now.problem)
+
+
+class Nobody:
+    """Stands for no session: it writes nothing, and nothing is said to it."""
+
+    def may_write(self) -> bool:
+        return False
+
+    def unwritable(self) -> str:
+        return ""
+
+    def change(self, lost: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def say(self, kind: str, text: str) -> None:
+        pass
+
+    def show_run(self, job_id: str) -> None:
+        pass

@@ -1,0 +1,59 @@
+"""What is begun when a browser asks for a page: what it draws, and nothing is written."""
+
+import pytest
+
+import placement as pl
+from pages.ui.desk import ahead
+from pages.ui.session import cache
+from pages.ui.session.current import snapshot
+from studio.snapshot import first_placer
+from tests.studio.test_order_kept import project_of
+
+GOING = ((b"sec-fetch-dest", b"document"),)
+
+
+def scope(query, **changed):
+    given = {"type": "http", "method": "GET", "query_string": query, "headers": GOING}
+    return {**given, **changed}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(tmp_path / "home"))
+    return project_of("canonical", tmp_path, "latency")
+
+
+def files(project):
+    return {p: p.read_bytes() for p in sorted(project.folder.rglob("*")) if p.is_file()}
+
+
+def test_the_page_finds_everything_there(project, monkeypatch):
+    before = files(project)
+    ahead.prepare(project.id, "now")
+    assert files(project) == before
+    for verb in ("load", "place", "simulate", "make_problem"):
+        monkeypatch.setattr(pl, verb, None)
+    now = snapshot(project)
+    placed = cache.placed(now.problem, first_placer(now.problem))
+    assert cache.simulated(now.problem, placed.placement).value > 0
+    assert cache.path_steps(now.problem, placed.placement)
+
+
+def test_only_who_goes_to_the_page_of_a_project_begins_it():
+    assert ahead.asked_for(scope(b"project=ab12&present=")) == "ab12"
+    assert ahead.asked_for(scope(b"present=")) == ""
+    assert ahead.asked_for(scope(b"project=ab12", method="POST")) == ""
+    assert ahead.asked_for(scope(b"project=ab12", headers=())) == ""
+    assert ahead.asked_for({"type": "websocket"}) == ""
+
+
+@pytest.mark.parametrize("what", ["none", "../..", "broken"])
+def test_what_fails_is_left_for_the_page_to_say(project, what, monkeypatch, capfd):
+    def refuse(*_):
+        raise ValueError("this model cannot be opened")
+
+    monkeypatch.setattr(ahead, "prepare", refuse)
+    for _ in range(2 * ahead.MOST_AT_ONCE):
+        assert ahead.places.acquire(blocking=False)
+        ahead.begin(project.id if what == "broken" else what)
+    assert capfd.readouterr().err == ""

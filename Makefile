@@ -40,7 +40,7 @@ test: check
 
 PYTEST = $(VENV)/bin/python -m pytest -q
 # Processes that take tests from one another, so that a new file needs no place in a list.
-WORKERS = 6
+WORKERS = 4
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
 # What waits for a browser or a measurement leaves room for the types and the second provider.

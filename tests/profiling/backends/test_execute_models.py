@@ -20,8 +20,8 @@ from tests.profiling.onnx_models import never_empty, shipped, sizes
 from tests.thorough import either, light
 
 PLACEMENTS = either(1, 2)
-# Of the models in the onnx package every tenth one, or all.
-EVERY = either(10, 1)
+# Of the models in the onnx package every twentieth one, or all.
+EVERY = either(20, 1)
 COMPOSITIONS = either(40, 200)
 INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 NEWEST_IR = 13  # what onnxruntime reads; the loader lowers it too

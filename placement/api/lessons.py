@@ -71,6 +71,11 @@ def _readable(versions: tuple[tuple[Path, int], ...]) -> Mapping[str, Lesson]:
     return found
 
 
+def is_own(lesson: Lesson) -> bool:
+    """Whether a lesson is one of those that are here, whatever its file is called."""
+    return any(lesson.hash == own.hash for own in readable().values())
+
+
 def about_method(method: str) -> tuple[str, ...]:
     """The lessons that are about a placer, as a person reads them: "4, HEFT by hand"."""
     about = ((name, each.header) for name, each in readable().items())
@@ -100,7 +105,7 @@ def posed(lesson: Lesson, folder: Path = FOLDER) -> Posed:
     """
     from profiling.sandbox import confinement
 
-    if any(lesson.hash == own.hash for own in readable().values()):
+    if is_own(lesson):
         return pose(lesson, FOLDER)
     if confinement.is_confined():
         return pose(lesson, folder)
@@ -172,9 +177,13 @@ def references(lesson: Lesson, posed: Posed) -> dict[str, float]:
 
 
 def problem_file(lesson: Lesson, folder: Path = FOLDER) -> Path:
-    """Where the problem lies that a lesson names: beside it, or else among ours."""
+    """Where the problem lies that a lesson names: beside it, or else among ours.
+
+    A lesson that is here means the one that is here, too.
+    """
     beside = folder / lesson.header.problem
-    return beside if beside.is_file() else FOLDER / lesson.header.problem
+    is_beside = beside.is_file() and not is_own(lesson)
+    return beside if is_beside else FOLDER / lesson.header.problem
 
 
 def model_of(lesson: Lesson, folder: Path = FOLDER) -> Model:

@@ -27,8 +27,18 @@ def wide(num_devices, num_ops=1):
     }
 
 
-def test_what_a_confined_process_poses_is_what_would_be_posed_here():
-    lesson = bringing(canonical_file(), 'start = {placer = "heft"}')
+MODEL = 'model = "onnx-squeezenet"\nmachine = "null-2"\nstart = {placer = "heft"}'
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        bringing(canonical_file(), 'start = {placer = "heft"}'),
+        lesson_of((HEAD.format(MODEL) + TASK).encode(), "own.md"),
+    ],
+    ids=["problem", "model"],
+)
+def test_what_a_confined_process_poses_is_what_would_be_posed_here(lesson):
     here, there = lessons.pose(lesson, lessons.FOLDER), lessons.posed(lesson)
     assert there.problem.fingerprint == here.problem.fingerprint
     assert there.problem.graph == here.problem.graph and there.start == here.start
@@ -86,6 +96,13 @@ def test_a_problem_beside_a_lesson_is_refused_unread_where_it_is_large(tmp_path,
     lesson = lesson_of((HEAD.format('problem = "large.json"') + TASK).encode(), "own.md")
     with pytest.raises(ValueError, match=r"line 3: 'large.json' has .* bytes, more than"):
         lessons.pose(lesson, tmp_path)
+
+
+def test_a_lesson_that_is_here_means_the_problem_that_is_here(tmp_path):
+    (tmp_path / "branches.json").write_text("x" * 1_000)
+    lesson = lessons.lesson("1")
+    assert lessons.problem_file(lesson, tmp_path).parent == lessons.FOLDER
+    assert len(lessons.posed(lesson, tmp_path).problem.graph.ops) == 4
 
 
 # Texts that make readers of Markdown or TOML slow, as long as a lesson may be: what is repeated, in

@@ -46,7 +46,7 @@ function setText(box, text) {
 
 function chipTitle({ name, busy, memory }, i) {
   const told = busy
-    ? ` (predicted: computes for ${busy} of a step and holds at most ${memory})`
+    ? ` (predicted: computes for ${busy} of a step${memory ? ` and holds at most ${memory}` : ""})`
     : "";
   const keyed = i < 9 ? `, or press ${i + 1}` : "";
   return `${name}${told}: click${keyed}, or drop here to put the selection on it`;
@@ -174,7 +174,7 @@ class Chrome {
     [...this.chips.children].forEach((chip, i) => {
       setText(chip.querySelector(".count"), opsText(counts[i] ?? 0));
       const { busy, memory } = devices[i];
-      const facts = busy ? [element("span", "word", "busy "), `${busy} · ${memory}`] : [];
+      const facts = busy ? [element("span", "word", "busy "), [busy, memory].filter(Boolean).join(" · ")] : [];
       chip.querySelector(".facts").replaceChildren(...facts);
       chip.title = chipTitle(devices[i], i);
       paintSwatch(chip.firstChild, devices[i].colour, hatched ? devices[i].pattern : "");

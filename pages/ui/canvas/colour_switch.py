@@ -219,5 +219,7 @@ def devices(now: Studio, *, loads: bool = True) -> list[canvas.DeviceKey]:
     if not loads:
         return canvas.device_keys(names)
     busy = [formatting.seconds(predicted.busy_s.get(n, 0.0), now.problem.unit) for n in names]
-    memory = [formatting.num_bytes(predicted.peak_bytes.get(n, 0)) for n in names]
+    # A file that gives the times of ops may say nothing of their sizes.
+    peaks = [predicted.peak_bytes.get(n, 0) for n in names]
+    memory = [formatting.num_bytes(peak) for peak in peaks] if any(peaks) else []
     return canvas.device_keys(names, busy=busy, memory=memory)

@@ -1,6 +1,7 @@
 """Scripts of the pages from memory: the same as Streamlit sends, and nothing that it would not."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
@@ -32,7 +33,9 @@ def asked(app, path, method="GET", headers=()):
         "client": ("127.0.0.1", 1),
         "scheme": "http",
     }
-    asyncio.run(app(scope, receive, send))
+    # A thread of its own, for a browser test before this leaves a loop running in this one.
+    with ThreadPoolExecutor(1) as alone:
+        alone.submit(asyncio.run, app(scope, receive, send)).result()
     body = b"".join(message.get("body", b"") for message in sent)
     return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, body
 

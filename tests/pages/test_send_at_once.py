@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import uvicorn
 
@@ -51,5 +52,6 @@ def test_other_servers_are_asked_as_they_are():
     async def app(scope, receive, send):
         await send(scope)
 
-    asyncio.run(SendAtOnce(app)({"type": "http"}, None, send))
+    with ThreadPoolExecutor(1) as alone:
+        alone.submit(asyncio.run, SendAtOnce(app)({"type": "http"}, None, send)).result()
     assert sent == [{"type": "http"}]

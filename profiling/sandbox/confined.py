@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -39,13 +40,17 @@ def main() -> None:
 
 def _awaited(modules: tuple[str, ...]) -> bytes:
     """The limits, once modules have been imported; the process ends where it may not wait."""
+    # Whoever ends the server by a key ends this by closing its input, without a trace of its own.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in modules:
         importlib.import_module(name)
     if num_threads() > 1:
         sys.exit("A module that is imported ahead starts threads; limits would not bind them.")
     os.write(1, READY)
     # Unbuffered, for what comes after it is for the module.
-    return _read(int.from_bytes(_read(HEAD), "big"))
+    limits = _read(int.from_bytes(_read(HEAD), "big"))
+    signal.signal(signal.SIGINT, before)
+    return limits
 
 
 def num_threads() -> int:

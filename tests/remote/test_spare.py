@@ -1,6 +1,7 @@
 """A process that waits for a file: confined as every other, and no slower to say what is wrong."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -96,5 +97,6 @@ def test_one_with_threads_does_not_wait(tmp_path):
 
 def test_it_ends_with_who_would_have_sent_it_a_file(tmp_path):
     child, said = waiting(tmp_path, READING)
+    child.send_signal(signal.SIGINT)
     out, error = child.communicate(timeout=PATIENCE_S)
     assert said == confinement.READY and (out, error, child.returncode) == (b"", b"", 0)

@@ -2,7 +2,8 @@
 
     python -m benchmarks.ui [--json] [--loads 5] [--files "3,000 ops"] [--shots FOLDER] [--alone]
 
-Before these, ops are dragged over devices of the studio (`_page/consequences.py`).
+Before these, ops are dragged over devices of the studio (`_page/consequences.py`), and servers of
+it are started with a page that is asked for at once.
 
 Every server is up and has shown one page before the first measured one. A measured load is of a
 file that no server has met: in a profile without anything cached, and in one in which that side has
@@ -32,7 +33,7 @@ from benchmarks._shared.figures import parser
 FLAGS = (*edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
 EDITED = "3,000 ops"
 AGAIN, HUGE_LOADS = 3, 3
-PAN_S, NUM_EDITS, NUM_DRAGS = 3.0, 20, 50
+PAN_S, NUM_EDITS, NUM_DRAGS, NUM_STARTS = 3.0, 20, 50, 3
 # A slow computer makes fewer rounds than asked for.
 MOST_S = 400.0
 # The number of a copy that only warms the servers up, and of the first one in used profiles.
@@ -125,6 +126,17 @@ class Bench:
         except (OSError, NotDrawn) as error:
             self.found.missing[f"{STUDIO}, drags"] = str(error)
 
+    def start_anew(self) -> None:
+        """How long a new server takes from its start to the settled picture of a file."""
+        for copy in range(NUM_STARTS):
+            file = files.write("Inception v2", WARM + 1 + copy, self.folder)
+            begun_s = time.time()
+            try:
+                with ExitStack() as stack, self.shown(sides.studio(stack), file) as (page, _, _):
+                    self.found.started.append(page.frames.changed_s - begun_s)
+            except (OSError, NotDrawn) as error:
+                self.found.missing[f"{STUDIO}, starts"] = str(error)
+
     def say(self, what: str, name: str) -> None:
         loads = self.found.loads.get(name, {})
         told = ", ".join(f"{side} {values[-1]:.2f} s" for side, values in loads.items())
@@ -142,6 +154,7 @@ def measure(files: Sequence[str], loads: int, shots: Path | None, alone: bool) -
         bench.start(stack, alone)
         own = [side for side in bench.sides if side.name == STUDIO]
         bench.drag()
+        bench.start_anew()
         begun_s = time.monotonic()
         for copy in range(loads):
             # The longest round is the first, in which pages are panned and edited too.

@@ -101,6 +101,7 @@ def test_limits_of_the_studio_alone():
         painted=[0.01],
         message_bytes=[90_000, 120_000, 130_000],
         ghosts=[0.05, 0.14, 0.3],
+        started=[3.8, 4.1, 4.3],
         pans={STUDIO: [29.0, 31.0, 60.0], "Netron": [60.0]},
     )
     made.load("30,000 ops", STUDIO, 8.1)
@@ -111,6 +112,7 @@ def test_limits_of_the_studio_alone():
         "3,000 ops, key to first repaint": None,
         "received per edit": False,
         "1,000 ops, entering a device to the ghost of the timeline": True,
+        "Inception v2, start of the server to the settled picture": False,
         "3,000 ops, panning": True,
     }
     told = table.text(made)

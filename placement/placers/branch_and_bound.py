@@ -2,9 +2,9 @@
 
 The optima are those of Tarnawski et al., "Efficient algorithms for device placement of DNN graph
 operators", NeurIPS 2020, without contiguity. Annealing finds a split; crowds of large units, all
-splits one by one (small graphs) and configurations of devices then prove how near to the best it
-is. For latency the bound is that of the cheapest chain of calls (`splits/bounds/chain.py`), and on
-small graphs all splits into calls are tried.
+splits one by one (small graphs), prices of units and, where memory is scarce, configurations of
+devices then prove how near to the best it is. For latency the bound is that of the cheapest chain
+of calls (`splits/bounds/chain.py`), and on small graphs all splits into calls are tried.
 """
 
 import math
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
 # Nodes between two looks at the clock, and the most where there is no time limit.
 NODES, MOST_NODES = 200_000, 4_000_000
+# With more units than these trying all splits leads nowhere.
+MOST_BRANCHING = 100
 # Steps of the annealing per unit and the most in all where there is no time limit.
 STEPS_PER_UNIT = {Objective.LATENCY: 3_000, Objective.THROUGHPUT: 20_000}
 MOST_STEPS = {Objective.LATENCY: 2_000_000, Objective.THROUGHPUT: 4_000_000}
@@ -118,6 +120,8 @@ class BranchAndBound(Placer):
             raise no_split(units, "split")
         proof = _Proof(units, found.device_of_unit, found.load_s, clock, report)
         proof.run()
+        if not self.max_iterations:
+            proof.search_on(self.seed + 1)
         device_of_class = units.device_of_class(proof.device_of_unit)
         assert max_load_s(units, proof.device_of_unit) <= found.load_s * PROVEN
         return placement_of(problem, device_of_class)
@@ -187,17 +191,53 @@ class _Proof:
         return not (self._stopped or self._proven() or self.clock.left_s() <= 0)
 
     def run(self) -> None:
-        from placement.splits.bounds.configurations import configuration_bound_s
         from placement.splits.bounds.crowd import crowd_bound_s
         from placement.splits.bounds.loads import plain_sums
+        from placement.splits.bounds.prices import price_bound_s
 
         plain = plain_sums(self.units)
-        if not self.raise_to(crowd_bound_s(plain, self.load_s)) or not self._branch():
+        if not self.raise_to(crowd_bound_s(plain, self.load_s)):
             return
+        few = self.units.num_units <= MOST_BRANCHING
+        if few and not self._branch():
+            return
+        bound_s = price_bound_s(
+            plain, self.bound_s, self.load_s, more=self.raise_to, left_s=self.clock.left_s
+        )
+        if self.raise_to(bound_s) and self._scarce():
+            self._configure(plain)
+
+    def search_on(self, seed: int) -> None:
+        """Anneal again in the time that the proof has left over."""
+        from placement.splits.annealing.throughput import best_split
+
+        left_s = self.clock.left_s()
+        if math.isinf(left_s) or not self.raise_to(self.bound_s):
+            return
+        found = best_split(
+            self.units,
+            self.device_of_unit,
+            budget=Budget(left_s, 0),
+            seed=seed,
+            bound_s=self.bound_s,
+            tell=lambda best_s, *_: self._report(Progress(min(best_s, self.load_s), self.bound_s)),
+        )
+        if found is not None and found.load_s < self.load_s:
+            self.device_of_unit, self.load_s = found.device_of_unit, found.load_s
+            self.raise_to(self.bound_s)
+
+    def _configure(self, plain: Units) -> None:
+        """Programs of parts know memory, which rows of units do not."""
+        from placement.splits.bounds.configurations import configuration_bound_s
+
         bound_s = configuration_bound_s(
             plain, self.bound_s, self.load_s, more=self.raise_to, left_s=self.clock.left_s
         )
         self.raise_to(bound_s)
+
+    def _scarce(self) -> bool:
+        """Whether an accelerator's memory does not hold all units."""
+        return float(self.units.size_bytes.sum()) > self.units.instance.limit_bytes
 
     def _branch(self) -> bool:
         """Try all splits as far as that goes; whether there is still something to prove."""

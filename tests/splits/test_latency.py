@@ -57,6 +57,8 @@ def test_bounds_and_search_stand_on_their_sides_of_the_optimum(calls_each, most)
         allowed = optimum * (1 + 1e-9) + 1e-12
         bound = latency_bound_s(instance, calls_each)
         assert bound <= allowed, seed
+        for slack in (1.0, 1.05, 1.5):
+            assert latency_bound_s(instance, calls_each, slack * optimum) <= allowed, seed
         assert interval_bound_s(instance, calls_each) <= allowed, seed
         found = best_calls(
             instance, calls_each=calls_each, budget=Budget(None, 8_000), num_chains=1
@@ -115,7 +117,9 @@ def test_several_calls_by_branch_and_bound_equal_brute_force(calls_each):
             search.go_on(50)
         assert search.best_s == pytest.approx(optimum, rel=1e-9, abs=1e-12), seed
         assert search.bound_s <= optimum, seed
-        assert latency_bound_s(instance, calls_each) <= optimum * (1 + 1e-9) + 1e-12, seed
+        for upper_s in (np.inf, 1.2 * optimum):
+            bound = latency_bound_s(instance, calls_each, upper_s)
+            assert bound <= optimum * (1 + 1e-9) + 1e-12, seed
         slots = search.slot_of_class
         assert (slots is None) == np.isinf(optimum), seed
         if slots is not None:
@@ -140,6 +144,13 @@ def test_reference_values(name):
     assert force.latency_s(instance, start.slot_of_class) == pytest.approx(start.latency_s)
     bound = latency_bound_s(instance, 1, start.latency_s)
     assert reference_bound * (1 - 1e-5) <= bound <= start.latency_s * (1 + 1e-9)
+
+
+def test_branches_that_calls_wait_for_are_not_free():
+    """The first ResNet blocks have branches; with one path alone 0.25 % are left to prove."""
+    instance = read("latency/op_resnet50_inference")
+    start = best_start(instance, num_orders=9)
+    assert latency_bound_s(instance, 1, start.latency_s) == start.latency_s
 
 
 def test_gnmt_is_solved_and_proven():

@@ -37,11 +37,13 @@ def best_split(
     budget: Budget,
     num_chains: int = 2,
     seed: int = 0,
+    bound_s: float = 0.0,
     tell: Tell = silent,
 ) -> Split | None:
     """The best split found, None if no start keeps within memory.
 
     Every other chain starts from `warm` (devices of units), if given, the others from a greedy one.
+    The search ends where it meets `bound_s`, which no load is below, or what is plain to see.
     """
     cold = greedy_start(units)
     starts = [start for start in (cold, warm) if start is not None]
@@ -52,7 +54,8 @@ def best_split(
         start = starts[i % len(starts)]
         chains.append(Chain(max_load_s(units, start), start.copy()))
     works = [_work(units, c, 1_000_003 * (seed * num_chains + i)) for i, c in enumerate(chains)]
-    best = run_chains(chains, works, budget, tell, throughput_bound_s(units))
+    least_s = max(bound_s, throughput_bound_s(units))
+    best = run_chains(chains, works, budget, tell, least_s)
     return Split(best.best, max_load_s(units, best.best))
 
 

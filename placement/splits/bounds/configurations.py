@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from placement.core.costs import Floats
+from placement.splits.bounds.loads import part_load_s
 from placement.splits.exact.program import INF, Effort, Program, Term, silent_solver
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
@@ -67,7 +68,7 @@ class _Configurations:
         prices = _Prices(self.units.num_units, self.counts)
         for kind in kinds:
             for held in self.found[kind]:
-                if self._load_s(held, bool(kind)) <= cap_s:
+                if part_load_s(self.units, held, bool(kind)) <= cap_s:
                     prices.add(kind, held)
         for _ in range(MAX_ROUNDS):
             price, uncovered = prices.best()
@@ -83,15 +84,6 @@ class _Configurations:
             if float(price.sum()) - worth > MARGIN * max(1.0, float(price.sum())):
                 return True
         return False
-
-    def _load_s(self, held: Bools, on_cpu: bool) -> float:
-        units = self.units
-        if on_cpu:
-            return float(units.cpu_s[held].sum())
-        net_of_pin = np.repeat(np.arange(len(units.net_cost_s)), np.diff(units.net_ptr))
-        pins = np.bincount(net_of_pin, held[units.net_units], len(units.net_cost_s))
-        cut = (pins > 0) & (pins < np.diff(units.net_ptr))
-        return float(units.acc_s[held].sum() + units.net_cost_s[cut].sum())
 
 
 def _dearest(part: Program, price: Floats, left_s: float) -> tuple[float, Bools]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.core.costs import Floats
 from placement.splits.model.contract import Units
+from placement.splits.model.instance import Bools
 
 PRECISION = 1e-9
 
@@ -74,6 +75,16 @@ def plain_sums(units: Units) -> Units:
     return replace(
         units, net_ptr=np.zeros(1, dtype=np.int64), net_units=none, net_cost_s=np.zeros(0)
     )
+
+
+def part_load_s(units: Units, held: Bools, on_cpu: bool) -> float:
+    """Load of one device that holds some units (U,) and no others."""
+    if on_cpu:
+        return float(units.cpu_s[held].sum())
+    net_of_pin = np.repeat(np.arange(len(units.net_cost_s)), np.diff(units.net_ptr))
+    pins = np.bincount(net_of_pin, held[units.net_units], len(units.net_cost_s))
+    cut = (pins > 0) & (pins < np.diff(units.net_ptr))
+    return float(units.acc_s[held].sum() + units.net_cost_s[cut].sum())
 
 
 def offload_s(units: Units, budget_s: float) -> float:

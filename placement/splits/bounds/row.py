@@ -1,0 +1,186 @@
+"""Units in a row, so that few nets cross any place: what a sweep over single parts walks along.
+
+A part is found unit by unit, in or out. All that matters of the units before a place is what they
+made of the nets that cross it: all in so far, all out, or both, which is paid. Networks are long
+and narrow, so that these states are few (Bodlaender, "A tourist guide through treewidth", 1993).
+Where they are many, nets are left out, cheap ones first, which makes no load larger.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from placement.core.costs import Floats
+from placement.core.graph import Ints
+from placement.splits.model.contract import Units
+from placement.splits.model.instance import Bools
+
+# Starts of rows that are tried.
+STARTS = 12
+# Nets over one place, and states over all places, beyond which nets are left out.
+MAX_OPEN, MAX_STATES = 9, 120_000
+OUT, IN, BOTH = 0, 1, 2
+
+
+class RowArrays(NamedTuple):
+    """Units (U) in their order, and states by place: those of place i are `first[i]:first[i + 1]`.
+
+    `after` (S, 2) is the state that follows where the unit there stays out or gets in, counted from
+    the first state of the next place, `paid_s` (S, 2) what nets then cost.
+    """
+
+    order: Ints
+    work_s: Floats
+    may: Bools
+    first: Ints
+    after: Ints
+    paid_s: Floats
+
+
+def row_of_accelerator(units: Units) -> RowArrays:
+    """The parts that an accelerator can hold; its memory is not looked at."""
+    pins = [p.tolist() for p in np.split(units.net_units, units.net_ptr[1:-1])]
+    nets = _Nets(units.num_units, pins, units.net_cost_s.tolist())
+    order, nets = _narrow(nets)
+    first, after, paid_s = _states(nets, order)
+    while len(after) > MAX_STATES:
+        nets = nets.without(_cheapest_open(nets, order, int(np.diff(first).argmax())))
+        first, after, paid_s = _states(nets, order)
+    return _row(order, units.acc_s, units.on_acc, first, after, paid_s)
+
+
+def row_of_cpu(units: Units) -> RowArrays:
+    """The parts that a CPU can hold: nothing is paid."""
+    order = list(range(units.num_units))
+    return _row(order, units.cpu_s, units.on_cpu, *_states(_Nets(len(order), [], []), order))
+
+
+def _row(
+    order: list[int], work_s: Floats, may: Bools, first: Ints, after: Ints, paid_s: Floats
+) -> RowArrays:
+    return RowArrays(np.array(order, dtype=np.int64), work_s, may, first, after, paid_s)
+
+
+@dataclass(frozen=True)
+class _Nets:
+    """Nets as lists of units, their costs, and the nets of each unit."""
+
+    num_units: int
+    pins: list[list[int]]
+    cost_s: list[float]
+
+    def of_units(self) -> list[list[int]]:
+        rows: list[list[int]] = [[] for _ in range(self.num_units)]
+        for net, pins in enumerate(self.pins):
+            for u in pins:
+                rows[u].append(net)
+        return rows
+
+    def without(self, net: int) -> "_Nets":
+        pins, cost_s = list(self.pins), list(self.cost_s)
+        pins[net], cost_s[net] = [], 0.0
+        return _Nets(self.num_units, pins, cost_s)
+
+    def num_open(self, order: list[int]) -> Ints:
+        """How many nets cross the place behind each unit of an order, (U,)."""
+        place = np.argsort(order)
+        steps = np.zeros(self.num_units + 1, dtype=np.int64)
+        for pins in self.pins:
+            if pins:
+                places = place[pins]
+                steps[places.min()] += 1
+                steps[places.max()] -= 1
+        return np.cumsum(steps)[:-1]
+
+
+def _narrow(nets: _Nets) -> tuple[list[int], _Nets]:
+    """The order with the fewest states by a rough count, and the nets that it keeps."""
+    while True:
+        starts = range(0, nets.num_units, max(1, nets.num_units // STARTS))
+        orders = [_order_from(nets, start) for start in starts]
+        open_ = [nets.num_open(order) for order in orders]
+        best = min(range(len(orders)), key=lambda i: (float((2.0 ** open_[i]).sum()), i))
+        if int(open_[best].max(initial=0)) <= MAX_OPEN:
+            return orders[best], nets
+        order = orders[best]
+        while int((width := nets.num_open(order)).max(initial=0)) > MAX_OPEN:
+            nets = nets.without(_cheapest_open(nets, order, int(width.argmax()) + 1))
+
+
+def _cheapest_open(nets: _Nets, order: list[int], place: int) -> int:
+    """The net that costs least of those with units before a place and from there on."""
+    before = set(order[:place])
+    crossing = [
+        net
+        for net, pins in enumerate(nets.pins)
+        if pins and 0 < sum(u in before for u in pins) < len(pins)
+    ]
+    return min(crossing, key=lambda net: (nets.cost_s[net], net))
+
+
+def _order_from(nets: _Nets, start: int) -> list[int]:
+    """Units from one on, each next one so that the fewest nets are open, the latest seen first."""
+    nets_of = nets.of_units()
+    left = [len(pins) for pins in nets.pins]
+    is_open = [False] * len(left)
+    near: dict[int, int] = {}
+    rest = dict.fromkeys(range(nets.num_units))
+    order = [start]
+    while True:
+        u = order[-1]
+        del rest[u]
+        near.pop(u, None)
+        for net in nets_of[u]:
+            left[net] -= 1
+            if not is_open[net] or len(nets.pins[net]) < 8:
+                near.update((v, len(order)) for v in nets.pins[net] if v in rest)
+            is_open[net] = True
+        if not rest:
+            return order
+        if not near:
+            order.append(next(iter(rest)))
+            continue
+
+        def opens(v: int) -> tuple[int, int, int]:
+            more = 0
+            for net in nets_of[v]:
+                more += -1 if is_open[net] and left[net] == 1 else not is_open[net]
+            return more, -near[v], v
+
+        order.append(min(near, key=opens))
+
+
+def _states(nets: _Nets, order: list[int]) -> tuple[Ints, Ints, Floats]:
+    """States by place as `RowArrays` has them."""
+    nets_of = nets.of_units()
+    left = [len(pins) for pins in nets.pins]
+    states: list[tuple[tuple[int, int], ...]] = [()]
+    first, after, paid_s = [0], [], []
+    for u in order:
+        for net in nets_of[u]:
+            left[net] -= 1
+        following: dict[tuple[tuple[int, int], ...], int] = {}
+        for state in states:
+            pair = []
+            for choice in (OUT, IN):
+                now, cost_s = dict(state), 0.0
+                for net in nets_of[u]:
+                    so_far = now.get(net, choice)
+                    if so_far != choice and so_far != BOTH:
+                        cost_s += nets.cost_s[net]
+                        so_far = BOTH
+                    now[net] = so_far
+                    if left[net] == 0:
+                        del now[net]
+                key = tuple(sorted(now.items()))
+                pair.append((following.setdefault(key, len(following)), cost_s))
+            after.append([number for number, _ in pair])
+            paid_s.append([cost_s for _, cost_s in pair])
+        first.append(len(after))
+        states = list(following)
+    return (
+        np.array([*first, first[-1] + 1], dtype=np.int64),
+        np.array(after, dtype=np.int64),
+        np.array(paid_s, dtype=np.float64),
+    )

@@ -19,7 +19,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.bounds.loads import part_load_s
-from placement.splits.bounds.row import RowArrays, row_of_accelerator, row_of_cpu
+from placement.splits.bounds.row import Labels, RowArrays, row_of_accelerator, row_of_cpu
 from placement.splits.exact.program import INF, silent_solver
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
@@ -28,11 +28,11 @@ from placement.splits.model.instance import Bools
 ROUNDING = 1e-9
 # Thresholds that are tried, how far from the bound towards what is not proven, and how near the
 # program must come to the best prices.
-THRESHOLDS, STRIDE, NEAR = 24, 0.5, 1e-6
-MOST_ROUNDS = 2_000
+THRESHOLDS, STRIDE, NEAR = 30, 0.4, 1e-6
+MOST_ROUNDS = 400
 # Steps of loads, of which a sweep holds a label for each state: how many there may be, and how many
-# labels to begin with and at last, where so many thresholds in a row were not reached.
-STEPS, FIRST_LABELS, MOST_LABELS, FAILURES = (50, 8_000), 5_000_000, 30_000_000, 2
+# labels to begin with and after a threshold that was not reached.
+STEPS, FIRST_LABELS, MOST_LABELS = (50, 8_000, 40_000), 5_000_000, 30_000_000
 # A row with fewer states has more steps, so many times at most.
 MOST_FINER = 8
 # Parts that a sweep adds to the program: every third of the dearest ones.
@@ -59,7 +59,7 @@ class _Front(NamedTuple):
     load_s: Floats
     worth: Floats
     label: Ints
-    labels: Ints
+    labels: Labels
 
 
 def price_bound_s(
@@ -75,17 +75,18 @@ def price_bound_s(
     `more` hears what is proven and tells whether to go on, `left_s` how many seconds there are.
     """
     search = _Search(units, bound_s)
-    high_s, failures = known_s, 0
+    high_s = known_s
     for _ in range(THRESHOLDS):
         if high_s - search.bound_s <= NEAR * high_s:
             break
         cap_s = search.bound_s + STRIDE * (high_s - search.bound_s)
-        if not search.reaches(cap_s, more, left_s):
-            high_s, failures = cap_s, failures + 1
-        if search.stopped or (failures == FAILURES and not search.refine()):
+        reached = search.reaches(cap_s, more, left_s)
+        if search.stopped:
             break
-        if failures == FAILURES:
-            high_s, failures = known_s, 0
+        if not reached:
+            # What fails with few steps is tried once more with many.
+            again_s = search.bound_s + (cap_s - search.bound_s) / STRIDE
+            high_s = min(high_s, again_s) if search.refine() else cap_s
     return search.bound_s
 
 
@@ -108,16 +109,17 @@ class _Search:
         self.least_half, self.most_half = LEAST_BOX * mean, BOX * mean
         self.half = self.most_half
         self.most_states = max((len(kind.row.after) for kind in self.kinds), default=1)
-        self.num_steps = self._steps(FIRST_LABELS)
+        self.num_steps = self._steps(FIRST_LABELS, STEPS[1])
         self.program = _Program(units.num_units, [kind.count for kind in self.kinds], self.total)
 
-    def _steps(self, num_labels: int) -> int:
-        return min(max(STEPS[0], num_labels // self.most_states), STEPS[1])
+    def _steps(self, num_labels: int, most: int) -> int:
+        return min(max(STEPS[0], num_labels // self.most_states), most)
 
     def refine(self) -> bool:
-        """Tell loads apart in more steps, if labels allow."""
-        finer = self._steps(MOST_LABELS)
-        if finer < 2 * self.num_steps:
+        """Tell loads apart in more steps, if labels allow and there may be so many loads."""
+        finer = self._steps(MOST_LABELS, STEPS[2])
+        num_parts = 2.0 ** min(self.units.num_units, 60)
+        if finer < 2 * self.num_steps or num_parts <= self.num_steps:
             return False
         self.num_steps = finer
         return True

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.splits.model.contract import Units
 from placement.splits.model.instance import Bools
 
-# Starts of rows that are tried.
-STARTS = 12
+# Starts of rows that are tried, fewer for many units.
+STARTS, MOST_WALKED = 12, 6_000
 # Nets over one place, and states over all places, beyond which nets are left out.
 MAX_OPEN, MAX_STATES = 9, 120_000
 OUT, IN, BOTH = 0, 1, 2
+# A sweep holds many, so they are short.
+Labels = NDArray[np.int32]
 
 
 class RowArrays(NamedTuple):
@@ -97,8 +100,9 @@ class _Nets:
 def _narrow(nets: _Nets) -> tuple[list[int], _Nets]:
     """The order with the fewest states by a rough count, and the nets that it keeps."""
     while True:
-        starts = range(0, nets.num_units, max(1, nets.num_units // STARTS))
-        orders = [_order_from(nets, start) for start in starts]
+        num_starts = max(1, min(STARTS, MOST_WALKED // nets.num_units))
+        stride = max(1, nets.num_units // num_starts)
+        orders = [_order_from(nets, start) for start in range(0, nets.num_units, stride)]
         open_ = [nets.num_open(order) for order in orders]
         best = min(range(len(orders)), key=lambda i: (float((2.0 ** open_[i]).sum()), i))
         if int(open_[best].max(initial=0)) <= MAX_OPEN:

@@ -5,14 +5,14 @@ import numpy as np
 from placement.compiled.jit import jit
 from placement.core.costs import Floats
 from placement.core.graph import Ints
-from placement.splits.bounds.row import RowArrays
+from placement.splits.bounds.row import Labels, RowArrays
 from placement.splits.model.instance import Bools
 
 
 @jit
 def worth_by_load(
     row: RowArrays, price: Floats, cap_s: float, num_steps: int, safe: bool
-) -> tuple[Floats, Floats, Ints, Ints]:
+) -> tuple[Floats, Floats, Ints, Labels]:
     """Loads up to `cap_s`, rising, what a part may be worth with each, its last label, all labels.
 
     A part is worth the prices (U,) of its units. Loads are told apart in `num_steps` steps. Of two
@@ -90,7 +90,7 @@ def worth_by_load(
 
 
 @jit
-def units_of(row: RowArrays, label: int, labels: Ints) -> Bools:
+def units_of(row: RowArrays, label: int, labels: Labels) -> Bools:
     """Whether each unit (U,) is in the part of a label."""
     held = np.zeros(len(row.order), np.bool_)
     for i in range(len(row.order) - 1, -1, -1):

@@ -9,6 +9,7 @@ accelerators.
 """
 
 import json
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,8 +120,10 @@ def main() -> None:
     options = made.parse_args()
     cases = list(files(Path(options.folder)))
     chosen = list(stand_ins(cases)) if options.stand_ins else cases
-    named = [c for c in chosen if any(n in c.name for n in options.names or [""])]
-    rows = [row(case, numbers(options.limits)) for case in named]
+    rows = []
+    for case in (c for c in chosen if any(n in c.name for n in options.names or [""])):
+        rows.append(row(case, numbers(options.limits)))
+        print(*rows[-1].values(), sep="  ", file=sys.stderr, flush=True)
     print(json.dumps(rows) if options.json else by_name(rows))
 
 

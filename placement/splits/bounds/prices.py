@@ -30,9 +30,9 @@ ROUNDING = 1e-9
 # program must come to the best prices.
 THRESHOLDS, STRIDE, NEAR = 30, 0.4, 1e-6
 MOST_ROUNDS = 400
-# Steps of loads, of which a sweep holds a label for each state: how many there may be, and how many
-# labels to begin with and after a threshold that was not reached.
-STEPS, FIRST_LABELS, MOST_LABELS = (50, 8_000, 40_000), 5_000_000, 30_000_000
+# Steps of loads, of which a sweep holds a label for each state: the fewest, the most for each unit,
+# and labels, to begin with and after a threshold that was not reached.
+LEAST_STEPS, COARSE, FINE = 50, (64, 5_000_000), (512, 30_000_000)
 # A row with fewer states has more steps, so many times at most.
 MOST_FINER = 8
 # Parts that a sweep adds to the program: every third of the dearest ones.
@@ -109,15 +109,16 @@ class _Search:
         self.least_half, self.most_half = LEAST_BOX * mean, BOX * mean
         self.half = self.most_half
         self.most_states = max((len(kind.row.after) for kind in self.kinds), default=1)
-        self.num_steps = self._steps(FIRST_LABELS, STEPS[1])
+        self.num_steps = self._steps(*COARSE)
         self.program = _Program(units.num_units, [kind.count for kind in self.kinds], self.total)
 
-    def _steps(self, num_labels: int, most: int) -> int:
-        return min(max(STEPS[0], num_labels // self.most_states), most)
+    def _steps(self, of_unit: int, num_labels: int) -> int:
+        most = min(num_labels // self.most_states, of_unit * self.units.num_units)
+        return max(LEAST_STEPS, most)
 
     def refine(self) -> bool:
         """Tell loads apart in more steps, if labels allow and there may be so many loads."""
-        finer = self._steps(MOST_LABELS, STEPS[2])
+        finer = self._steps(*FINE)
         num_parts = 2.0 ** min(self.units.num_units, 60)
         if finer < 2 * self.num_steps or num_parts <= self.num_steps:
             return False
@@ -165,8 +166,7 @@ class _Search:
 
         fronts, new = [], False
         for number, kind in enumerate(self.kinds):
-            share = min(MOST_FINER, self.most_states // len(kind.row.after))
-            steps = max(self.num_steps, min(self.num_steps * share, STEPS[1]))
+            steps = self.num_steps * min(MOST_FINER, self.most_states // len(kind.row.after))
             front = _Front(*worth_by_load(kind.row, price, cap_s * (1 + ROUNDING), steps, True))
             fronts.append(front)
             for i in range(len(front.label) - 1, -1, -EVERY)[:PARTS]:

@@ -16,6 +16,7 @@ from placement.splits.annealing.throughput import best_split, greedy_start, max_
 from placement.splits.bounds.configurations import configuration_bound_s
 from placement.splits.bounds.crowd import crowd_bound_s
 from placement.splits.bounds.loads import plain_sums, throughput_bound_s
+from placement.splits.bounds.prices import price_bound_s
 from placement.splits.exact.branch_priced import PricedBranchSearch
 from placement.splits.exact.ideals import best_chain
 from placement.splits.exact.linear import best_intervals
@@ -69,6 +70,8 @@ def test_branch_and_bound_and_bounds_stand_on_their_sides_of_the_optimum(rules):
         if seed % 10 == 0:
             packed = configuration_bound_s(plain, bound_s, known_s, more=lambda bound_s: True)
             assert packed <= max(most, bound_s), seed
+            priced = price_bound_s(plain, bound_s, known_s, more=lambda bound_s: True)
+            assert priced <= max(most, bound_s), seed
         solved += 1
     assert solved > 200
 

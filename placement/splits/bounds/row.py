@@ -43,8 +43,9 @@ class RowArrays(NamedTuple):
 
 def row_of_accelerator(units: Units) -> RowArrays:
     """The parts that an accelerator can hold; its memory is not looked at."""
-    pins = [p.tolist() for p in np.split(units.net_units, units.net_ptr[1:-1])]
-    nets = _Nets(units.num_units, pins, units.net_cost_s.tolist())
+    cost_s = units.net_cost_s.tolist()
+    pins = [p.tolist() for p in np.split(units.net_units, units.net_ptr[1:-1])] if cost_s else []
+    nets = _Nets(units.num_units, pins, cost_s)
     order, nets = _narrow(nets)
     first, after, paid_s = _states(nets, order)
     while len(after) > MAX_STATES:

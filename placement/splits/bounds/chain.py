@@ -29,7 +29,7 @@ from placement.splits.model.timing import Timing, timing_of
 
 MAX_IDEALS = 12_000
 # Mixtures of paths that are tried, and pairs of ideals that this may take in all.
-MOST_ROUNDS, ROUND_PAIRS = 60, 2_000_000_000
+MOST_ROUNDS, ROUND_PAIRS = 60, 500_000_000
 # Steps become shorter where they do not help; sums of the same times in another order differ.
 SHORTER, ROUNDING = 0.8, 1e-12
 TINY_S = 1e-300

@@ -20,6 +20,8 @@ BLIND = {
         (0.004733, 0.691367, 0.303900),
     ),
 }
+# Who sees no colours at all tells by lightness alone; hatches are for them.
+GREY = ((0.2126, 0.7152, 0.0722),) * 3
 TO_XYZ = np.array(((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505)))
 
 

@@ -19,7 +19,7 @@ from tests.browser.studio import (
     settled,
     until,
 )
-from tests.eyes import BLIND, lab_of
+from tests.eyes import BLIND, GREY, lab_of
 
 # Of what is drawn of two devices this share looks different, by so much (CIE 1976): all of it where
 # their colours differ, the strokes where their hatches do.
@@ -175,6 +175,21 @@ def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
     assert sizes[1] > 1.3 * sizes[0]
 
 
+@pytest.mark.parametrize("size", [(960, 600), (1280, 720), (1440, 900)])
+def test_nothing_of_the_score_is_cut_in_half(presented, size):
+    """Also at 150 %, which is 960 x 600 of a screen of 1440 x 900."""
+    presented.set_viewport_size({"width": size[0], "height": size[1]})
+    presented.wait_for_timeout(300)
+    row = presented.locator(".st-key-desk-score")
+    end = row.bounding_box()["x"] + row.bounding_box()["width"]
+    parts = [part.bounding_box() for part in row.locator("> *").all() if part.is_visible()]
+    assert parts[0]["width"] > 60, "the value is there"
+    assert all(part["x"] + part["width"] <= end + 1 for part in parts), (end, parts)
+    words = row.locator("> :first-child p, button p")
+    cut = "(all) => all.filter((p) => p.offsetParent && p.scrollWidth > p.clientWidth).length"
+    assert words.evaluate_all(cut) == 0
+
+
 def test_devices_stay_apart_for_all_eyes(new_page):
     """By colour or by hatch: as the swatches are drawn, for sixteen devices."""
     page = new_page("devices")
@@ -195,3 +210,8 @@ def test_devices_stay_apart_for_all_eyes(new_page):
         for (i, a), (j, b) in combinations(enumerate(looks), 2):
             share = (np.linalg.norm(a - b, axis=-1) > APART).mean()
             assert share > SHARE, (eyes, i, j, share)
+    # Without any colour: by how light they are, or by the strokes on what is as light.
+    greys = [lab_of(picture, GREY)[..., 0] for picture in pictures]
+    for (i, a), (j, b) in combinations(enumerate(greys), 2):
+        strokes = np.abs((a - a.mean()) - (b - b.mean())) > APART / 2
+        assert abs(a.mean() - b.mean()) > APART or strokes.mean() > SHARE, (i, j, strokes.mean())

@@ -78,6 +78,25 @@ def test_the_graph_has_most_of_the_window_and_the_page_never_scrolls(desk):
     assert share(desk) >= 0.35 and desk.evaluate(SCROLLS) <= 0
 
 
+@pytest.mark.parametrize("size", [(1024, 768), (1440, 900)])
+def test_names_and_what_is_saved_can_be_read(desk, size):
+    """Project, model, machine, whether all is saved, and the way to an audience: side by side."""
+    desk.set_viewport_size({"width": size[0], "height": size[1]})
+    desk.wait_for_timeout(300)
+    corner = desk.locator(".st-key-desk-corner")
+    names = [name for name in desk.locator(".st-key-desk-opened a").all() if name.is_visible()]
+    parts = [*names, corner.locator("p").first, corner.get_by_role("button", name="Present")]
+    boxes = [part.bounding_box() for part in parts]
+    assert len(boxes) == 5 and all(box["width"] >= 40 for box in boxes), boxes
+    assert all(b["x"] >= 0 and b["x"] + b["width"] <= size[0] for b in boxes)
+    for i, a in enumerate(boxes):
+        for b in boxes[i + 1 :]:
+            beside = a["x"] + a["width"] <= b["x"] + 1 or b["x"] + b["width"] <= a["x"] + 1
+            above = a["y"] + a["height"] <= b["y"] + 1 or b["y"] + b["height"] <= a["y"] + 1
+            assert beside or above, (a, b)
+    expect(corner.locator("p").first).to_contain_text("aved")
+
+
 def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(desk):
     before = desk.evaluate(f"{PROBE}.stage.height")
     grip = desk.get_by_role("separator", name="Height of the dock").bounding_box()
@@ -93,6 +112,16 @@ def test_the_dock_is_dragged_and_each_tab_shows_what_it_holds(desk):
     expect(desk.locator(".canvas").first).not_to_be_visible()
     press(desk, "Show the graph above the dock again")
     assert desk.evaluate(f"{PROBE}.stage.height") == pytest.approx(before - 100, abs=2)
+
+
+def test_a_tab_that_is_pressed_while_an_edit_is_drawn_shows_what_it_holds(desk):
+    select(desk, 1)
+    for number, name in enumerate(("Table", "Memory", "Board", "Timeline", "Table", "Hints")):
+        desk.keyboard.press(str(1 + number % 2))
+        desk.get_by_role("tab", name=name, exact=True).first.click()
+        shown = desk.locator(f".st-key-desk-dock {TABS[name]}").first
+        expect(shown).to_be_visible(timeout=30_000)
+        desk.locator(".canvas").first.focus()
 
 
 def test_place_and_run_from_the_strip_change_the_score(new_page):

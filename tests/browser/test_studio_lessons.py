@@ -105,9 +105,11 @@ def test_every_lesson_is_solved_by_clicks_and_keys_and_failed_by_a_wrong_answer(
         insight = lesson.insight.split("**")[1]
         expect(page.locator(PANEL).get_by_text(insight).first).to_be_visible()
         hand_in = page.get_by_role("button", name="Hand in").first
-        expect(hand_in).to_be_disabled()
-        page.get_by_label("Your name").fill("Ada")
-        page.get_by_label("Your name").press("Enter")
+        if name == next(iter(read)):
+            expect(hand_in).to_be_disabled()
+            page.get_by_label("Your name").fill("Ada")
+            page.get_by_label("Your name").press("Enter")
+        expect(page.get_by_label("Your name")).to_have_value("Ada")
         expect(hand_in).to_be_enabled()
         with page.expect_download() as download:
             hand_in.click()
@@ -115,6 +117,17 @@ def test_every_lesson_is_solved_by_clicks_and_keys_and_failed_by_a_wrong_answer(
         download.value.save_as(file)
         (found,) = grade(lesson, posed, [file])
         assert (found.error, found.name) == ("", "Ada") and found.mark.is_solved, (name, found)
+
+
+def test_from_one_lesson_to_the_next_the_whole_page_goes(new_page, read):
+    page = new_page("lessons")
+    first, second = list(read)[:2]
+    begin(page, first, read[first])
+    page.locator(f"{PANEL} .st-key-next-lesson button").click()
+    expect(page.locator(f"{PANEL} h3")).to_have_text(read[second].header.title)
+    num_ops = len(lessons.posed(read[second]).problem.graph.ops)
+    until(page, "p.drawn && p.nodes.length === given", num_ops)
+    expect(page.locator(".st-key-desk-opened")).to_contain_text("Chains")
 
 
 def test_what_a_lesson_asks_stands_as_a_line_on_the_timeline(new_page, read):

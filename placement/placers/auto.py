@@ -19,6 +19,7 @@ from placement.core.problem import Execution, Objective, Problem
 from placement.placers.base import Finalist, Placer, Progress, Report, quiet, setting
 from placement.schedule.segments import make_schedule
 from placement.schedule.symmetry import num_changed
+from placement.search import windows
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.feasible import final_s
@@ -31,6 +32,8 @@ FIRST_SHARE, AT_LEAST = 0.4, 2
 LAST_TIMES = 2.5
 # The best few ends of a search are turned into merged schedules; with more kernels the best alone.
 COMPARE_FEW_UP_TO, FEW = 5_000, 2
+# Graphs with more kernels are searched by windows: whole simulations leave time for few moves.
+WINDOWS_FROM = 20_000
 # Annealing starts warm, because it starts from something good.
 HOT, COLD, KICK = 0.02, 1e-5, 3
 # Finalists are predicted to take at most so much more than the best; the second search takes links
@@ -152,9 +155,10 @@ class Auto(Placer):
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
     ) -> list[_Found]:
         """Annealing and local search from the best placements, side by side."""
+        if len(problem.kernels.ops) > WINDOWS_FROM and windows.fits(problem):
+            return self._along(problem, found, watch, left_s)
         begun_s = time.perf_counter()
-        # Without a time limit the answer must not depend on the computer.
-        num_chains = 2 if math.isinf(left_s) or self.max_iterations else max(2, num_cores())
+        num_chains = self._num_chains(left_s)
         ranked = sorted(found, key=lambda f: f.value_s)[: num_chains // 2]
         moved_together = blocks(problem)
         chains = []
@@ -175,6 +179,29 @@ class Auto(Placer):
         chains.sort(key=lambda chain: chain.best_s)
         few = chains[: FEW if len(problem.kernels.ops) <= COMPARE_FEW_UP_TO else 1]
         return [_compared("search", problem, chain.placement) for chain in few]
+
+    def _along(
+        self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
+    ) -> list[_Found]:
+        """The best placement improved window by window along its order, in parts side by side."""
+        begun_s = time.perf_counter()
+        start = start_of(problem, min(found, key=lambda f: f.value_s).placement)
+        left_s -= time.perf_counter() - begun_s
+        devices = windows.improve_along(
+            problem,
+            start,
+            watch.pass_on,
+            seed=self.seed,
+            num_parts=self._num_chains(left_s),
+            max_iterations=self.max_iterations,
+            time_limit_s=max(0.0, left_s),
+        )
+        placement = problem.placement_of(devices, start.order.tolist())
+        return [_compared("search", problem, placement)]
+
+    def _num_chains(self, left_s: float) -> int:
+        """Without a time limit the answer must not depend on the computer."""
+        return 2 if math.isinf(left_s) or self.max_iterations else max(2, num_cores())
 
     def _split(
         self, problem: Problem, found: Sequence[_Found], watch: "_Watch", left_s: float
@@ -227,6 +254,8 @@ def quick_placers(problem: Problem) -> list[str]:
     if problem.execution is not Execution.CALL:
         # The other one takes seconds on a model of thousands of kernels.
         first = ("heft", "single", "linear_dp", "ideals_dp")
+        if len(problem.kernels.ops) > WINDOWS_FROM:
+            first = ("heft", "peft", "single")
     return sorted(
         quick, key=lambda name: (first.index(name) if name in first else len(first), name)
     )

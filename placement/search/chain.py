@@ -92,6 +92,7 @@ class Chain:
         self._generator = seeded(seed % MODULUS)
         self._random = np.random.default_rng(seed)
         self._block_arrays = (blocks.ptr, blocks.units, *blocks.of_units(problem.num_units))
+        self._everything = (np.arange(problem.num_units), 0)
         self._watch_memory = can_overflow(problem)
         self._unit_bytes = unit_bytes(problem)
         # A first guess from the size; every look at the clock corrects it.
@@ -141,6 +142,7 @@ class Chain:
             heat,
             own.throughput,
             self._watch_memory,
+            self._everything,
         )
         self._move_s = (time.perf_counter() - begun_s) / max(1, num_moves)
         self.num_moves += num_moves

@@ -69,7 +69,7 @@ class Evaluator:
         found = np.zeros(self.state.order.size, dtype=np.int64)
         if self.throughput:
             return found[:0]
-        return found[: trace_critical(self.flat, self.state, found)]
+        return found[: trace_critical(self.flat, self.state, found, 0)]
 
     def peak_bytes(self) -> Floats:
         """Most bytes on each device (D,) under the base placement."""

@@ -30,8 +30,9 @@ POWER = 16.0
 
 
 @jit
-def trace_critical(flat: Flat, state: RunState, critical: Ints) -> int:
-    """Write the units of a critical path of the base run, last first; how many there are.
+def trace_critical(flat: Flat, state: RunState, critical: Ints, since: int) -> int:
+    """Write the units of a critical path of the base run, last first, as far as kernels are at
+    position `since` or later; how many there are.
 
     Backwards from the kernel that ends last, each time to the one whose tensor came latest, or else
     to the one before it on the device's engine.
@@ -40,7 +41,7 @@ def trace_critical(flat: Flat, state: RunState, critical: Ints) -> int:
     producer, on_host, host = flat.producer, flat.on_host, flat.host
     num_devices = flat.call_s.size
     k, num = int(np.argmax(state.end_s + state.tail_s)), 0
-    while k >= 0 and num < critical.size:
+    while k >= 0 and num < critical.size and position[k] >= since:
         if num == 0 or critical[num - 1] != flat.unit_of_kernel[k]:
             critical[num] = flat.unit_of_kernel[k]
             num += 1
@@ -188,8 +189,9 @@ def search(
     heat: tuple[float, float],
     throughput: bool,
     watch_memory: bool,
+    window: tuple[Ints, int],
 ) -> None:
-    """Make a number of moves.
+    """Make a number of moves of the units in `window`, whose kernels begin at a position.
 
     The temperature falls from heat[0] to heat[1] (in seconds); with heat[1] zero only moves that do
     not worsen the base are kept. `chain` is the search's own state; see search/chain.py. Half of
@@ -199,13 +201,14 @@ def search(
     devices, best, values, counts, critical, generator, room_bytes, unit_bytes, workspace = chain
     block_ptr, block_units, blocks_of_ptr, blocks_of = blocks
     num_devices, num_units = flat.call_s.size, devices.size
+    inside, since_position = window
     sources, one = np.empty(num_units, dtype=np.int64), np.empty(1, dtype=np.int64)
     touched = np.empty(num_devices, dtype=np.int64)
     for step in range(num_moves):
         if not throughput and counts[0] >= TRACE_EVERY:
-            counts[1] = trace_critical(flat, state, critical)
+            counts[1] = trace_critical(flat, state, critical, since_position)
             counts[0] = 0
-        unit = below(num_units, generator)
+        unit = inside[below(inside.size, generator)]
         if counts[1] > 0 and uniform(generator) < 0.5:
             unit = critical[below(counts[1], generator)]
         dest = below(num_devices, generator)

@@ -3,6 +3,8 @@
 # make quick   the same without the browser and what tests/slow.txt names: for every change
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
+# make setup-hosts   what Ray clusters need, too (python -m placement hosts)
+# make test-hosts    runs over two Ray nodes on this computer; part of make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -29,12 +31,14 @@ FAST = $(wildcard placement/compiled/*.py placement/*/compiled/*.py placement/*/
 # Tests start hundreds of processes: what one has compiled of the sources, the next one loads.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: run setup test quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
+.PHONY: run setup setup-hosts test test-hosts quick fuzz check lint types all-tests quick-tests slow browser webgpu pictures clean
 
 run: setup
 	$(VENV)/bin/python -m streamlit run app.py
 
 setup: $(VENV)/ready-to-run $(VENV)/compiled
+
+setup-hosts: setup $(VENV)/ready-for-hosts
 
 test: check
 
@@ -47,6 +51,7 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
 ifeq ($(TESTS),)
 	$(MAKE) -j3 types webgpu all-tests
+	$(MAKE) test-hosts
 else
 	$(PYTEST) $(TESTS)
 endif
@@ -64,14 +69,14 @@ types:
 # A test in the browser may come too late beside the others. Where only such ones have failed
 # (status 20, tests/conftest.py), they must pass by themselves afterwards.
 all-tests:
-	$(PYTEST) $(SIDE_BY_SIDE) || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
+	$(PYTEST) $(SIDE_BY_SIDE) --ignore=tests/hosts || { [ $$? -eq 20 ] && $(PYTEST) --last-failed tests/browser; }
 
 quick-tests:
-	$(PYTEST) $(SIDE_BY_SIDE) --quick
+	$(PYTEST) $(SIDE_BY_SIDE) --quick --ignore=tests/hosts
 
 # Write tests/slow.txt anew, on a quiet computer.
 slow: $(VENV)/ready-to-test $(VENV)/compiled
-	$(PYTEST) $(SIDE_BY_SIDE) --note-slow --ignore=tests/browser
+	$(PYTEST) $(SIDE_BY_SIDE) --note-slow --ignore=tests/browser --ignore=tests/hosts
 
 # FUZZ="--seed 7 --kind onnx --case 3" brings one case back. The examples of properties are fresh, too.
 FUZZ =
@@ -86,6 +91,10 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 # The command line on another execution provider, whose package takes the place of onnxruntime.
 webgpu: $(WEBGPU)/ready-to-test browser
 	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
+
+# Alone: what is lost when a host ends is noticed by the clock.
+test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
+	$(PYTEST) tests/hosts
 
 browser:
 	@sh tests/browser/find_chromium.sh
@@ -108,6 +117,10 @@ $(VENV)/compiled: $(FAST) | $(VENV)/ready-to-run
 
 $(VENV)/ready-to-test: $(VENV)/ready-to-run requirements-dev.txt
 	$(VENV)/bin/python $(PIP) install -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/ready-for-hosts: requirements-hosts.txt | $(VENV)/ready-to-run
+	$(VENV)/bin/python $(PIP) install -r requirements-hosts.txt
 	@touch $@
 
 $(WEBGPU)/ready-to-test: tests/webgpu/requirements.txt

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from placement.api.lessons import lesson as lesson
     from placement.api.lessons import lessons as lessons
     from placement.api.machines import can_measure as can_measure
+    from placement.api.machines import hosts as hosts
     from placement.api.machines import machine as machine
     from placement.api.machines import machine_for as machine_for
     from placement.api.models import inspect as inspect
@@ -51,6 +52,7 @@ _MODULES = {
     "generate": "api.generate",
     "grade": "api.lessons",
     "hints": "advice.best_moves",
+    "hosts": "api.machines",
     "inspect": "api.models",
     "lesson": "api.lessons",
     "lessons": "api.lessons",

@@ -37,7 +37,9 @@ def command_line() -> int:
     options = make_parser().parse_args()
     if supervisor.is_about_a_file(options):
         return _ended(lambda: supervisor.supervise(options, sys.argv[1:]))
-    return _ended(lambda: _performed(options))
+    if supervisor.is_over_hosts(options):
+        return _ended(lambda: supervisor.attend(sys.argv[1:]))
+    return supervisor.tell_the_end(lambda: _ended(lambda: _performed(options)))
 
 
 def _performed(options: Namespace) -> int:

@@ -34,6 +34,8 @@ ONLY_BROWSER_FAILED = 20
 
 # tests/webgpu has an environment of its own, in which nothing else can run.
 collect_ignore = [] if _installed("onnxruntime-webgpu") else ["webgpu"]
+# `make setup-hosts` installs what these need.
+collect_ignore += [] if _installed("ray") else ["hosts"]
 
 if importlib.util.find_spec("hypothesis"):
     from hypothesis import settings

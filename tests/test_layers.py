@@ -64,6 +64,7 @@ BEHIND_A_DOOR = {
     "placement.exporters._onnx": {"onnx", "onnxruntime"},
     "placement.exporters._torch": {"torch"},
     "profiling.backends._ort": {"onnx", "onnxruntime"},
+    "profiling.backends._ray": {"ray"},
     "profiling.backends._torch": {"torch"},
     "benchmarks._fidelity.networks": {"onnx"},
     "benchmarks._shared.torch_eager": {"torch"},

@@ -142,7 +142,7 @@ def _num_finalists(problem: Problem) -> int:
     return max(1, room - problem.num_devices - 1)
 
 
-@in_confinement("profiling.execution.tournament:Tournament")
+@in_confinement("profiling.execution.tournament:Tournament", on_hosts=True)
 def _raced(
     model: Model,
     entrants: Sequence[Entrant],

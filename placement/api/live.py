@@ -53,7 +53,7 @@ def measurable(model: Model | None, problem: Problem) -> Model:
     return model
 
 
-@in_confinement("profiling.execution.turns:Turns")
+@in_confinement("profiling.execution.turns:Turns", on_hosts=True)
 def _in_turns(
     model: Model,
     problem: Problem,

@@ -1,8 +1,8 @@
-"""The verbs `machine` and `machine_for`: what a model may be placed on."""
+"""The verbs `machine`, `machine_for` and `hosts`: what a model may be placed on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from placement.core.machine import Machine
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def machine(spec: str = "local", lanes: int | None = None) -> Machine:
     """This computer ("local", its CPU split into `lanes`), a preset by name, or a machine file.
 
-    "local:2" has as many lanes, "local:onnxruntime" only the devices of that runtime.
+    "local:2" has as many lanes, "local:onnxruntime" only the devices of that runtime, "ray" those
+    of all hosts of a Ray cluster.
     """
     from profiling.devices.local import load_machine, local_machine
 
@@ -23,6 +24,17 @@ def machine(spec: str = "local", lanes: int | None = None) -> Machine:
             )
         return local_machine(lanes)
     return load_machine(spec)
+
+
+def hosts(address: str = "ray") -> list[dict[str, Any]]:
+    """The hosts of a Ray cluster: name, address, cores, versions and devices.
+
+    `address` is "ray" for the cluster that runs here, or "ray://HOST:PORT". A ValueError says what
+    keeps the hosts from computing together, such as mixed versions of a library.
+    """
+    from profiling import backends
+
+    return [dict(row) for row in backends.usable("ray").hosts(address)]
 
 
 def machine_for(model: Model, machine: Machine) -> Machine:

@@ -72,7 +72,7 @@ def profile(
     return measured
 
 
-@in_confinement("placement.core.profile:Profile")
+@in_confinement("placement.core.profile:Profile", on_hosts=True)
 def _measured(model: Model, machine: Machine, timeout_s: float | None, *, emit: Emit) -> Profile:
     from profiling.measuring import kernels
     from profiling.sandbox.confinement import deadline

@@ -88,7 +88,7 @@ def run(
     return LiveRun(predicted, measured)
 
 
-@in_confinement("profiling.execution.execute:Run")
+@in_confinement("profiling.execution.execute:Run", on_hosts=True)
 def _executed(
     model: Model,
     problem: Problem,
@@ -134,7 +134,7 @@ def stream(
     return LiveStream(predicted, measured)
 
 
-@in_confinement("profiling.execution.stream:Stream")
+@in_confinement("profiling.execution.stream:Stream", on_hosts=True)
 def _streamed(
     model: Model,
     problem: Problem,

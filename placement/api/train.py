@@ -37,6 +37,17 @@ def require_training(graph: Graph) -> None:
         )
 
 
+def require_one_computer(problem: Problem) -> None:
+    """ValueError where devices are those of other computers, which keep no state of a training."""
+    from profiling import backends
+
+    if backends.elsewhere(problem.machine.devices):
+        raise ValueError(
+            f"A training runs on one computer, and machine {problem.machine.name!r} has devices of"
+            " others; use --machine local."
+        )
+
+
 def train(
     model: Model,
     problem: Problem,
@@ -63,6 +74,7 @@ def train(
     from placement.advice.replacing import Policy
 
     require_runnable(model, problem, inputs)
+    require_one_computer(problem)
     predicted = simulate(problem, placement)
     trained = _trained(
         model,

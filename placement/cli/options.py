@@ -21,6 +21,7 @@ from placement.core.verb_options import (
     ProblemOptions,
     ProfileOptions,
     RefineOptions,
+    ResumeOptions,
     RunOptions,
     StepsOptions,
     StreamOptions,
@@ -162,7 +163,7 @@ def _add_live(sub: argparse.ArgumentParser, *kinds: type) -> None:
 
 
 def _run(sub: argparse.ArgumentParser) -> None:
-    _add_live(sub, RunOptions, StreamOptions, RefineOptions)
+    _add_live(sub, RunOptions, StreamOptions, RefineOptions, ResumeOptions)
 
 
 def _train(sub: argparse.ArgumentParser) -> None:
@@ -228,8 +229,15 @@ def _add_input(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--cache", help=said)
 
 
+def _hosts(sub: argparse.ArgumentParser) -> None:
+    said = "ray for the cluster that runs here, or ray://HOST:PORT"
+    sub.add_argument("--machine", default="ray", help=said)
+
+
 def _add_machine(sub: argparse.ArgumentParser) -> None:
-    known = "local, local:LANES, local:RUNTIME, a preset's name, or a JSON file"
+    known = (
+        "local, local:LANES, local:RUNTIME, ray, ray:LANES, ray://HOST:PORT, a preset, or a file"
+    )
     sub.add_argument("--machine", default="local", help=known)
     sub.add_argument("--lanes", type=int, help="split this computer's CPU into so many devices")
 
@@ -289,6 +297,7 @@ _VERBS: tuple[tuple[str, str, Callable[[argparse.ArgumentParser], None]], ...] =
     ("samples", "list the bundled models", _none),
     ("inspect", "say what a model holds", _add_input),
     ("machine", "list the devices and links of a machine", _machine),
+    ("hosts", "list the hosts of a Ray cluster, with their versions and devices", _hosts),
     ("placers", "list the placement algorithms and their settings", _none),
     ("profile", "measure every kernel on every device, and the links", _profile),
     ("place", "let an algorithm place every op", _place),

@@ -3,10 +3,13 @@
 What a bundled sample needs was written here, so such commands run in the process that was started.
 """
 
+import os
+import re
 import signal
 import subprocess
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,6 +23,10 @@ _READ = ("placement", "profile", "inputs", "run", "pins", "sequences", "keep", "
 _WRITTEN = ("out", "split")
 # Settings of placers that name a file to write.
 _WRITTEN_SETTINGS = ("save",)
+# Where a process that is attended to says that it has ended by itself: the number of a pipe.
+_END = "PLACEMENT_END_PIPE"
+# How Ray's own log begins a line, with the letter of its level.
+_LOGGED = re.compile(rb"\[\d{4}-\d\d-\d\d [^\]]*? ([A-Z]) \d+ \d+\]")
 
 
 def is_about_a_file(options: Namespace) -> bool:
@@ -27,9 +34,91 @@ def is_about_a_file(options: Namespace) -> bool:
     from placement import loaders
 
     source = getattr(options, "input", None)
-    if source is None or confinement.is_confined():
+    if source is None or confinement.is_confined() or _is_elsewhere(options):
         return False
     return not loaders.is_sample(source)
+
+
+def is_over_hosts(options: Namespace) -> bool:
+    """Whether a command is connected to a cluster, which may end this process with its own end."""
+    return _END not in os.environ and _is_elsewhere(options)
+
+
+def attend(arguments: Sequence[str]) -> int:
+    """Run a command over a cluster in a process of its own; the exit status to end with.
+
+    Ray ends whoever is connected to a node that dies, in the middle of anything and without a word
+    that people understand. What it logs is not passed on.
+    """
+    reader, writer = os.pipe()
+    with _passing_on_signals() as started:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "placement", *arguments],
+            env={**os.environ, _END: str(writer)},
+            pass_fds=[writer],
+            stderr=subprocess.PIPE,
+        )
+        started(child)
+        os.close(writer)
+        assert child.stderr is not None
+        for line in _understandable(child.stderr):
+            sys.stderr.buffer.write(line)
+            sys.stderr.flush()
+        code = child.wait()
+    with open(reader) as told:
+        # Its own status may be Ray's, which has a way of its own to leave.
+        if status := told.read():
+            return int(status)
+    if code in (-signal.SIGTERM, 128 + signal.SIGTERM):
+        return 128 + signal.SIGTERM
+    return fail(
+        "The node of the Ray cluster on this computer ended in the middle of this; nothing that was"
+        " saved is lost. Start the cluster again, or use --machine local."
+    )
+
+
+def tell_the_end(work: Callable[[], int]) -> int:
+    """What some work returns, told to whoever attends to this process, however it ends."""
+    told = os.environ.pop(_END, "")
+    if not told:
+        return work()
+    confinement.end_with(os.getppid())
+    status = 1
+    try:
+        status = work()
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else status
+        raise
+    finally:
+        os.write(int(told), str(status).encode())
+    return status
+
+
+def _understandable(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines but those that Ray logs, with all that comes after a fatal one."""
+    for line in lines:
+        found = _LOGGED.match(line)
+        if found is None:
+            yield line
+        elif found[1] in (b"C", b"F"):
+            break
+    for _ in lines:
+        pass
+
+
+def _is_elsewhere(options: Namespace) -> bool:
+    """Whether hosts of a cluster run the file; what reads it here is confined by the verbs."""
+    named = str(getattr(options, "machine", "") or "")
+    if named.partition(":")[0] in ("", "local"):
+        return False
+    from profiling import backends
+    from profiling.devices.local import is_cluster, load_machine
+
+    if not Path(named).is_file():
+        return is_cluster(named)
+    with suppress(ValueError):
+        return bool(backends.elsewhere(load_machine(named).devices))
+    return False
 
 
 def supervise(options: Namespace, arguments: Sequence[str]) -> int:

@@ -23,6 +23,7 @@ from placement.api.results.placing import (
 )
 from placement.api.results.running import RunResult
 from placement.api.results.training import TrainResult
+from placement.api.resume import run_to_the_end
 from placement.api.train import has_diverged, require_training
 from placement.api.wording import doubts
 from placement.cli.lesson_verbs import grade as grade
@@ -57,6 +58,7 @@ from placement.core.verb_options import (
     PlaceOptions,
     ProfileOptions,
     RefineOptions,
+    ResumeOptions,
     RunOptions,
     StepsOptions,
     StreamOptions,
@@ -117,6 +119,23 @@ def machine(options: Namespace) -> int:
     lines += [f"note: {found.note}"] if found.note else []
     lines += [f"source: {source}" for source in found.sources]
     return print_answer(options, answer, lines)
+
+
+def hosts(options: Namespace) -> int:
+    rows = pl.hosts(options.machine)
+    return print_answer(options, rows, _host_lines(rows))
+
+
+def _host_lines(rows: list[dict[str, Any]]) -> list[str]:
+    versions = rows[0]["versions"].items() if rows else ()
+    return [
+        *(
+            f"{row['name']:14} {row['address']:16} {counted(row['cores'], 'core')},"
+            f" {row['label']}: {', '.join(row['devices'])}"
+            for row in rows
+        ),
+        f"on every host: {', '.join(f'{name} {version}' for name, version in versions)}",
+    ]
 
 
 def placers(options: Namespace) -> int:
@@ -256,9 +275,15 @@ def run(options: Namespace) -> int:
         answer = answers.of_stream(problem, predicted, streamed, placement, profile)
     else:
         asked = read_options(options, RunOptions)
-        predicted, measured = pl.run(
-            model, problem, placement, asked, inputs=inputs, emit=listener(options)
-        )
+        emit = listener(options)
+        if read_options(options, ResumeOptions).resume:
+            placer = options.placer or PlaceOptions.placer
+            problem, placement, live = run_to_the_end(
+                model, problem, placement, asked, inputs=inputs, emit=emit, placer=placer
+            )
+        else:
+            live = pl.run(model, problem, placement, asked, inputs=inputs, emit=emit)
+        predicted, measured = live
         answer = answers.of_run(problem, predicted, measured, placement, profile)
         if wants_refined:
             answer = _refined(options, model, problem, answer, placement, predicted.schedule)

@@ -185,6 +185,19 @@ class RefineOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ResumeOptions:
+    """What becomes of a run whose devices are lost in the middle."""
+
+    resume: bool = option(
+        False,
+        "where a host of a cluster leaves in the middle, place anew on the devices that are left"
+        " and run again",
+        flag="--resume",
+        label="Go on without hosts that leave",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamOptions(_Timed):
     """A live run of a pipeline: `depth` samples are in flight at most, None chooses."""
 

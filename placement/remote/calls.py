@@ -16,13 +16,14 @@ import selectors
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from placement.core.events import Emit, never, silent
+from placement.core.machine import Machine
 from placement.core.model import Dims, Model, RemoteExecutable
 from placement.files.output import drafts
 from placement.remote import spare
@@ -77,13 +78,14 @@ def pose(lesson: Lesson, folder: Path) -> Posed:
 
 
 def in_confinement(
-    result: Callable[[], Any] | str, writes: str = ""
+    result: Callable[[], Any] | str, writes: str = "", *, on_hosts: bool = False
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Carry a function out elsewhere where its model, the first argument, is a file's.
 
     `result` returns or names ("module:name") the type of what the function returns. Its keyword
     argument `emit` hears the events and `stop` is asked, as if it were carried out here. `writes`
-    names the keyword argument that is the path of a file to write.
+    names the keyword argument that is the path of a file to write. What can be done `on_hosts` is
+    done by these where the devices are theirs: they open the file, and it is only sent from here.
     """
 
     def decorate(verb: Callable[P, R]) -> Callable[P, R]:
@@ -92,6 +94,8 @@ def in_confinement(
             model = cast(Model, args[0])
             executable = model.executable
             if not isinstance(executable, RemoteExecutable):
+                return verb(*args, **kwargs)
+            if on_hosts and _is_elsewhere(args[1:]):
                 return verb(*args, **kwargs)
             from profiling.measuring.lock import held
 
@@ -115,6 +119,17 @@ def in_confinement(
         return carried_out
 
     return decorate
+
+
+def _is_elsewhere(values: Iterable[object]) -> bool:
+    """Whether what is asked for is about a machine of other computers, which open the file."""
+    from profiling import backends
+
+    machines = (getattr(value, "machine", value) for value in values)
+    return any(
+        isinstance(machine, Machine) and bool(backends.elsewhere(machine.devices))
+        for machine in machines
+    )
 
 
 def _answer(

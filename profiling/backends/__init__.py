@@ -41,6 +41,13 @@ def emulated(devices: Iterable[Device]) -> bool:
     return any(backend.emulated for backend in of(devices).values())
 
 
+def elsewhere(devices: Iterable[Device]) -> frozenset[str]:
+    """The names of devices that are those of other computers."""
+    listed = tuple(devices)
+    used = of(listed)
+    return frozenset(d.name for d in listed if d.runtime in used and used[d.runtime].elsewhere)
+
+
 def cpu_lanes(devices: Iterable[Device]) -> dict[str, Device]:
     """The devices by name that are the CPU of a computer, or lanes of it."""
     listed = tuple(devices)
@@ -50,7 +57,7 @@ def cpu_lanes(devices: Iterable[Device]) -> dict[str, Device]:
 
 def running(format: str) -> tuple[Backend, ...]:
     """The backends that compute models of a format; first the one that drives the CPU's lanes."""
-    found = [backend for backend in map(get, names()) if backend.runs(format)]
+    found = [b for b in map(get, names()) if b.runs(format) and not b.elsewhere]
     return tuple(sorted(found, key=lambda backend: (not backend.leads, backend.name)))
 
 

@@ -35,7 +35,7 @@ class Joined(Compiled):
         """A ValueError says why these runtimes cannot compute one step together."""
         (first, one), *others = parts.items()
         for name, other in others:
-            differs = _difference(first, one.kernels, name, other.kernels)
+            differs = difference(first, one.kernels, name, other.kernels)
             if differs:
                 raise ValueError(
                     f"{first} and {name} make different kernels of {one.kernels.name!r}"
@@ -201,7 +201,7 @@ def _remedy(parts: Mapping[str, Compiled]) -> str:
     return f"choose devices of one runtime, as machine {whole} has them"
 
 
-def _difference(first: str, a: Graph, second: str, b: Graph) -> str:
+def difference(first: str, a: Graph, second: str, b: Graph) -> str:
     """How two graphs of kernels differ, as the middle of a sentence; empty where they are alike."""
     for one, of, other in ((first, a, b), (second, b, a)):
         extra = next((op.name for op in of.ops if op.name not in other.index), None)

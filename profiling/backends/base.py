@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
+from profiling.devices.lanes import Lane, Lanes, Step
 from profiling.devices.native import NativeCalls
 from profiling.measuring.outputs import DEFAULT
 
@@ -32,6 +33,22 @@ class DeviceTimes:
 
     segments: Mapping[int, tuple[float, float]]
     copies: Mapping[tuple[str, str], tuple[float, float]]
+
+
+class DevicesLost(RuntimeError):
+    """Devices that were there when something began and are no more; the message names them."""
+
+    def __init__(self, message: str, devices: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.devices = tuple(devices)
+
+
+class Carried(Protocol):
+    """Lanes that run steps together until closed, wherever they are."""
+
+    def step(self, timeout_s: float) -> Step: ...
+
+    def close(self) -> bool: ...
 
 
 class Program(ABC):
@@ -101,6 +118,10 @@ class Program(ABC):
         """
         assert not state, f"this program keeps no state, {sorted(state)[:3]} came"
 
+    def carried(self, lanes: Sequence[Lane], num_segments: int) -> Carried:
+        """The lanes that run steps of this program: threads of this process, where it computes."""
+        return Lanes(lanes, num_segments, self.run, native=self.native)
+
     def stop(self) -> None:  # noqa: B027 - most need nothing
         """Ask segments that are running to end soon; called from another thread."""
 
@@ -146,6 +167,10 @@ class Compiled(ABC):
         """The same model, of whose programs none has `native` segments: to compare with."""
         return self
 
+    def among(self, machine: Machine) -> "Compiled":
+        """The same kernels on the same devices, of which some are another runtime's now."""
+        raise NotImplementedError("this runtime shares its kernels with no other")
+
     def exchanges(self, tensor: Tensor) -> bool:
         """Whether programs of these kernels give and take this tensor (`value` and `take`)."""
         return False
@@ -162,6 +187,7 @@ class Backend(ABC):
     Of the runtimes of a format the one that `leads` drives the lanes of the machine `local`. With
     `emulated` nothing is computed: a live run follows a virtual clock. `tells_latency` says that
     the constant part of `copy_seconds` is the link's own and no cost of calling the runtime.
+    Devices `elsewhere` are those of other computers: no machine `local` has them.
     """
 
     name: ClassVar[str]
@@ -170,6 +196,7 @@ class Backend(ABC):
     leads: ClassVar[bool] = False
     emulated: ClassVar[bool] = False
     tells_latency: ClassVar[bool] = True
+    elsewhere: ClassVar[bool] = False
 
     def runs(self, format: str) -> bool:
         """Whether models of this format are computed here."""
@@ -208,6 +235,20 @@ class Backend(ABC):
         One of the two is this runtime's; the other is, too, or it is on the host.
         """
         return None
+
+    def machine(self, spec: str) -> Machine:
+        """What a person names by this runtime's own name, where its devices are elsewhere."""
+        raise ValueError(f"{self.name} has no machine {spec!r}; use local.")
+
+    def hosts(self, spec: str) -> Sequence[Mapping[str, Any]]:
+        """The computers of such a machine, a row each; ValueError where they do not agree."""
+        return ()
+
+    def link_costs(
+        self, devices: Sequence[Device]
+    ) -> Mapping[tuple[str, str], tuple[float, float]]:
+        """Latency in s and bytes per s between devices that are elsewhere, measured there."""
+        return {}
 
     def dedicate(self, machine: Machine) -> None:  # noqa: B027
         """Tell the runtime that this process serves one machine only; called before all else."""

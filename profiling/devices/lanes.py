@@ -84,6 +84,11 @@ class Lanes:
         for lane in lanes:
             for producer in (p for awaits in lane.awaits for p in awaits):
                 self._there[producer, lane.device.name] = _taken()
+        here = {segment for lane in lanes for segment in lane.segments}
+        self._arriving: dict[int, list[threading.Lock]] = {}
+        for (producer, _), there in self._there.items():
+            if producer not in here:
+                self._arriving.setdefault(producer, []).append(there)
         self._go = [_taken() for _ in lanes]
         self._done = [_taken() for _ in lanes]
         self._threads = [
@@ -117,6 +122,11 @@ class Lanes:
             tuple(self._end_s),
             self._resumed,
         )
+
+    def arrive(self, producer: int) -> None:
+        """What a segment that runs elsewhere makes is there: lanes that await it go on."""
+        for there in self._arriving.get(producer, ()):
+            there.release()
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """End the threads; False if one is still inside a segment after `timeout_s`."""

@@ -120,6 +120,8 @@ def load_machine(spec: str) -> Machine:
                 f" {', '.join(f'local:{name}' for name in _runtimes())}."
             )
         return local_machine(int(word))
+    if is_cluster(spec):
+        return backends.usable(spec.partition(":")[0]).machine(spec)
     path = _preset_files().get(spec, Path(spec))
     if not path.is_file():
         raise ValueError(
@@ -134,8 +136,15 @@ def is_local(spec: str) -> bool:
     return spec == "local" or spec in {f"local:{name}" for name in _runtimes()}
 
 
+def is_cluster(spec: str) -> bool:
+    """Whether a machine is one whose devices are those of other computers."""
+    runtime = spec.partition(":")[0]
+    return runtime in backends.names() and backends.get(runtime).elsewhere
+
+
 def _runtimes() -> list[str]:
-    return [name for name in backends.names() if not backends.get(name).emulated]
+    found = ((name, backends.get(name)) for name in backends.names())
+    return [name for name, backend in found if not (backend.emulated or backend.elsewhere)]
 
 
 def presets() -> dict[str, str]:

@@ -1,19 +1,25 @@
 """Is there memory for what will run? Asked before anything is allocated."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from placement.core.machine import Machine
 
 
-def check_memory(peak: Mapping[str, int], machine: Machine, beside_bytes: int = 0) -> None:
+def check_memory(
+    peak: Mapping[str, int],
+    machine: Machine,
+    beside_bytes: int = 0,
+    elsewhere: Collection[str] = (),
+) -> None:
     """ValueError where a device, or the host for all devices on it, has less memory than needed.
 
-    `peak` is by device; `beside_bytes` is what the host holds besides.
+    `peak` is by device; `beside_bytes` is what the host holds besides. Devices `elsewhere` are not
+    in its memory.
     """
     on_host = beside_bytes
     for name, num_bytes in peak.items():
         device = machine.device(name)
-        on_host += num_bytes if device.on_host else 0
+        on_host += num_bytes if device.on_host and name not in elsewhere else 0
         if device.memory_bytes is not None and num_bytes > device.memory_bytes:
             raise ValueError(
                 f"Weights and values on {name!r} need {num_bytes} bytes, it has"

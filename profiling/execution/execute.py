@@ -22,8 +22,8 @@ from placement.simulator.executions import lower
 from placement.simulator.lowering import Tasks
 from placement.simulator.simulate import simulate
 from profiling import backends
-from profiling.backends.base import Compiled, Program
-from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.backends.base import Carried, Compiled, Program
+from profiling.devices.lanes import Lane, Step
 from profiling.devices.memory import check_memory
 from profiling.execution.observing import observed
 from profiling.execution.spans import measured_timeline, span_events
@@ -158,11 +158,11 @@ def lanes_of(problem: Problem, tasks: Tasks) -> tuple[Lane, ...]:
     return tuple(found)
 
 
-def started(program: Program, problem: Problem, tasks: Tasks) -> Lanes:
+def started(program: Program, problem: Problem, tasks: Tasks) -> Carried:
     """The threads of a program that was opened; it is closed where these cannot begin."""
     try:
         lanes, num_segments = lanes_of(problem, tasks), sum(map(len, tasks.lanes))
-        return Lanes(lanes, num_segments, program.run, native=program.native)
+        return program.carried(lanes, num_segments)
     except BaseException:
         program.close()
         raise
@@ -184,12 +184,14 @@ def baselines_of(
 def require_memory(problem: Problem, schedule: Schedule) -> None:
     """ValueError where the schedule, beside the unplaced model to compare with, needs too much."""
     reference_bytes = int(problem.kernels.arrays.resident_bytes.sum())
-    check_memory(simulate(problem, schedule).peak_bytes, problem.machine, reference_bytes)
+    elsewhere = backends.elsewhere(problem.machine.devices)
+    peak = simulate(problem, schedule).peak_bytes
+    check_memory(peak, problem.machine, reference_bytes, elsewhere)
 
 
 def _steps(
     schedule: Schedule,
-    lanes: Lanes,
+    lanes: Carried,
     program: Program,
     options: RunOptions,
     emit: Emit,

@@ -11,7 +11,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.core.verb_options import MOST_IN_FLIGHT, StreamOptions
 from placement.schedule.stages import in_stages
-from profiling.backends.base import Compiled, Program
+from profiling.backends.base import Compiled, DevicesLost, Program
 from profiling.devices.lanes import Lane
 from profiling.execution.stream_lanes import StreamLanes
 from profiling.execution.stream_outputs import Outputs
@@ -150,7 +150,7 @@ class Flow:
         except TimeoutError as error:
             program.stop()
             raise RuntimeError(str(error)) from None
-        except (ValueError, AssertionError):
+        except (ValueError, AssertionError, DevicesLost):
             raise
         except Exception as error:  # runtimes raise kinds of their own
             text = " ".join(str(error).split())[:300]

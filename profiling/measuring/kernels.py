@@ -28,7 +28,7 @@ from placement.core.model import Model
 from placement.core.profile import Profile
 from placement.core.schedule import Schedule, Segment
 from profiling import backends
-from profiling.backends.base import Compiled, Program
+from profiling.backends.base import Carried, Compiled, Program
 from profiling.devices.lanes import Lane, Lanes
 from profiling.measuring.crossings import crossing_cost
 from profiling.measuring.links import measure_links
@@ -97,7 +97,9 @@ def profile(
         found[kind] = _measure(compiled, devices[0], feeds)
     tell("devices together")
     lanes = next((devices for devices in kinds.values() if len(devices) > 1), [])
-    together = lanes[:2] if lanes and lanes[0].on_host else []
+    # Hosts share no memory, and what crosses between them is their links'.
+    here = lanes and lanes[0].on_host and not backends.elsewhere(lanes)
+    together = lanes[:2] if here else []
     contention = _contention(compiled, together, feeds) if together else 0.0
     crossing = crossing_cost(compiled, together, feeds, TIMEOUT_S) if together else None
     if crossing is not None:
@@ -117,7 +119,8 @@ def _kinds(machine: Machine) -> dict[Kind, list[Device]]:
 
 
 def _kind(device: Device) -> Kind:
-    same = device.provider if device.on_host else device.name
+    shares = device.on_host and not backends.elsewhere((device,))
+    same = device.provider if shares else device.name
     return device.runtime, same, device.cores
 
 
@@ -154,7 +157,7 @@ def _measure(compiled: Compiled, device: Device, feeds: Mapping[str, Any]) -> Me
 
 
 def _timed(
-    lanes: Sequence[Lanes], programs: Sequence[Program], num_kernels: int
+    lanes: Sequence[Carried], programs: Sequence[Program], num_kernels: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Seconds by (round, kernel), between kernels, and by round of one call and of the model."""
     for _ in range(WARMUP):
@@ -243,10 +246,10 @@ def _contention(compiled: Compiled, pair: Sequence[Device], feeds: Mapping[str, 
     return max(0.0, statistics.median(slower) - 1.0)
 
 
-def _alone(device: Device, num_segments: int, program: Program) -> Lanes:
+def _alone(device: Device, num_segments: int, program: Program) -> Carried:
     segments = tuple(range(num_segments))
     lane = Lane(device, segments, ((),) * num_segments)
-    return Lanes([lane], num_segments, program.run, native=program.native)
+    return program.carried([lane], num_segments)
 
 
 def _profile(

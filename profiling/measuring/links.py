@@ -36,8 +36,10 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
     """
     absent = {name for name, _ in missing_devices(machine)}
     present = [d for d in machine.devices if d.name not in absent and not backends.emulated((d,))]
+    away = backends.elsewhere(present)
+    measured = _measured_there([d for d in present if d.name in away])
+    present = [d for d in present if d.name not in away]
     lanes = [d for d in present if d.on_host]
-    measured: dict[tuple[str, str], tuple[float, float]] = {}
     pairs = list(combinations(lanes, 2))
     rounds = max(_FEWEST_ROUNDS, _ROUNDS // max(1, len(pairs)))
     for a, b in pairs:
@@ -57,6 +59,14 @@ def measure_links(machine: Machine, report: Callable[[str], None] = say_nothing)
         for ends, link in stated.items()
     )
     return replace(machine, links=links, note=MEASURED_NOTE)
+
+
+def _measured_there(devices: Sequence[Device]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Links among devices of other computers, as their runtimes measure them."""
+    found: dict[tuple[str, str], tuple[float, float]] = {}
+    for name, backend in backends.of(devices).items():
+        found |= backend.link_costs([d for d in devices if d.runtime == name])
+    return found
 
 
 def _told(

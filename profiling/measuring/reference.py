@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from placement.core.machine import Device
-from profiling.backends.base import Compiled, Program
-from profiling.devices.lanes import Lane, Lanes, Step
+from profiling.backends.base import Carried, Compiled, DevicesLost, Program
+from profiling.devices.lanes import Lane, Step
 
 WARMUP = 3
 # Steps of the unplaced model that count: at least so many, more where they are short.
@@ -67,7 +67,7 @@ def _median_s(
         release([program], [lanes])
 
 
-def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
+def safe_step(lanes: Carried, program: Program, timeout_s: float) -> Step:
     """One step, with the devices' own times where they tell them.
 
     A RuntimeError of one sentence if it hangs or the runtime fails in it.
@@ -77,14 +77,14 @@ def safe_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
     except TimeoutError as error:
         program.stop()
         raise RuntimeError(str(error)) from None
-    except (ValueError, AssertionError, MemoryError):
+    except (ValueError, AssertionError, MemoryError, DevicesLost):
         raise
     except Exception as error:  # runtimes raise kinds of their own
         text = " ".join(str(error).split())[:300]
         raise RuntimeError(f"The runtime failed in a step: {text}") from None
 
 
-def settled_step(lanes: Lanes, program: Program, timeout_s: float) -> Step:
+def settled_step(lanes: Carried, program: Program, timeout_s: float) -> Step:
     """The last of some steps in a row, as in a run of this program alone.
 
     The first one after another program's step finds that one's weights and values in the caches.
@@ -136,5 +136,5 @@ def release(programs: Sequence[Program], lanes: Sequence[Threads]) -> None:
         _abandoned.extend(programs)
 
 
-def _alone(program: Program, device: Device | None) -> Lanes:
-    return Lanes([Lane(device or Device("all cores"), (0,), ((),))], 1, program.run)
+def _alone(program: Program, device: Device | None) -> Carried:
+    return program.carried([Lane(device or Device("all cores"), (0,), ((),))], 1)

@@ -126,7 +126,7 @@ def own_folder() -> Iterator[tuple[str, dict[str, str]]]:
 
 def confine(limits: Limits, parent: int) -> None:
     """Confine this process, which `parent` started; before what starts threads is imported."""
-    _end_with(parent)
+    end_with(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _limit(resource.RLIMIT_DATA, limits.memory_bytes)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
@@ -175,7 +175,8 @@ def ending(code: int, name: str) -> str:
     )
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
+    """Have this process end with the one that started it, on Linux; at once where that is gone."""
     if sys.platform == "linux":
         import ctypes
 

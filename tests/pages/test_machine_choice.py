@@ -105,3 +105,42 @@ def test_a_machine_without_speeds_is_drawn_and_its_speeds_can_be_typed_in():
     assert [d.flops_per_s for d in machine.devices] == [1e11, 1e12]
     assert [d.memory_bytes_per_s for d in machine.devices] == [2e10, 4e11]
     assert snapshot(project).problem.costs.origin == "analytic"
+
+
+def two_hosts(path):
+    """What the process that asks a cluster writes."""
+    devices = tuple(
+        Device(f"{host}/cpu:0", "cpu", "ray", "cpu", 10**9, flops_per_s=1e9, memory_bytes_per_s=1e8)
+        for host in ("alpha", "beta")
+    )
+    a, b = (d.name for d in devices)
+    links = (Link(a, b, 5e-4, 1e9), Link(b, a, 5e-4, 1e9))
+    path.write_text(machine_to_text(Machine("ray", devices, links)))
+
+
+def test_the_hosts_of_a_cluster_are_taken_as_one_machine(monkeypatch):
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "")
+    monkeypatch.setattr("pages.ui.devices.machine_choice.save_hosts", two_hosts)
+    app, project = opened("devices", model="onnx-squeezenet")
+    next(b for b in app.button if "Ray cluster" in b.label).click().run()
+    assert project.settings.machine == "ray.json"
+    rows = checked(app).dataframe[0].value
+    assert list(rows["Device"]) == ["alpha/cpu:0", "beta/cpu:0"]
+
+
+def test_a_cluster_that_is_not_there_is_named_and_nothing_changes(monkeypatch):
+    def refused(path):
+        raise ValueError("No Ray cluster runs here; start one, or use --machine local.")
+
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "")
+    monkeypatch.setattr("pages.ui.devices.machine_choice.save_hosts", refused)
+    app, project = opened("devices", model="onnx-squeezenet")
+    next(b for b in app.button if "Ray cluster" in b.label).click().run()
+    assert project.settings.machine == "local"
+    assert any("No Ray cluster" in str(said.value) for said in (*app.error, *app.toast))
+
+
+def test_without_ray_there_is_no_such_button(monkeypatch):
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "needs: it")
+    app, _ = opened("devices", model="onnx-squeezenet")
+    assert not any("Ray" in button.label for button in app.button)

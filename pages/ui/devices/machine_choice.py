@@ -19,10 +19,13 @@ from placement.drawing.machine_graph import machine_graph
 from placement.files.input import json_value
 from profiling import backends
 from profiling.devices.local import presets
+from studio.cluster import save_hosts
 from studio.project.files import write_bytes
 from studio.snapshot import Studio
 
 LOCAL = "local"
+# The machine file with the hosts of a cluster, in the project.
+HOSTS = "ray.json"
 # What estimates need of every device, in words.
 NEEDED = {
     "arithmetic (FLOP per second)": "flops_per_s",
@@ -70,6 +73,15 @@ def chooser(now: Studio) -> None:
             help=glossary.LANE,
         )
         lanes.button("Detect again", on_click=cache.forget_machines, disabled=locked)
+    if not backends.get("ray").missing():
+        which.button(
+            "Take the hosts of a Ray cluster",
+            on_click=_take_hosts,
+            args=(now,),
+            disabled=locked,
+            help="The devices of all hosts of the cluster that runs here, as one machine; press it"
+            " again when hosts have come or gone.",
+        )
     with file:
         given = st.file_uploader(
             "Machine file (JSON)", type=["json"], key="machine-upload", disabled=locked
@@ -270,6 +282,18 @@ def _choose(key: str, drawn: str) -> None:
     machine = choices.changed(key, drawn)
     if machine is not None and choices.may_write():
         choices.project().change(machine=machine)
+
+
+def _take_hosts(now: Studio) -> None:
+    try:
+        with saving.change("The hosts were not taken over."):
+            folder = now.project.folder / "machines"
+            folder.mkdir(exist_ok=True)
+            save_hosts(folder / HOSTS)
+            now.project.change(machine=HOSTS)
+            cache.forget_machines()
+    except ValueError as error:
+        choices.say("error", str(error))
 
 
 def _split(key: str, drawn: int) -> None:

@@ -172,6 +172,9 @@ def can_measure(opened: Model, on: Machine) -> bool:
 
 @st.cache_resource(max_entries=16, ttl=60, show_spinner=False, hash_funcs=KEYS)
 def _is_here(on: Machine) -> bool:
+    if backends.elsewhere(on.devices):
+        # Only a job may ask a cluster, and says so where it is gone.
+        return True
     return not backends.emulated(on.devices) and not missing_devices(on)
 
 

@@ -15,7 +15,7 @@ from placement.formats.onnx.saving import INSIDE_BYTES
 from profiling.backends._ort import sessions
 from profiling.backends._ort.errors import sentence, told
 from profiling.backends._ort.feeds import all_feeds, row_limits
-from profiling.backends._ort.kernels import kernel_graph
+from profiling.backends._ort.kernels import kernel_graph, value_names
 from profiling.backends._ort.layout import Layout
 from profiling.backends._ort.loops import check_loops
 from profiling.backends._ort.memory import check_whole
@@ -40,7 +40,10 @@ from profiling.devices.memory import free_bytes
 
 @dataclass(frozen=True, eq=False)
 class OrtCompiled(Compiled):
-    """See `profiling.backends.base.Compiled`; `members[k]` are the nodes of kernel k."""
+    """See `profiling.backends.base.Compiled`; `members[k]` are the nodes of kernel k.
+
+    `value_names` has what onnxruntime calls tensors of the kernels, where that is another name.
+    """
 
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
@@ -53,6 +56,7 @@ class OrtCompiled(Compiled):
     limits: Mapping[str, int]
     members: tuple[tuple[int, ...], ...]
     level: str = field(default="ORT_DISABLE_ALL")
+    value_names: Mapping[str, str] = field(default_factory=dict)
     asked_for_python: bool = False
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
@@ -87,7 +91,7 @@ class OrtCompiled(Compiled):
             )
             made_of = layout, self.optimised, self.values, self.level
             if self.asked_for_python:
-                return OrtProgram(*made_of)
+                return OrtProgram(*made_of, self.value_names)
             reason = why_not(*made_of[:3])
             try:
                 if not reason:
@@ -96,7 +100,7 @@ class OrtCompiled(Compiled):
                 reason = (
                     f"onnxruntime's library cannot open the segments: {sentence(error).rstrip('.')}"
                 )
-            program = OrtProgram(*made_of)
+            program = OrtProgram(*made_of, self.value_names)
             program.lanes_note = f"Lanes ran in Python, because {reason}."
             return program
 
@@ -104,8 +108,11 @@ class OrtCompiled(Compiled):
         with told("open the model"):
             return Unplaced(self.optimised.source, device, feeds)
 
+    def among(self, machine: Machine) -> "OrtCompiled":
+        return replace(self, machine=machine)
+
     def exchanges(self, tensor: Tensor) -> bool:
-        value = self.values.get(tensor.name)
+        value = self.values.get(self.value_names.get(tensor.name, tensor.name))
         return value is not None and (
             value.dtype is not None or value.type == "tensor(string)" or _is_list(value.type)
         )
@@ -150,8 +157,9 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
         nodes = optimised.model.graph.node
         members = _members(optimised, values) if inner else (tuple(range(len(nodes))),)
         sources = map_sources(model.graph, [[nodes[i] for i in m] for m in members], same)
+        kernels = kernel_graph(model.graph, optimised, values, members, sources)
         return OrtCompiled(
-            kernels=kernel_graph(model.graph, optimised, values, members, sources),
+            kernels=kernels,
             sources=sources,
             random_ops=randoms,
             runtime=runtime,
@@ -162,6 +170,7 @@ def compile_onnx(model: Model, machine: Machine, runtime: str) -> OrtCompiled:
             limits=limits,
             members=members,
             level="ORT_DISABLE_ALL" if alike else "ORT_ENABLE_ALL",
+            value_names=value_names(model.graph, kernels, optimised, members),
         )
     assert first_error is not None
     text = sentence(first_error)

@@ -83,14 +83,8 @@ def _tensors(
     weights = {t.name for t in model.initializer}
     owner = {i: name for name, member in zip(names, members, strict=True) for i in member}
     maker: dict[str, str | None] = {v.name: None for v in model.input if v.name not in weights}
-    title = {tensor.name: tensor.name for tensor in graph.tensors}
-    counted = dict.fromkeys(names, 0)
-    for i, node in enumerate(model.node):
-        for name in node.output:
-            if name:
-                maker[name] = owner[i]
-                title.setdefault(name, f"{owner[i]}/{counted[owner[i]]}")
-            counted[owner[i]] += 1
+    maker |= {n: owner[i] for i, node in enumerate(model.node) for n in node.output if n}
+    title = _titles(graph, optimised, owner)
     readers = _readers(optimised, maker, owner)
     outputs = {v.name for v in model.output}
     return tuple(
@@ -98,6 +92,28 @@ def _tensors(
         for name, producer in maker.items()
         if readers[name] or name in outputs
     )
+
+
+def value_names(
+    graph: Graph, kernels: Graph, optimised: Optimised, members: Members
+) -> dict[str, str]:
+    """What onnxruntime calls tensors of the kernels in this process, where that differs."""
+    pairs = zip(kernels.ops, members, strict=True)
+    owner = {i: op.name for op, member in pairs for i in member}
+    titles = _titles(graph, optimised, owner)
+    return {title: name for name, title in titles.items() if title != name}
+
+
+def _titles(graph: Graph, optimised: Optimised, owner: Mapping[int, str]) -> dict[str, str]:
+    """Names of values that are the same in every process: by their makers, if not the model's."""
+    titles = {tensor.name: tensor.name for tensor in graph.tensors}
+    counted = dict.fromkeys(owner.values(), 0)
+    for i, node in enumerate(optimised.model.graph.node):
+        for name in node.output:
+            if name:
+                titles.setdefault(name, f"{owner[i]}/{counted[owner[i]]}")
+            counted[owner[i]] += 1
+    return titles
 
 
 def _readers(

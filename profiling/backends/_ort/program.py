@@ -34,11 +34,16 @@ class OrtProgram(Program):
     """
 
     def __init__(
-        self, layout: Layout, optimised: Optimised, values: Mapping[str, Value], level: str
+        self,
+        layout: Layout,
+        optimised: Optimised,
+        values: Mapping[str, Value],
+        level: str,
+        value_names: Mapping[str, str],
     ) -> None:
         import onnxruntime as ort
 
-        self._layout = layout
+        self._layout, self._value_names = layout, value_names
         self._options = ort.RunOptions()
         self._types = {n: values[n].type for part in layout.parts for n in part.outputs}
         self.peak_bytes = layout.peak_bytes
@@ -132,9 +137,10 @@ class OrtProgram(Program):
 
     def value(self, name: str) -> Any:
         with told(f"hand out {name!r}"):
-            return python_value(self._values[name])
+            return python_value(self._values[self._value_names.get(name, name)])
 
     def take(self, name: str, value: Any) -> None:
+        name = self._value_names.get(name, name)
         if name in self._layout.fixed:
             dtype = self._layout.fixed[name].dtype
             as_made = np.ascontiguousarray(value, dtype=dtype)

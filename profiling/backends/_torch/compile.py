@@ -73,6 +73,9 @@ class TorchCompiled(Compiled):
             self.program, schedule, self.machine, feeds, tuple(away.values()), prompt=prompt
         )
 
+    def among(self, machine: Machine) -> "TorchCompiled":
+        return replace(self, machine=machine)
+
     def exchanges(self, tensor: Tensor) -> bool:
         """Tensors, where no state passes on: each runtime would have one of its own."""
         node = self.program.nodes.get(tensor.name)

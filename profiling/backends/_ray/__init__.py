@@ -1,0 +1,1 @@
+"""Devices of other computers, over Ray: see `profiling.backends.ray`."""

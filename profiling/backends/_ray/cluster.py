@@ -1,0 +1,242 @@
+"""A running Ray cluster and an actor on each of its hosts: who is asked, and who is gone."""
+
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.job_config import JobConfig
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from placement.core.decoding import shown
+from placement.core.machine import Device, Link, Machine
+from profiling.backends._ray.clocks import Offset, offset_of
+from profiling.backends._ray.hosts import (
+    ROOT,
+    STUDIO,
+    Facts,
+    Host,
+    boot_id,
+    hosts_of,
+    require_same_versions,
+)
+from profiling.backends._ray.worker import Worker
+from profiling.backends.base import NOMINAL, DevicesLost
+from profiling.devices.cores import split
+
+# A host that answers nothing for so long is gone; what it computes is asked for in pieces.
+SILENCE_S, LOOK_S = 4.0, 2.0
+START_S = 60.0
+AT_ONCE = 64
+_WITHIN = (30e-6, 20e9)
+_BETWEEN = (5e-4, 1e9)
+_NOTE = "Link figures between hosts are nominal until this machine is profiled."
+
+
+class Cluster:
+    """The hosts of a cluster that this process is connected to, by name, the head first."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.is_whole = address, True
+        # What of a host somebody uses, by name: said where the host is lost.
+        self.devices: dict[str, tuple[str, ...]] = {}
+        if not ray.is_initialized():
+            _connect(address)
+        self.hosts = {host.name: host for host in hosts_of(ray.nodes()) if host.num_cores}
+        if not self.hosts:
+            raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
+        actor = ray.remote(Worker)
+        self.workers: dict[str, Any] = {
+            name: actor.options(
+                num_cpus=0,
+                max_concurrency=AT_ONCE,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(host.node_id, soft=False),
+            ).remote(host)
+            for name, host in self.hosts.items()
+        }
+
+    @cached_property
+    def facts(self) -> Mapping[str, Facts]:
+        """What the hosts say of themselves; a RuntimeError names one that has no studio."""
+        return self.all("facts", self.hosts, timeout_s=START_S)
+
+    @cached_property
+    def offsets(self) -> Mapping[str, Offset]:
+        """The clocks of the hosts; those of this computer have the clock of this process."""
+        return {
+            name: Offset()
+            if facts.boot and facts.boot == boot_id()
+            else offset_of(partial(self.ask, name, "clock"))
+            for name, facts in self.facts.items()
+        }
+
+    def read_clocks(self) -> None:
+        """Estimate clocks anew: they drift."""
+        self.__dict__.pop("offsets", None)
+
+    def machine(self, name: str, lanes: int = 1) -> Machine:
+        """The CPUs of all hosts, each as so many lanes where it has as many cores; ValueError where
+        hosts have different versions.
+        """
+        require_same_versions(self.facts)
+        devices = tuple(
+            _lane(host, number, cores, facts, len(self.hosts_beside(host)))
+            for host, facts in self.facts.items()
+            for number, cores in enumerate(
+                split(tuple(range(facts.num_cores)), min(lanes, facts.num_cores))
+            )
+        )
+        links = tuple(
+            Link(a.name, b.name, *(_WITHIN if host_of(a) == host_of(b) else _BETWEEN))
+            for a in devices
+            for b in devices
+            if a is not b
+        )
+        versions = next(iter(self.facts.values())).versions
+        libraries = tuple(row for row in versions if row[0] != STUDIO)
+        return Machine(name, devices, links, libraries, _NOTE)
+
+    def rows(self) -> list[tuple[Host, Facts]]:
+        """Every host with what it says of itself."""
+        return [(host, self.facts[name]) for name, host in self.hosts.items()]
+
+    def hosts_beside(self, name: str) -> list[str]:
+        """The hosts that are on the same computer, this one included."""
+        boot = self.facts[name].boot
+        return [n for n, f in self.facts.items() if n == name or (boot and f.boot == boot)]
+
+    def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:
+        """What a host answers, its errors and its end as ours."""
+        return self.settled({host: self.begin(host, what, *values)}, timeout_s)[host]
+
+    def all(
+        self, what: str, hosts: Sequence[str] | Mapping[str, Any], *values: Any, timeout_s: float
+    ) -> dict[str, Any]:
+        """What some hosts answer to the same question."""
+        return self.settled({h: self.begin(h, what, *values) for h in hosts}, timeout_s)
+
+    def begin(self, host: str, what: str, *values: Any) -> Any:
+        """Ask a host and do not wait."""
+        return getattr(self.workers[host], what).remote(*values)
+
+    def settled(self, asked: Mapping[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
+        """The answers by host; the first error, or the end of a host, is raised at once.
+
+        TimeoutError where hosts that are alive take longer than `timeout_s`.
+        """
+        until_s = None if timeout_s is None else time.monotonic() + timeout_s
+        waiting, found = dict(asked), dict[str, Any]()
+        while waiting:
+            refs = list(waiting.values())
+            ready, _ = ray.wait(refs, num_returns=len(refs), timeout=LOOK_S)
+            for host in [h for h, ref in waiting.items() if ref in ready]:
+                found[host] = self._answer(host, waiting.pop(host))
+            if waiting:
+                self._require_alive(waiting)
+                if until_s is not None and time.monotonic() > until_s:
+                    raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
+        return {host: found[host] for host in asked}
+
+    def _require_alive(self, hosts: Mapping[str, Any]) -> None:
+        asked = {host: self.begin(host, "clock") for host in hosts}
+        # While its code is loaded a host answers nothing.
+        patience_s = SILENCE_S if "facts" in self.__dict__ else START_S
+        ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=patience_s)
+        for host, ref in asked.items():
+            if ref not in ready:
+                raise self._lost(host)
+            self._answer(host, ref)
+
+    def _answer(self, host: str, ref: Any) -> Any:
+        try:
+            return ray.get(ref)
+        except RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, RayActorError):
+                # Not the host that was asked, but one that it sends to.
+                raise self._lost(self._host_by_actor(str(cause), host)) from None
+            if isinstance(cause, (ValueError, TimeoutError, MemoryError, AssertionError)):
+                raise cause from None
+            text = " ".join(str(cause).split())[:300]
+            raise RuntimeError(f"Host {shown(host)} failed: {text}") from None
+        except RayActorError as error:
+            if "ModuleNotFoundError" in str(error) or "ImportError" in str(error):
+                raise RuntimeError(
+                    f"Host {shown(host)} cannot load the studio from {ROOT}; install it there, in"
+                    " the same folder and of the same version."
+                ) from None
+            raise self._lost(host) from None
+        except RayError:
+            raise self._lost(host) from None
+
+    def _host_by_actor(self, text: str, otherwise: str) -> str:
+        """The host whose actor an error speaks of."""
+        found = (h for h, actor in self.workers.items() if actor._actor_id.hex() in text)
+        return next(found, otherwise)
+
+    def _lost(self, host: str) -> DevicesLost:
+        """What is raised where a host has left; whoever comes next asks the cluster anew."""
+        self.is_whole = False
+        return DevicesLost(
+            f"Host {shown(host)} left the cluster in the middle of this; what was running is given"
+            " up, and nothing that was saved is lost. Run again on the hosts that are left, with"
+            " --resume at once, start the host again, or use --machine local.",
+            self.devices.get(host, ()),
+        )
+
+
+def host_of(device: Device) -> str:
+    """The host that a device belongs to."""
+    return device.name.rpartition("/")[0]
+
+
+def _unprinted(lines: object, ignore_prefix: bool) -> None:
+    """What Ray prints with in this place, and prints nothing."""
+
+
+def _connect(address: str) -> None:
+    # Ray takes over what this process does when it is told to stop.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # It would print what its nodes say among our answers; whoever is lost is told by us.
+    ray._private.worker.print_to_stdstream = _unprinted
+    try:
+        ray.init(
+            address=address,
+            # Hosts import what they run; no code is sent to them.
+            job_config=JobConfig(code_search_path=[str(ROOT)]),
+            log_to_driver=False,
+            logging_level="ERROR",
+            configure_logging=False,
+        )
+    except (ConnectionError, ImportError, RayError, RuntimeError, ValueError) as error:
+        where = "runs here" if address == "auto" else f"answers at {address}"
+        text = " ".join(str(error).split())[:150]
+        raise ValueError(
+            f"No Ray cluster {where} ({text}); start one with `ray start --head`, or use"
+            " --machine local."
+        ) from None
+    finally:
+        with suppress(ValueError):  # not in the main thread
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+def _lane(host: str, number: int, cores: Sequence[int], facts: Facts, num_beside: int) -> Device:
+    flops_per_s, memory_bytes_per_s = NOMINAL["cpu"]
+    return Device(
+        name=f"{host}/cpu:{number}",
+        kind="cpu",
+        runtime="ray",
+        provider="cpu",
+        memory_bytes=facts.memory_bytes * len(cores) // (facts.num_cores * num_beside),
+        cores=len(cores),
+        flops_per_s=flops_per_s * len(cores),
+        memory_bytes_per_s=memory_bytes_per_s * len(cores),
+        label=facts.label,
+    )

@@ -1,0 +1,250 @@
+"""A model compiled on the hosts of a cluster, and its programs there.
+
+Every host makes the same kernels of the model and opens its own share of a schedule. A step is one
+call to each host, whose lanes then run as in a local step and send values to each other.
+"""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import ray
+
+from placement.core.decoding import shown
+from placement.core.graph import Graph, Tensor
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from placement.core.schedule import Schedule
+from profiling.backends._joined import difference
+from profiling.backends._ray.cluster import Cluster, host_of
+from profiling.backends._ray.shipping import packed
+from profiling.backends._ray.worker import Kernels, Leaving, Opened, Times
+from profiling.backends.base import Compiled, DeviceTimes, Feeds, Program
+from profiling.devices.lanes import Lane, Step
+
+# Compiling and opening have limits of their own; a host that is gone is noticed at any time.
+READY_S = 600.0
+# What a step may take longer than its limit until the hosts have told so.
+MARGIN_S = 5.0
+_numbers = itertools.count()
+
+
+class RayCompiled(Compiled):
+    """See `profiling.backends.base.Compiled`; the first host says what kernels there are."""
+
+    def __init__(self, cluster: Cluster, model: Model, machine: Machine) -> None:
+        self.cluster, self.machine = cluster, machine
+        self.hosts = tuple(dict.fromkeys(host_of(device) for device in machine.devices))
+        for host in self.hosts:
+            names = (d.name for d in machine.devices if host_of(d) == host)
+            cluster.devices[host] = tuple(names)
+        shipment = packed(model)
+        self.key = f"{shipment.key} {machine.fingerprint}"
+        sent = ray.put(shipment)
+        told: dict[str, Kernels] = cluster.all(
+            "compile", self.hosts, self.key, sent, machine, timeout_s=READY_S
+        )
+        first = told[self.hosts[0]]
+        for host, kernels in told.items():
+            # Each host has them in an order of its own.
+            if difference(self.hosts[0], first.graph, host, kernels.graph):
+                raise ValueError(
+                    f"Hosts {shown(self.hosts[0])} and {shown(host)} make different kernels of"
+                    f" {model.graph.name!r}, as processors of different kinds do; use hosts of one"
+                    " kind."
+                )
+        self.kernels: Graph = first.graph
+        self.sources, self.random_ops = first.sources, first.random_ops
+        self._exchanged = first.exchanged
+
+    def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
+        found: dict[str, Any] = self.cluster.ask(
+            self.hosts[0], "feeds", self.key, seed, dict(given)
+        )
+        return found
+
+    def open(self, schedule: Schedule, feeds: Feeds) -> Program:
+        return self.open_ring(schedule, (feeds,), 1)[0]
+
+    def open_ring(
+        self, schedule: Schedule, feeds: Sequence[Feeds], depth: int
+    ) -> tuple[Program, ...]:
+        on = [host_of(self.machine.device(segment.device)) for segment in schedule.segments]
+        used = tuple(dict.fromkeys(on or self.hosts[:1]))
+        leaving = self._leaving(schedule, on)
+        numbers = [next(_numbers) for _ in range(depth)]
+        fed = ray.put([dict(one) for one in feeds])
+        asked = {
+            host: self.cluster.begin(
+                host,
+                "open",
+                numbers,
+                self.key,
+                schedule,
+                fed,
+                {i: to for i, to in leaving.items() if on[i] == host},
+                {other: self.cluster.workers[other] for other in used if other != host},
+            )
+            for host in used
+        }
+        told: dict[str, Opened] = self.cluster.settled(asked, READY_S)
+        return tuple(RayProgram(self, n, told, schedule, on) for n in numbers)
+
+    def _leaving(self, schedule: Schedule, on: Sequence[str]) -> Leaving:
+        """By segment what other hosts read; ValueError for a value that none can hand over."""
+        found: dict[int, dict[str, list[str]]] = {}
+        for tensor in self.kernels.tensors:
+            if tensor.producer is None:
+                continue
+            maker = schedule.segment_of[tensor.producer]
+            readers = dict.fromkeys(on[schedule.segment_of[name]] for name in tensor.consumers)
+            readers.pop(on[maker], None)
+            if readers and not self.exchanges(tensor):
+                raise ValueError(
+                    f"Value {shown(tensor.name)} ({tensor.dtype}) cannot cross between hosts; place"
+                    f" {shown(tensor.producer)} and what reads it on one host."
+                )
+            for host in readers:
+                found.setdefault(maker, {}).setdefault(host, []).append(tensor.name)
+        return {i: tuple((h, tuple(n)) for h, n in to.items()) for i, to in found.items()}
+
+    def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
+        host = self.hosts[0] if device is None else host_of(device)
+        number, name = next(_numbers), device.name if device is not None else ""
+        told = self.cluster.ask(host, "open_unplaced", number, self.key, name, dict(feeds))
+        return RayProgram(self, number, {host: told}, None, [host])
+
+    def exchanges(self, tensor: Tensor) -> bool:
+        return tensor.name in self._exchanged
+
+
+class RayProgram(Program):
+    """See `profiling.backends.base.Program`; without a schedule it is the unplaced model."""
+
+    def __init__(
+        self,
+        compiled: RayCompiled,
+        number: int,
+        told: Mapping[str, Opened],
+        schedule: Schedule | None,
+        on: Sequence[str],
+    ) -> None:
+        self.cluster, self.number, self.on = compiled.cluster, number, tuple(on)
+        self.hosts = tuple(told)
+        self._kernels, self._schedule = compiled.kernels, schedule
+        self._times: dict[int, tuple[float, float]] = {}
+        self.actual_devices = _joined(each.actual_devices for each in told.values())
+        self.peak_bytes = _joined(each.peak_bytes for each in told.values())
+        self.fallbacks = tuple(said for each in told.values() for said in each.fallbacks)
+        self.fallen = tuple(sorted({i for each in told.values() for i in each.fallen}))
+        self.tolerance = (
+            max(each.tolerance[0] for each in told.values()),
+            max(each.tolerance[1] for each in told.values()),
+        )
+        self.lanes_note = _note(self.cluster, self.hosts)
+
+    def run(self, segment: int) -> None:
+        host = self.on[segment]
+        began_s, ended_s = self.cluster.ask(host, "run", self.number, segment)
+        offset = self.cluster.offsets[host]
+        self._times[segment] = offset.here(began_s), offset.here(ended_s)
+
+    def device_times(self) -> DeviceTimes | None:
+        return DeviceTimes(dict(self._times), {}) if self._times else None
+
+    def carried(self, lanes: Sequence[Lane], num_segments: int) -> "HostLanes":
+        return HostLanes(self, lanes, num_segments)
+
+    def outputs(self) -> dict[str, Any]:
+        first = self.hosts[0]
+        away = [
+            (tensor.name, self.on[self._schedule.segment_of[tensor.producer]])
+            for tensor in self._kernels.outputs
+            if self._schedule is not None and tensor.producer is not None
+        ]
+        away = [(name, host) for name, host in away if host != first]
+        values = [self.cluster.begin(host, "value", self.number, name) for name, host in away]
+        names = [name for name, _ in away]
+        found: dict[str, Any] = self.cluster.ask(first, "outputs", self.number, names, *values)
+        return found
+
+    def value(self, name: str) -> Any:
+        maker = next(t.producer for t in self._kernels.tensors if t.name == name)
+        assert self._schedule is not None and maker is not None, name
+        host = self.on[self._schedule.segment_of[maker]]
+        return self.cluster.ask(host, "value", self.number, name)
+
+    def feed(self, number: int) -> None:
+        self.cluster.all("feed", self.hosts, self.number, number, timeout_s=READY_S)
+
+    def stop(self) -> None:
+        for host in self.hosts:
+            with suppress(Exception):
+                self.cluster.begin(host, "stop", self.number)
+
+    def close(self) -> None:
+        for host in self.hosts:
+            with suppress(Exception):
+                self.cluster.begin(host, "close", self.number)
+
+
+class HostLanes:
+    """The lanes of a program on their hosts; a step is one call to each."""
+
+    def __init__(self, program: RayProgram, lanes: Sequence[Lane], num_segments: int) -> None:
+        self._program, self._cluster = program, program.cluster
+        self._num_segments = num_segments
+        self._cluster.read_clocks()
+        by_host: dict[str, list[Lane]] = {}
+        for lane in lanes:
+            by_host.setdefault(program.on[lane.segments[0]], []).append(lane)
+        self._hosts = tuple(by_host)
+        asked = {
+            host: self._cluster.begin(host, "carry", program.number, own, num_segments)
+            for host, own in by_host.items()
+        }
+        self._cluster.settled(asked, READY_S)
+
+    def step(self, timeout_s: float) -> Step:
+        asked = {
+            host: self._cluster.begin(host, "step", self._program.number, timeout_s)
+            for host in self._hosts
+        }
+        try:
+            told: dict[str, Times] = self._cluster.settled(asked, timeout_s + MARGIN_S)
+        except BaseException:
+            # Lanes of other hosts wait for values that do not come.
+            self._program.stop()
+            raise
+        start_s, end_s = [0.0] * self._num_segments, [0.0] * self._num_segments
+        resumed_s: dict[tuple[int, str], float] = {}
+        bounds_s = []
+        for host, times in told.items():
+            here = self._cluster.offsets[host].here
+            bounds_s.append((here(times.began_s), here(times.ended_s)))
+            for segment, (start, end) in times.segments.items():
+                start_s[segment], end_s[segment] = here(start), here(end)
+            resumed_s |= {key: here(at_s) for key, at_s in times.resumed_s.items()}
+        return Step(
+            min((began for began, _ in bounds_s), default=0.0),
+            max((ended for _, ended in bounds_s), default=0.0),
+            tuple(start_s),
+            tuple(end_s),
+            resumed_s,
+        )
+
+    def close(self) -> bool:
+        """True: what is still inside a segment is the hosts' to wait for."""
+        return True
+
+
+def _joined(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for row in rows for name, value in row.items()}
+
+
+def _note(cluster: Cluster, hosts: Sequence[str]) -> str:
+    """How well the clocks of hosts are known here."""
+    worst_s = max((cluster.offsets[host].uncertainty_s for host in hosts), default=0.0)
+    clocks = f", whose clocks are known to {worst_s * 1e3:.2g} ms" if worst_s else ""
+    return f"Lanes ran on {' and '.join(hosts)}{clocks}."

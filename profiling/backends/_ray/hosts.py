@@ -1,0 +1,113 @@
+"""The hosts of a cluster: what Ray's nodes are called, and what of a computer belongs to each.
+
+A host is named as it was started (`ray start --node-name`), or else as its computer. Several nodes
+on one computer are several hosts, which share its cores out in the order of their names.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placement.core.decoding import shown
+
+ROOT = Path(__file__).resolve().parents[3]
+# What the studio's own code is called among the versions of a host.
+STUDIO = "studio"
+_HEAD = "node:__internal_head__"
+
+
+@dataclass(frozen=True)
+class Host:
+    """A node of the cluster: `first_core` and `num_cores` are its share of the computer's cores."""
+
+    name: str
+    node_id: str
+    address: str
+    first_core: int
+    num_cores: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a host says of itself: versions decide kernels and times, the rest is of its CPU.
+
+    Hosts on one computer have the same `boot`, and so one clock; the memory is the computer's.
+    """
+
+    versions: tuple[tuple[str, str], ...]
+    memory_bytes: int
+    num_cores: int
+    label: str
+    boot: str = ""
+
+
+def hosts_of(nodes: Iterable[Mapping[str, Any]]) -> tuple[Host, ...]:
+    """Hosts of what Ray lists as nodes, the head first, without those that have ended.
+
+    >>> node = {"Alive": True, "NodeID": "1", "NodeName": "10.0.0.1", "NodeManagerHostname": "a"}
+    >>> node |= {"NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": 2.0}}
+    >>> [host.name for host in hosts_of([node, {**node, "NodeID": "2"}])]
+    ['a', 'a-2']
+    """
+    alive = [node for node in nodes if node["Alive"]]
+    alive.sort(key=lambda n: (_HEAD not in n["Resources"], _called(n), n["NodeID"]))
+    named, shared, hosts = Counter[str](), Counter[str](), []
+    for node in alive:
+        called, computer = _called(node), node["NodeManagerHostname"]
+        named[called] += 1
+        name = called if named[called] == 1 else f"{called}-{named[called]}"
+        num_cores = int(node["Resources"].get("CPU", 0))
+        address = node["NodeManagerAddress"]
+        hosts.append(Host(name, node["NodeID"], address, shared[computer], num_cores))
+        shared[computer] += num_cores
+    return tuple(hosts)
+
+
+def _called(node: Mapping[str, Any]) -> str:
+    given = str(node.get("NodeName") or "")
+    name = given if given != node["NodeManagerAddress"] else str(node["NodeManagerHostname"])
+    return name.replace("/", "-") or "host"
+
+
+def require_same_versions(facts: Mapping[str, Facts]) -> None:
+    """ValueError where a library has not one version on all hosts (by name)."""
+    names = dict.fromkeys(name for told in facts.values() for name, _ in told.versions)
+    for library in names:
+        found = {host: dict(told.versions).get(library, "none") for host, told in facts.items()}
+        if len(set(found.values())) > 1:
+            first = next(iter(found))
+            other = next(host for host, version in found.items() if version != found[first])
+            raise ValueError(
+                f"Host {shown(other)} has {library} {found[other]} and host {shown(first)} has"
+                f" {found[first]}; install the same version on all hosts."
+            )
+
+
+def share(cores: Sequence[int], first: int, number: int) -> tuple[int, ...]:
+    """The cores of a host among those of its computer; all where there are fewer than promised.
+
+    >>> share((0, 1, 2, 3), 2, 2)
+    (2, 3)
+    """
+    own = tuple(cores[first : first + number])
+    return own if len(own) == number else tuple(cores)
+
+
+def studio_version(root: Path = ROOT) -> str:
+    """What tells one state of the studio's own code from others, a release or not."""
+    digest = hashlib.sha256()
+    for folder in ("placement", "profiling"):
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def boot_id() -> str:
+    """What tells one start of a computer from all others; empty where the system does not say."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""

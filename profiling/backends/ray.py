@@ -1,0 +1,107 @@
+"""Ray: the devices of all hosts of a cluster, each driven by the runtime of the model's format.
+
+No runtime of its own: on every host an actor runs its share of a schedule as a local run would,
+and Ray carries values between hosts (Moritz et al., OSDI 2018).
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from placement.core.machine import Device, Machine
+from placement.core.model import Model
+from profiling.backends.base import Backend, Compiled
+
+if TYPE_CHECKING:
+    from profiling.backends._ray.cluster import Cluster
+
+MOST_LANES = 64
+
+
+class Ray(Backend):
+    """See `profiling.backends.base.Backend`; a process is connected to one cluster."""
+
+    name: ClassVar[str] = "ray"
+    elsewhere: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+        self._kept: dict[tuple[str, str, str], Compiled] = {}
+
+    def missing(self) -> str:
+        return "" if find_spec("ray") else "needs: pip install -r requirements-hosts.txt"
+
+    def cluster(self, address: str = "") -> "Cluster":
+        """The cluster at an address, by default that of `RAY_ADDRESS` or the one that runs here."""
+        address = address or os.environ.get("RAY_ADDRESS", "auto")
+        if address.startswith("127."):
+            # Ray would take the address of a network instead, but where it knows of no clusters;
+            # it looks at this when it is imported.
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        from profiling.backends._ray.cluster import Cluster
+
+        if self._cluster is None or not self._cluster.is_whole:
+            self._kept.clear()
+            self._cluster = Cluster(address)
+        return self._cluster
+
+    def machine(self, spec: str) -> Machine:
+        """`ray` is the cluster that runs here, `ray:2` the same with two lanes for the CPU of each
+        host, `ray://HOST:PORT` another one.
+        """
+        word = spec.removeprefix(self.name).removeprefix(":")
+        if word.startswith("//"):
+            return self.cluster(spec).machine(spec)
+        if word and not (word.isdecimal() and 1 <= int(word) <= MOST_LANES):
+            raise ValueError(
+                f"Machine {spec!r} is no cluster; use ray, ray:2 for two lanes per host, or"
+                " ray://HOST:PORT."
+            )
+        return self.cluster().machine(spec, int(word or 1))
+
+    def hosts(self, spec: str) -> Sequence[Mapping[str, Any]]:
+        machine = self.machine(spec)
+        return [
+            {
+                "name": host.name,
+                "address": host.address,
+                "cores": facts.num_cores,
+                "label": facts.label,
+                "versions": dict(facts.versions),
+                "devices": [d.name for d in machine.devices if d.name.startswith(f"{host.name}/")],
+            }
+            for host, facts in self.cluster().rows()
+        ]
+
+    def devices(self) -> tuple[Device, ...]:
+        return self.cluster().machine(self.name).devices
+
+    def libraries(self) -> tuple[tuple[str, str], ...]:
+        return self.cluster().machine(self.name).libraries
+
+    def why_missing(self, device: Device, here: Mapping[str, Device]) -> str:
+        host, hosts = device.name.rpartition("/")[0], {n.rpartition("/")[0] for n in here}
+        return "" if host in hosts else f"the cluster has no host {host!r}"
+
+    def link_costs(
+        self, devices: Sequence[Device]
+    ) -> Mapping[tuple[str, str], tuple[float, float]]:
+        from profiling.backends._ray.links import link_costs
+
+        return link_costs(self.cluster(), devices)
+
+    def compile(self, model: Model, machine: Machine) -> Compiled:
+        from profiling.backends._ray.compile import RayCompiled
+
+        executable = model.executable
+        if executable is None:
+            raise ValueError(model.not_executable)
+        key = (executable.content_hash, model.graph.fingerprint, machine.fingerprint)
+        if key not in self._kept:
+            self._kept.clear()
+            self._kept[key] = RayCompiled(self.cluster(), model, machine)
+        return self._kept[key]
+
+
+BACKEND = Ray()

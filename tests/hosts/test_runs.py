@@ -1,0 +1,103 @@
+"""Live runs over two hosts: outputs to the bit, spans, what is predicted, the command line."""
+
+import numpy as np
+import pytest
+
+import placement as pl
+from placement.core.verb_options import RunOptions, StreamOptions
+from profiling import backends
+from profiling.execution.execute import execute
+from tests.command import answer, refused
+from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
+
+ONCE = RunOptions(steps=2, warmup=1)
+
+
+def outputs_of(compiled, schedule, feeds):
+    """What a schedule computes, by calls one after the other."""
+    program = compiled.open(schedule, feeds)
+    try:
+        for i in range(len(schedule.segments)):
+            program.run(i)
+        return program.outputs()
+    finally:
+        program.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["onnx-squeezenet", "onnx-shufflenet", "onnx-inception-v1", "rnnlm"]
+)
+def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name):
+    model = pl.load(name)
+    lanes = pl.machine_for(model, two_lanes())
+    over, here = problem_of(model, machine), problem_of(model, lanes)
+    compiled, local = backends.compiled(model, machine), backends.compiled(model, lanes)
+    feeds = local.feeds(0, {})
+    for seed in range(2):
+        sides = ((local, here), (compiled, over))
+        expected, found = (
+            outputs_of(side, random_schedule(problem, np.random.default_rng(seed)), feeds)
+            for side, problem in sides
+        )
+        assert expected.keys() == found.keys()
+        for output, value in expected.items():
+            np.testing.assert_array_equal(found[output], value, err_msg=f"{name}, {seed}: {output}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
+    model = diamond(tmp_path)
+    problem = problem_of(model, machine)
+    schedule = random_schedule(problem, np.random.default_rng(seed))
+    run = execute(problem, schedule, ONCE, model=model)
+    assert run.outputs_match and run.max_abs_diff == 0.0
+    assert set(run.baseline_s) == {d.name for d in machine.devices}
+    assert set(run.actual_devices.values()) == {"cpu"}
+    spans = {s.segment: s for s in run.timeline.spans if s.kind == "compute"}
+    assert sorted(spans) == list(range(len(schedule.segments)))
+    for tensor in problem.kernels.tensors:
+        for reader in tensor.consumers if tensor.producer else ():
+            before, after = (schedule.segment_of[name] for name in (tensor.producer, reader))
+            # These hosts have one clock, being one computer.
+            assert before == after or spans[before].end_s <= spans[after].start_s
+
+
+def test_a_pipeline_gives_every_sample_its_outputs(machine):
+    model = pl.load("onnx-squeezenet")
+    profile = pl.profile(model, machine)
+    problem = pl.make_problem(model, machine, profile, objective="throughput")
+    half = problem.num_units // 2
+    placed = problem.placement_of([0] * half + [1] * (problem.num_units - half))
+    stream = pl.stream(model, problem, placed, StreamOptions(samples=6, warmup=1)).measured
+    assert stream.run.outputs_match
+
+
+def test_links_between_hosts_are_measured_and_used(machine):
+    model = pl.load("onnx-squeezenet")
+    profile = pl.profile(model, machine)
+    between = profile.machine.links
+    assert len(between) == 2 and all(1e-6 < link.latency_s < 1.0 for link in between)
+    assert all(row[0] is not None and row[1] is not None for row in profile.compute_s)
+    problem = pl.make_problem(model, machine, profile)
+    apart = pl.simulate(problem, problem.placement_of([i % 2 for i in range(problem.num_units)]))
+    alone = pl.simulate(problem, problem.placement_of([0] * problem.num_units))
+    assert apart.value > alone.value + between[0].latency_s
+
+
+def test_the_command_line_lists_hosts_and_runs_over_them(cluster, tmp_path):
+    rows = answer("hosts")
+    assert [row["name"] for row in rows] == ["alpha", "beta"]
+    assert rows[0]["versions"] == rows[1]["versions"]
+    assert [row["devices"] for row in rows] == [["alpha/cpu:0"], ["beta/cpu:0"]]
+    how = ("--placer", "round_robin", "--steps", "2")
+    run = answer("run", "onnx-squeezenet", "--machine", "ray", *how)
+    assert run["outputs_match"] is True
+    diamond(tmp_path)
+    run = answer("run", tmp_path / "small.onnx", "--machine", "ray", *how)
+    assert run["outputs_match"] is True
+
+
+def test_what_is_no_cluster_is_refused_in_a_sentence(cluster):
+    assert "use ray, ray:2" in refused("machine", "--machine", "ray:many")
+    words = refused("place", "onnx-squeezenet", "--machine", "local:ray")
+    assert "local:ray" in words

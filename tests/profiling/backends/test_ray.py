@@ -1,0 +1,71 @@
+"""What the nodes of a cluster are to the studio: names, shares of a computer, versions, clocks."""
+
+import itertools
+
+import pytest
+
+from profiling.backends._ray.clocks import offset_of
+from profiling.backends._ray.hosts import Facts, hosts_of, require_same_versions, share
+
+NODE = {
+    "Alive": True,
+    "NodeID": "1",
+    "NodeName": "10.0.0.1",
+    "NodeManagerHostname": "one",
+    "NodeManagerAddress": "10.0.0.1",
+    "Resources": {"CPU": 2.0},
+}
+
+
+def test_the_head_comes_first_and_the_dead_do_not():
+    head = {**NODE, "NodeID": "9", "NodeName": "zulu"}
+    head["Resources"] = {"CPU": 1.0, "node:__internal_head__": 1.0}
+    dead = {**NODE, "NodeID": "2", "Alive": False}
+    assert [h.name for h in hosts_of([NODE, dead, head])] == ["zulu", "one"]
+
+
+def test_nodes_of_one_computer_share_its_cores_out():
+    named = [{**NODE, "NodeID": str(i), "NodeName": name} for i, name in enumerate("ab")]
+    other = {**NODE, "NodeManagerHostname": "two", "NodeName": "c"}
+    hosts = hosts_of([*named, other])
+    assert [(h.name, h.first_core, h.num_cores) for h in hosts] == [
+        ("a", 0, 2),
+        ("b", 2, 2),
+        ("c", 0, 2),
+    ]
+    assert share((4, 5, 6, 7), hosts[1].first_core, hosts[1].num_cores) == (6, 7)
+    assert share((4,), 1, 1) == (4,), "a computer with fewer cores than its nodes promise"
+
+
+def test_a_slash_in_a_name_does_not_look_like_a_device():
+    assert hosts_of([{**NODE, "NodeName": "rack/1"}])[0].name == "rack-1"
+
+
+def test_mixed_versions_are_refused_by_host_and_library():
+    def facts(version):
+        return Facts((("numpy", "2.4"), ("onnxruntime", version)), 1, 1, "")
+
+    require_same_versions({"a": facts("1.31"), "b": facts("1.31")})
+    with pytest.raises(ValueError, match=r"'b' has onnxruntime 1\.30 and host 'a' has 1\.31"):
+        require_same_versions({"a": facts("1.31"), "b": facts("1.30")})
+
+
+@pytest.mark.parametrize("ahead_s", [-3.0, 0.0, 1e6])
+def test_a_clock_is_known_within_what_is_said(ahead_s):
+    """On a clock by hand: ways there and back of any length, the true offset within the bound."""
+    ways_s = itertools.cycle([0.3, 0.05, 0.9, 0.2, 0.01, 0.4])
+    at_s = [0.0]
+
+    def clock():
+        return at_s[0]
+
+    def ask():
+        at_s[0] += next(ways_s)
+        there_s = at_s[0] + ahead_s
+        at_s[0] += next(ways_s)
+        return there_s
+
+    found = offset_of(ask, clock)
+    assert abs(found.ahead_s - ahead_s) <= found.uncertainty_s + 1e-9
+    assert found.uncertainty_s < 0.25, "the quickest of the round trips"
+    assert found.here(ahead_s + 5.0) == pytest.approx(5.0, abs=found.uncertainty_s + 1e-9)

@@ -28,6 +28,12 @@ MOST_OPS, MOST_DEVICES, MOST_PROBLEM_BYTES = 20_000, 100, 16 * 2**20
 START_S = 60.0
 
 
+_TOO_MUCH = (
+    "what it poses takes too much time or memory to work out; pose a smaller problem, or another"
+    " start."
+)
+
+
 def lessons() -> tuple[str, ...]:
     """Names of the lessons that are here, in the order in which they are meant."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.md")))
@@ -55,8 +61,11 @@ def readable() -> Mapping[str, Lesson]:
 
     The list of lessons tells what is wrong with those.
     """
-    paths = [FOLDER / f"{name}.md" for name in lessons()]
-    return _readable(tuple((path, path.stat().st_mtime_ns) for path in paths))
+    versions = list[tuple[Path, int]]()
+    for path in (FOLDER / f"{name}.md" for name in lessons()):
+        with suppress(OSError):
+            versions.append((path, path.stat().st_mtime_ns))
+    return _readable(tuple(versions))
 
 
 @lru_cache(1)
@@ -84,7 +93,7 @@ def about_method(method: str) -> tuple[str, ...]:
 
 def following(lesson: Lesson) -> str:
     """The name of the lesson after one that is here; empty after the last, and after others."""
-    names = lessons()
+    names = list(readable())
     here = next((name for name, each in readable().items() if each.hash == lesson.hash), "")
     after = names[names.index(here) + 1 :] if here else ()
     return next(iter(after), "")
@@ -112,11 +121,13 @@ def posed(lesson: Lesson, folder: Path = FOLDER) -> Posed:
     from placement.remote import calls
 
     try:
+        _require_inside(lesson, folder)
         return calls.pose(lesson, folder)
     except (ValueError, RuntimeError, MemoryError) as error:
-        said = str(error)
+        said = _TOO_MUCH if isinstance(error, calls.Ended) else str(error)
         if not said.startswith("The lesson "):
-            said = f"The lesson {lesson.header.title!r} cannot be used: {said}"
+            line = _line_of_posing(lesson)
+            said = f"The lesson {lesson.header.title!r} cannot be used: line {line}: {said}"
         raise ValueError(said) from None
 
 
@@ -184,6 +195,16 @@ def problem_file(lesson: Lesson, folder: Path = FOLDER) -> Path:
     beside = folder / lesson.header.problem
     is_beside = beside.is_file() and not is_own(lesson)
     return beside if is_beside else FOLDER / lesson.header.problem
+
+
+def _require_inside(lesson: Lesson, folder: Path) -> None:
+    """Refuse a problem file beside a lesson that leads to another folder: that one is not read."""
+    path = problem_file(lesson, folder)
+    if path.parent != FOLDER and path.resolve().parent != folder.resolve():
+        raise ValueError(
+            f"{path.name!r} leads out of the folder of the lesson; put the problem file itself"
+            " there."
+        )
 
 
 def model_of(lesson: Lesson, folder: Path = FOLDER) -> Model:

@@ -265,13 +265,17 @@ def _told(device: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in device.items() if value or key not in rare}
 
 
+_WORKED_OUT = ("fingerprint", "emulated")
+
+
 def machine_from_json(content: Any) -> Machine:
     """A machine from its JSON object; a ValueError names the field that is wrong."""
     remedy = "correct it, or see `python -m placement machine --json`"
     if not isinstance(content, Mapping):
         raise ValueError(f"A machine is an object with devices, not {shown(content)}; {remedy}.")
-    named = {"name": "machine", **content}
-    machine = decode(named, Machine, remedy=remedy, only_known=True)
+    # What is worked out of a machine stands where one is listed (`machine --json`).
+    stated = {key: value for key, value in content.items() if key not in _WORKED_OUT}
+    machine = decode({"name": "machine", **stated}, Machine, remedy=remedy, only_known=True)
     streamed = next((d for d in machine.devices if d.engine or d.streams_from), None)
     if streamed is not None:
         raise ValueError(

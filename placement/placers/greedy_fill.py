@@ -126,9 +126,9 @@ def _puts(problem: Problem, way: _Way) -> Iterator["Put"]:
     names = device_names(problem)
     memory = problem.machine.places.weights.tolist()
     room = (way.scale * problem.machine.limit_bytes).tolist()
-    left_s, last = [way.most_s] * problem.num_devices, -1
+    left_s = [way.most_s] * problem.num_devices
     for each in _filling(problem, way.order, way.most_s, way.scale):
-        op, device = unit_called(problem, each.unit), names[each.device]
+        op = unit_called(problem, each.unit)
         rows: list[tuple[Cell, ...]] = []
         columns: dict[str, Kind] = {"device": "text"}
         columns |= {"room for weights": "bytes", "own time": "seconds", "load left": "seconds"}
@@ -136,20 +136,25 @@ def _puts(problem: Problem, way: _Way) -> Iterator["Put"]:
             may = bool(problem.allowed[each.unit, d])
             figures = room[memory[d]], float(problem.unit_s[each.unit, d]), left_s[d]
             rows.append((name, *(f if may and math.isfinite(f) else None for f in figures)))
-        why = f"{op} goes to {device}, which is at hand and has room for it."
-        if last >= 0 and each.device != last:
-            why = f"{names[last]} may not run {op} or has no room for it, so it goes to {device}."
-        room, left_s, last = list(each.room), list(each.left_s), each.device
+        room, left_s = list(each.room), list(each.left_s)
         yield Put(
-            each.unit, each.device, why, (table(f"Room for {op}", columns, rows, (each.device,)),)
+            each.unit,
+            each.device,
+            _why(problem, each, op, names),
+            (table(f"Room for {op}", columns, rows, (each.device,)),),
         )
 
 
 class _Filled(NamedTuple):
-    """A unit that was put on a device, and what is left: bytes by memory, seconds by device."""
+    """A unit that was put on a device, and what is left: bytes by memory, seconds by device.
+
+    `at_hand` is the device at hand before; `fits` whether any had room.
+    """
 
     unit: int
     device: int
+    at_hand: int
+    fits: bool
     room: list[float]
     left_s: list[float]
 
@@ -174,11 +179,23 @@ def _filling(problem: Problem, order: list[int], most_s: float, scale: float) ->
         may = [d for d, ok in enumerate(allowed[unit]) if ok]
         fitting = [d for d in may if size[unit] <= room[memory[d]] and unit_s[unit][d] <= left_s[d]]
         d = ([d for d in fitting if d >= at_hand] or fitting or may[-1:])[0]
+        was_at_hand = at_hand
         if at_hand in may:
             at_hand = max(at_hand, d)
         room[memory[d]] -= size[unit]
         left_s[d] -= unit_s[unit][d]
-        yield _Filled(unit, d, room, left_s)
+        yield _Filled(unit, d, was_at_hand, bool(fitting), room, left_s)
+
+
+def _why(problem: Problem, each: _Filled, op: str, names: Sequence[str]) -> str:
+    device, at_hand = names[each.device], names[each.at_hand]
+    if not each.fits:
+        return f"No device that may run {op} has room for it; {device} is the last of them."
+    if each.device == each.at_hand:
+        return f"{op} goes to {device}, which is at hand and has room for it."
+    if not problem.allowed[each.unit, each.at_hand]:
+        return f"{at_hand}, which is at hand, may not run {op}, so it goes to {device}."
+    return f"{at_hand}, which is at hand, has no room for {op}, so it goes to {device}."
 
 
 def _unit_successors(problem: Problem) -> list[set[int]]:

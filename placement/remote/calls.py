@@ -156,7 +156,11 @@ def _answer(
         raise RuntimeError(CANCELLED)
     if code >= 0:
         raise RuntimeError(f"The process that worked on {name!r} ended without an answer.")
-    raise ValueError(ending(code, name))
+    raise Ended(ending(code, name))
+
+
+class Ended(ValueError):
+    """A confined process was ended before it could answer, most likely for what it took."""
 
 
 @contextmanager

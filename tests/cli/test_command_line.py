@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from placement.api import compare
-from placement.core.machine import Device, Link, Machine, machine_to_text
+from placement.core.machine import Device, Link, Machine, machine_from_json, machine_to_text
 from tests import workloads
 from tests.command import answer, call, call_here, canonical, refused
 from tests.instances import canonical_file
@@ -396,3 +396,10 @@ def test_rules_for_loads_are_refused_where_they_say_nothing(tmp_path):
     assert "use 1 or more" in refused(*throughput, "--cluster-size", "0")
     assert "more than zero" in refused(*throughput, "--sync-bytes-per-ms", "-1")
     assert "use 1 or more" in refused(*throughput, "--cluster-size=2", "--slow-link-factor=nan")
+
+
+def test_a_machine_can_be_read_as_it_is_listed():
+    told = answer("machine", "null-2")
+    machine = machine_from_json(told)
+    assert machine.fingerprint == told["fingerprint"]
+    assert [d.name for d in machine.devices] == [d["name"] for d in told["devices"]]

@@ -7,6 +7,7 @@ import pytest
 from placement.api import lessons
 from placement.core import problem_json
 from placement.lessons.reading import MOST_BYTES, lesson_of
+from placement.remote import calls
 from tests.instances import canonical_file
 
 HEAD = '+++\ntitle = "T"\n{}\n+++\n'
@@ -136,3 +137,34 @@ def test_a_key_of_a_thousand_parts_is_refused_unread():
     text = HEAD.format("a." * 10_000 + "b = 1") + TASK
     with pytest.raises(ValueError, match="line 3: it has more than 4000 letters"):
         lesson_of(text.encode(), "own.md")
+
+
+def test_a_problem_beside_a_lesson_is_not_read_where_it_leads_elsewhere(tmp_path):
+    folder, other = tmp_path / "own", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    (other / "p.json").write_text(json.dumps(canonical_file()), encoding="utf-8")
+    (folder / "p.json").symlink_to(other / "p.json")
+    lesson = lesson_of((HEAD.format('problem = "p.json"') + TASK).encode(), "own.md")
+    with pytest.raises(ValueError, match=r"line \d+: 'p.json' leads out of the folder"):
+        lessons.posed(lesson, folder)
+
+
+def test_what_takes_too_much_is_told_of_the_lesson(monkeypatch):
+    def ended(*_: object) -> object:
+        raise calls.Ended("'lesson.md' did not end within its time limit.")
+
+    monkeypatch.setattr(calls, "pose", ended)
+    with pytest.raises(ValueError, match=r"line \d+: what it poses takes too much time"):
+        lessons.posed(bringing(canonical_file()))
+
+
+def test_files_that_come_and_go_beside_lessons_trouble_no_other(tmp_path, monkeypatch):
+    for name in lessons.lessons()[:3]:
+        (tmp_path / f"{name}.md").write_bytes((lessons.FOLDER / f"{name}.md").read_bytes())
+    first, second, third = lessons.lessons()[:3]
+    monkeypatch.setattr(lessons, "FOLDER", tmp_path)
+    (tmp_path / ".#04.md").symlink_to(tmp_path / "gone")
+    assert list(lessons.readable()) == [first, second, third]
+    (tmp_path / f"{second}.md").write_text("no lesson", encoding="utf-8")
+    assert lessons.following(lessons.lesson(first)) == third

@@ -1,5 +1,6 @@
 """The greedy baseline against its published values, and on problems where its rule shows."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from placement import place
 from placement.loaders.workload import problem_from_workload
-from placement.placers.greedy_fill import _unit_successors, from_sinks, from_sources
+from placement.placers.greedy_fill import GreedyFill, _unit_successors, from_sinks, from_sources
 from placement.simulator.call_costs import max_load_s
 from tests.workloads import edges, node, random_workload_problem, shared_problem, workload
 
@@ -92,3 +93,16 @@ def test_memory_holds_wherever_a_cpu_takes_the_rest():
         devices = tight.kernel_devices(placed.placement)
         cpu = np.full(len(devices), tight.machine.index["cpu:0"])
         assert max_load_s(tight, devices) <= max_load_s(tight, cpu) + 1e-12, seed
+
+
+def test_each_step_says_why_the_device_at_hand_did_or_did_not_take_it():
+    """What may not run on the device at hand closes nothing; what has no room closes it."""
+    content = chain(maxSizePerFPGA=12)
+    content["nodes"][1]["supportedOnFpga"] = False
+    steps = GreedyFill().steps(problem_from_workload(content, "chain"), 100)
+    said = [(step.focus, step.why) for step in steps if " at hand" in step.why]
+    assert [why.partition(" ")[0] for _, why in said].count("acc:0,") == 2
+    whole = " ".join(why for _, why in said)
+    assert re.search(r"acc:0, which is at hand, may not run .*?, so it goes to cpu:0\.", whole)
+    assert re.search(r"acc:0, which is at hand, has no room for .*?, so it goes to acc:1\.", whole)
+    assert len(re.findall(r"goes to acc:0, which is at hand and has room for it", whole)) == 3

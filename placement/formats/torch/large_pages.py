@@ -6,11 +6,14 @@ pages of 2 MiB to whoever asks for them where it is set up so ("madvise", the us
 PyTorch asks for blocks of that size and larger where `ASK` is 1 before its first block.
 """
 
+import functools
 import os
+import sys
 from pathlib import Path
 
 ASK = "THP_MEM_ALLOC_ENABLE"
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_PAGE_BYTES, _BLOCKS_BYTES = 4096, (1 << 22, 1 << 23, 1 << 24)
 
 
 def ask() -> None:
@@ -24,4 +27,17 @@ def are_given() -> bool:
         setting = SETTING.read_text(encoding="ascii")
     except (OSError, ValueError):
         return False
-    return "[madvise]" in setting and os.environ.get(ASK, "1") == "1"
+    return "[madvise]" in setting and os.environ.get(ASK, "1") == "1" and _is_heard()
+
+
+@functools.cache
+def _is_heard() -> bool:
+    """Whether PyTorch has looked after it was told to ask: not where others used it before.
+
+    Blocks for which it asks begin at a page, others almost never.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return True
+    blocks = [torch.empty(size, dtype=torch.uint8) for size in _BLOCKS_BYTES]
+    return all(block.data_ptr() % _PAGE_BYTES == 0 for block in blocks)

@@ -46,6 +46,20 @@ def test_what_was_measured_with_other_pages_counts_as_another_computer(monkeypat
     assert large_pages.are_given() == (asked == "1" and "[madvise]" in setting())
 
 
+LATE = """
+import torch
+used = torch.ones(10)
+from placement.formats.torch import large_pages
+print(large_pages.are_given())
+"""
+
+
+def test_where_pytorch_was_used_before_nothing_is_claimed():
+    left = {name: value for name, value in os.environ.items() if name != large_pages.ASK}
+    done = subprocess.run([sys.executable, "-c", LATE], env=left, capture_output=True, check=True)
+    assert done.stdout.split() == [b"False"]
+
+
 def setting() -> str:
     try:
         return large_pages.SETTING.read_text(encoding="ascii")

@@ -7,7 +7,9 @@ changed by hand might do better, so such a remark says what was tried.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from placement.bounds.lower_bound import lower_bound
@@ -67,6 +69,10 @@ def _met_at_the_start(lesson: Lesson, posed: Posed, tasks: Sequence[Task]) -> It
 def _out_of_reach(lesson: Lesson, posed: Posed, tasks: Sequence[Task]) -> Iterator[Remark]:
     problem = posed.problem
     tried, bound_s = _tried(lesson, posed), lower_bound(problem)
+    if math.isinf(tried.best_s):
+        said = f"none of {tried.words} keeps all rules; give devices more memory, or allow more."
+        yield Remark(tasks[0].line, said)
+        return
     best, bound = (in_unit(s, problem.unit) for s in (tried.best_s, bound_s))
     missed = 0
     for task in tasks:
@@ -75,11 +81,11 @@ def _out_of_reach(lesson: Lesson, posed: Posed, tasks: Sequence[Task]) -> Iterat
             if bound > goal * (1 + SAME):
                 missed += 1
                 never = f"no placement takes less than {stated(bound, problem.unit)}, the bound"
-                yield Remark(task.line, f"{asks}, but {never}; ask for less.")
+                yield Remark(task.line, f"{asks}, but {never}; ask for that or more.")
             elif best > goal * (1 + SAME):
                 missed += 1
                 found = f"the best of {tried.words} takes {stated(best, problem.unit)}"
-                yield Remark(task.line, f"{asks}, but {found}; ask for less.")
+                yield Remark(task.line, f"{asks}, but {found}; ask for that or more.")
         if isinstance(task.check, GapCheck) and bound_s > 0:
             above = tried.best_s / bound_s - 1.0
             if above > task.check.at_most / 100.0 + SAME:
@@ -111,9 +117,11 @@ def _tried(lesson: Lesson, posed: Posed) -> _Tried:
     problem = posed.problem
     every = tuple(all_placements(problem))
     limit_s = SEARCH_S if len(problem.kernels.ops) > MANY_OPS else None
-    found = every or tuple(
-        placer_class(search)(time_limit_s=limit_s).place(problem) for search in SEARCHES
-    )
+    found = list(every)
+    for search in () if every else SEARCHES:
+        # It refuses where it finds nothing that fits.
+        with suppress(ValueError):
+            found.append(placer_class(search)(time_limit_s=limit_s).place(problem))
     marks, best_s = list[Mark](), float("inf")
     for placement in (posed.start, *found):
         predicted = simulate(problem, placement)

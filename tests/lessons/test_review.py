@@ -1,5 +1,7 @@
 """Reviews: tasks out of reach and tasks met at the start are told by their lines, and no others."""
 
+import json
+
 import pytest
 
 from placement.api import lessons
@@ -70,3 +72,17 @@ def test_the_command_line_says_what_there_is_to_remark(tmp_path):
     assert "line 5: task 1 asks for 9 s" in call_here("lesson", own).stdout
     own.write_text(HEAD + STEP.format(11) + END)
     assert answer("lesson", own)["remarks"] == []
+
+
+@pytest.mark.parametrize("num_ops", [3, 14])
+def test_where_nothing_fits_that_alone_is_told(num_ops):
+    """Five bytes each, and two devices of five: the small problem is tried whole, the other not."""
+    problem = {
+        "format": "placement-problem",
+        "devices": [{"name": name, "memory_bytes": 5} for name in "AB"],
+        "ops": [{"name": f"o{i}", "times_s": [1, 1], "memory_bytes": 5} for i in range(num_ops)],
+    }
+    head = '+++\ntitle = "T"\nstart = {device = "A"}\n+++\n'
+    text = f"```problem\n{json.dumps(problem)}\n```\n{GAP.format(5)}"
+    (found,) = remarks_on(text, head)
+    assert "keeps all rules" in found.text and "inf" not in found.text

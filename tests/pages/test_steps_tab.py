@@ -39,4 +39,4 @@ def test_a_workload_and_a_learner_are_followed_too(tmp_path):
     assert {"linear_dp", "metis", "mutation"} <= set(offered.options)
     assert not {"heft", "branch_and_bound"} & set(offered.options)
     checked(offered.set_value("mutation").run())
-    assert "Followed for 40 batches; Place goes on for longer." in texts(app)
+    assert "Followed for 40 batches; Place searches as long as its settings say." in texts(app)

@@ -72,7 +72,7 @@ def _said(wanted: str, names: list[str], chosen: str) -> str:
     """What is to be known of the method: that it searches for less, or that another was wanted."""
     batches = placer_class(chosen).followed_with.get("max_iterations")
     if batches:
-        return f"Followed for {batches} batches; Place goes on for longer."
+        return f"Followed for {batches} batches; Place searches as long as its settings say."
     if wanted not in names:
         why = placer_class(wanted).no_steps if wanted in placer_names() else ""
         because = f": {why}" if why else ""

@@ -15,6 +15,7 @@ from profiling.execution import generate as live
 from profiling.execution.execute import compiled_for
 from profiling.measuring import reference as reference_of
 from tests.loaders.test_prefill_decode import FAMILIES, SHAPE
+from tests.thorough import either
 
 
 def network():
@@ -57,7 +58,12 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("family", OTHERS)
+# Jamba has recurrent states, too.
+TAKEN = either([family for family in OTHERS if family != "mamba2"], [*OTHERS])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("family", TAKEN)
 def test_layers_of_other_kinds_keep_what_they_need(family):
     config = transformers.AutoConfig.for_model(family, **{**SHAPE, **OTHERS[family]})
     torch.manual_seed(0)

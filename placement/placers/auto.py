@@ -250,7 +250,7 @@ def quick_placers(problem: Problem) -> list[str]:
         and (problem.objective in kind.objectives or _starts_pipelines(problem, kind))
         and all(importlib.util.find_spec(need) for need in kind.needs)
     ]
-    first = ("heft", "single", "greedy_fill", "linear_dp")
+    first: tuple[str, ...] = ("heft", "single", "greedy_fill", "linear_dp")
     if problem.execution is not Execution.CALL:
         # The other one takes seconds on a model of thousands of kernels.
         first = ("heft", "single", "linear_dp", "ideals_dp")

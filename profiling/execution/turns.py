@@ -19,8 +19,7 @@ from placement.core.verb_options import RunOptions
 from placement.simulator.executions import lower
 from placement.simulator.simulate import simulate
 from profiling import backends
-from profiling.backends.base import Compiled, Program
-from profiling.devices.lanes import Lanes
+from profiling.backends.base import Carried, Compiled, Program
 from profiling.execution.execute import BY_DEFAULT, compiled_for, require_memory, started
 from profiling.measuring.outputs import compare
 from profiling.measuring.reference import expected_outputs, release, safe_step
@@ -81,7 +80,7 @@ def opened(
     compiled: Compiled,
     feeds: Mapping[str, Any],
     schedule: Schedule,
-) -> tuple[Lanes, Program]:
+) -> tuple[Carried, Program]:
     """The lanes and the program of a schedule, which end with the stack."""
     require_memory(problem, schedule)
     program = compiled.open(schedule, feeds)

@@ -10,8 +10,8 @@ from placement.core.schedule import Schedule
 from placement.core.verb_options import TrainOptions
 from placement.simulator.executions import lower
 from placement.simulator.simulate import times_of
-from profiling.backends.base import Program
-from profiling.devices.lanes import Lanes, Step
+from profiling.backends.base import Carried, Program
+from profiling.devices.lanes import Step
 from profiling.execution.execute import compiled_for, require_memory, started
 from profiling.measuring.reference import release, safe_step
 from profiling.training.probes import Probes
@@ -56,7 +56,7 @@ class LiveSite:
         self._feeds = self._compiled.feeds(options.seed, inputs or {})
         self._loss = loss_name(model)
         self._program: Program | None = None
-        self._lanes: Lanes | None = None
+        self._lanes: Carried | None = None
         self._probes = Probes(problem.machine)
 
     def open(self, schedule: Schedule) -> None:

@@ -22,8 +22,7 @@ from placement.core.problem import Problem
 from placement.core.schedule import Schedule
 from placement.simulator.simulate import simulate
 from profiling import backends
-from profiling.backends.base import Compiled, Program
-from profiling.devices.lanes import Lanes
+from profiling.backends.base import Carried, Compiled, Program
 from profiling.execution.execute import compiled_for
 from profiling.execution.turns import opened
 from profiling.measuring.load import LOOK_S, await_quiet, patience, together, watch
@@ -157,7 +156,7 @@ def _told(leader: str, standing: Standing, share: float) -> dict[str, Any]:
 class _Ready:
     """An entrant whose program is open and warm."""
 
-    def __init__(self, lanes: Lanes, program: Program, timeout_s: float) -> None:
+    def __init__(self, lanes: Carried, program: Program, timeout_s: float) -> None:
         self._lanes, self._program, self._timeout_s = lanes, program, timeout_s
         warm_s = [self._step_s() for _ in range(WARMUP)]
         self._num_steps = max(1, min(MOST_STEPS, round(TURN_S / max(1e-9, min(warm_s)))))

@@ -38,6 +38,10 @@ def go(page: Page, name: str, tab: str = "") -> None:
 
 
 def open_tab(page: Page, name: str) -> None:
+    # One that is pressed while the page is being drawn may stay empty until the next press.
+    app = page.get_by_test_id("stApp")
+    with suppress(AssertionError):
+        expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=10_000)
     tab = page.get_by_role("tab", name=name, exact=True).first
     tab.click()
     expect(tab).to_have_attribute("aria-selected", "true")

@@ -121,11 +121,16 @@ def _begin_with_the_browser(items, workers):
     in_browser, others = [], []
     for item in items:
         (in_browser if _needs_a_browser(item.nodeid) else others).append(item)
-    files = list(dict.fromkeys(item.path for item in in_browser))
-    one = [item for item in in_browser if files.index(item.path) % 2 == 0]
-    two = [item for item in in_browser if files.index(item.path) % 2 == 1]
+    groups = list(dict.fromkeys(map(_served, in_browser)))
+    one = [item for item in in_browser if groups.index(_served(item)) % 2 == 0]
+    two = [item for item in in_browser if groups.index(_served(item)) % 2 == 1]
     second = max(0, len(items) // workers - len(one))
     items[:] = [*one, *others[:second], *two, *others[second:]]
+
+
+def _served(item):
+    """What is dealt as a whole: a file, and all tests of the page with nothing but a canvas."""
+    return "canvas" if "harness_url" in item.fixturenames else item.path
 
 
 def pytest_collection_finish(session):

@@ -44,7 +44,7 @@ def show(now: Studio) -> None:
 
 
 def _menu(now: Studio, names: list[str]) -> None:
-    wanted = str(choices.remembered("placer", methods.DEFAULT))
+    asked_for = str(choices.remembered("placer", methods.DEFAULT))
     key = choices.own(walk.METHOD)
     choices.preset(key, walk.chosen(now))
     st.selectbox(
@@ -65,18 +65,18 @@ def _menu(now: Studio, names: list[str]) -> None:
         disabled=not choices.may_write(),
         help=TAKE_HELP,
     )
-    st.caption(_said(wanted, names, walk.chosen(now)))
+    st.caption(_said(asked_for, names, walk.chosen(now)))
 
 
-def _said(wanted: str, names: list[str], chosen: str) -> str:
-    """What is to be known of the method: that it searches for less, or that another was wanted."""
+def _said(asked_for: str, names: list[str], chosen: str) -> str:
+    """About the method: that it searches for less, or that another was asked for."""
     batches = placer_class(chosen).followed_with.get("max_iterations")
     if batches:
         return f"Followed for {batches} batches; Place searches as long as its settings say."
-    if wanted not in names:
-        why = placer_class(wanted).no_steps if wanted in placer_names() else ""
+    if asked_for not in names:
+        why = placer_class(asked_for).no_steps if asked_for in placer_names() else ""
         because = f": {why}" if why else ""
-        return f"{glossary.plain(wanted)} does not show its steps{because}; these do."
+        return f"{glossary.plain(asked_for)} does not show its steps{because}; these do."
     return GRAPH
 
 

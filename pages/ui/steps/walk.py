@@ -102,13 +102,13 @@ def walk(now: Studio) -> Walk | None:
     if not method:
         return None
     found = cache.steps(now.pinned_problem, method)
-    kept = choices.kept(_key(now, method), {})
+    remembered = choices.kept(_key(now, method), {})
     return Walk(
         method,
         found,
-        min(int(kept.get("at", 0)), len(found.steps) - 1),
+        min(int(remembered.get("at", 0)), len(found.steps) - 1),
         bool(choices.typed(choices.own(PREDICT), False)),
-        {int(at): given for at, given in kept.get("answers", {}).items()},
+        {int(at): given for at, given in remembered.get("answers", {}).items()},
     )
 
 
@@ -136,8 +136,8 @@ def answer(now: Studio, shown: Walk, at: int, given: int) -> None:
 
 
 def _keep(now: Studio, shown: Walk, at: int, answers: Mapping[int, int]) -> None:
-    kept = {"at": at, "answers": {str(number): given for number, given in answers.items()}}
-    choices.keep(_key(now, shown.method), kept)
+    state = {"at": at, "answers": {str(number): given for number, given in answers.items()}}
+    choices.keep(_key(now, shown.method), state)
 
 
 def _key(now: Studio, method: str) -> str:

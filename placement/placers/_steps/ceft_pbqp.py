@@ -79,8 +79,8 @@ def walk(
         yield _of_row(problem, row, nowhere)
     yield _of_path(problem, found, nowhere)
     best = min(tried, key=lambda each: each.value_s)
-    wanted = devices_of(problem, chosen)
-    won = next((each for each in tried if each.devices == wanted), best)
+    placed = devices_of(problem, chosen)
+    won = next((each for each in tried if each.devices == placed), best)
     yield _of_variants(problem, tried, won, nowhere)
     solved = _Solved(problem)
     for i, step in enumerate(reductions(won.net.packed(), max_expanded=max_expanded)):
@@ -91,7 +91,7 @@ def walk(
     said = f"Of the answers of {others} this one is the best when it is simulated."
     if any(each.value_s < won.value_s for each in tried):
         said = f"Of the answers of {others} this one is the best of those that keep to memory."
-    if won.devices != wanted:
+    if won.devices != placed:
         said = "No answer kept to memory as it was, so ops moved until one did."
     num_moved = num_changed(problem, chosen, answer)
     if num_moved:

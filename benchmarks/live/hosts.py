@@ -1,6 +1,6 @@
 """What hosts of a Ray cluster cost: hand-overs by size, and steps over two nodes.
 
-    python -m benchmarks.hosts [--json] [--rounds N] [--all] [MODEL ...]
+    python -m benchmarks.live.hosts [--json] [--rounds N] [--all] [MODEL ...]
 
 Starts two nodes on this computer, one core each. First a value goes from an actor of one node to
 one of the other and both are done: by the call that carries values in a run, and by a compiled

@@ -13,6 +13,7 @@ from studio import lesson
 frame.around()
 now = studio()
 desk.lay(now)
+drawing = desk.drawing(now)
 if choices.presenting():
     present.lay()
     with desk.part("present"):
@@ -22,6 +23,7 @@ corner.show()
 score.show()
 with desk.part("graph"):
     picture.show()
+drawing.empty()
 with desk.part("inspector"):
     panel.show()
     job_status.follow(now, "place", search_account.live)
@@ -35,3 +37,4 @@ with desk.part("inspector"):
 dock.show()
 with desk.part("working"):
     job_status.show(now, "place")
+    job_status.show(now, "profile")

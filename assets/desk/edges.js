@@ -99,8 +99,12 @@ class Desk {
     else this.set({ details: this.details() === "open" ? "folded" : "open" });
   }
 
+  // With the room that notices have taken of it.
   height() {
-    return document.querySelector(".st-key-desk-dock")?.getBoundingClientRect().height ?? 0;
+    const height = (part) => document.querySelector(part)?.getBoundingClientRect().height ?? 0;
+    const notices = document.querySelector(".st-key-notices");
+    const least = notices ? parseFloat(getComputedStyle(notices).minHeight) || 0 : 0;
+    return height(".st-key-desk-dock") + height(".st-key-desk-working") + height(".st-key-notices") - least;
   }
 
   grab(event) {

@@ -5,6 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages.ui.session.current import snapshot
+from profiling.measuring.store import ProfileStore
+from studio.project import store
 from tests.browser.studio import (
     PATIENCE_MS,
     PROBE,
@@ -16,6 +19,7 @@ from tests.browser.studio import (
     settled,
     until,
 )
+from tests.pages.test_pages import profile_for
 
 # How far anything around the parts can be scrolled, in pixels.
 SCROLLS = """() => {
@@ -23,6 +27,30 @@ SCROLLS = """() => {
   const hidden = (e) => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth];
   return Math.max(...around.flatMap(hidden));
 }"""
+# Of notices and progress at the foot: whether each lies whole inside the window and what it is in,
+# is not under something else, and leaves nothing to scroll.
+WHOLE = """(parts) => {
+  const found = parts.flatMap((part) => [...document.querySelectorAll(part)]);
+  const seen = (e) => {
+    const { left, right, top, bottom } = e.getBoundingClientRect();
+    const inside = left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
+    const at = [[left + 3, top + 3], [right - 3, bottom - 3], [left + 3, bottom - 3]];
+    return inside && at.every(([x, y]) => e.contains(document.elementFromPoint(x, y)));
+  };
+  const around = document.querySelector(".st-key-notices");
+  return found.length >= parts.length && found.every(seen)
+    && around.scrollHeight <= around.clientHeight && around.scrollWidth <= around.clientWidth;
+}"""
+NOTICE = (
+    '.st-key-notices [data-testid="stAlert"]',
+    '.st-key-notices [data-testid="stAlert"] p',
+    ".st-key-yardstick-known button",
+)
+PROGRESS = (
+    ".st-key-desk-working .stProgress",
+    ".st-key-desk-working p",
+    ".st-key-cancel-place button",
+)
 TABS = {
     "Timeline": ".gantt .bar",
     "Board": '[data-testid="stDataFrame"]',
@@ -158,3 +186,29 @@ def test_twenty_edits_leave_the_picture_where_it_is(desk):
     for what in ("scale", "centre", "stage"):
         assert after[what] == before[what], what
     expect(desk.get_by_role("button", name="Undo", exact=True).first).to_be_enabled()
+
+
+def test_a_notice_and_progress_at_the_foot_are_whole(new_page, studio, monkeypatch):
+    """Side by side, on a small screen too; the picture stays where it is, the dock makes room."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    project = store.create()
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
+    page = new_page(f"?project={project.id}")
+    before = drawn(page)["stage"]
+    settled(page)
+    now = snapshot(project)
+    ProfileStore().put(profile_for(now.model, now.machine))
+    try:
+        expect(page.get_by_text(re.compile("^The times are measured now")).first).to_be_visible()
+        settled(page)
+        assert drawn(page)["stage"] == before
+        for width, height in ((1440, 900), (1024, 768)):
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_function(WHOLE, arg=list(NOTICE), timeout=10_000)
+            assert page.evaluate(SCROLLS) <= 0, (width, height)
+        press(page, "Place")
+        page.wait_for_function(WHOLE, arg=[*NOTICE, *PROGRESS], timeout=PATIENCE_MS)
+        press(page, "Understood")
+        expect(page.get_by_text(re.compile("^The times are measured now"))).to_have_count(0)
+    finally:
+        ProfileStore().clear(now.model.graph.fingerprint)

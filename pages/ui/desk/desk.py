@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.session import choices
+from pages.ui.shell import glossary
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "desk"
@@ -36,6 +37,13 @@ def lay(now: Studio) -> None:
             data={"project": now.project.id, "unfold": choices.kept("unfold", 0)},
             height="content",
         )
+
+
+def drawing(now: Studio) -> DeltaGenerator:
+    """Says that the picture is on its way, until it is emptied; seen only where that takes time."""
+    place = part("drawing").empty()
+    place.markdown(f":material/hourglass_top: Drawing **{glossary.plain(now.model.graph.name)}** …")
+    return place
 
 
 def unfold() -> None:

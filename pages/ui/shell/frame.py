@@ -40,10 +40,14 @@ def show(page: str) -> None:
     model_request.ask_named()
     # In a place of its own that is always there: Streamlit knows a fragment by where it stands, and
     # forgets without a word what the browser asks of one that has moved since.
-    with st.container():
+    with st.container(key="opening"):
         opening_wait.wait(opened)
-    now = studio()
-    mine = choices.renew_claim(now.project)
+        now = studio()
+        mine = choices.renew_claim(now.project)
+        if page in ("studio", "model"):
+            # Before it is said below that there is a placement. Why there is none, the page says.
+            with contextlib.suppress(ValueError):
+                _ = now.named
     for text in kinds.collect(now) if mine else ():
         choices.say("info", text)
     with st.sidebar:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from studio.jobs import jobs
 from studio.snapshot import Studio
 
 PAGES = Path(__file__).parents[2]
@@ -55,7 +56,8 @@ def _studio(now: Studio) -> Step | None:
             " onto a device, or open your own network: Model",
             "model",
         )
-    if now.is_estimate and now.can_measure:
+    measuring = jobs.is_live(now.project.folder, "profile")
+    if now.is_estimate and now.can_measure and not measuring:
         return Step(
             "Times are estimates so far. Measure this network on this computer: Devices", "devices"
         )

@@ -28,7 +28,8 @@ Object.assign(Canvas.prototype, {
     const extent = this.model.extent();
     if (!extent) return { scale: 1, position: { x: 0, y: 0 } };
     const { clientWidth, clientHeight } = this.chrome.stage;
-    const margin = 28;
+    // An audience's picture may have a low place, where every line counts.
+    const margin = this.data.enlarged > 1 ? Math.min(28, clientHeight / 14) : 28;
     // The zoom buttons stand at the right, and where the drawing fills its place the legend below.
     const rail = 44 * this.data.enlarged;
     const foot = this.data.height ? 0 : 18 * this.data.enlarged;

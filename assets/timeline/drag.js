@@ -62,7 +62,8 @@ class BarDrag {
     this.lane = node("rect", { class: "lane", x: 0, width: gantt.width });
     this.slot = node("line", { class: "slot" });
     this.said = node("text", { class: "said" });
-    gantt.svg.append(this.lane, this.ghost, this.slot, this.said);
+    this.plate = node("rect", { class: "plate", rx: 4, height: 18 });
+    gantt.svg.append(this.lane, this.ghost, this.slot, this.plate, this.said);
   }
 
   // The row of the device that is nearest to a height; the links below a device are its own.
@@ -119,6 +120,10 @@ class BarDrag {
     this.said.setAttribute("text-anchor", right ? "end" : "start");
     this.said.setAttribute("x", right ? x - 12 : x + 12);
     this.said.setAttribute("y", y + (y < 20 ? spot.tall + 12 : -3));
+    // It lies over titles and bars, so it has a ground of its own.
+    this.plate.style.display = text ? "" : "none";
+    const { x: left, y: top, width } = this.said.getBBox();
+    for (const [k, v] of Object.entries({ x: left - 6, y: top - 2, width: width + 12 })) this.plate.setAttribute(k, v);
   }
 
   // What Python is told of the drop; null where nothing would change.
@@ -132,6 +137,6 @@ class BarDrag {
   end() {
     this.gantt.root.classList.remove("dragging");
     if (this.ghost) consequences.end();
-    for (const drawn of [this.ghost, this.lane, this.slot, this.said]) drawn?.remove();
+    for (const drawn of [this.ghost, this.lane, this.slot, this.plate, this.said]) drawn?.remove();
   }
 }

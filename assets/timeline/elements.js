@@ -21,6 +21,14 @@ function zoomOf(element) {
   return element.offsetWidth ? element.getBoundingClientRect().width / element.offsetWidth : 1;
 }
 
+// The element around another that scrolls up and down; null for none.
+function scrollerOf(element) {
+  for (let at = element.parentElement ?? element.getRootNode().host; at; at = at.parentElement ?? at.getRootNode().host) {
+    if (/auto|scroll/.test(getComputedStyle(at).overflowY)) return at;
+  }
+  return null;
+}
+
 // A unit in which the numbers of a range are easy to read.
 function unitOf(range) {
   if (range >= 2) return [1, "s"];

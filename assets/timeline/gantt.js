@@ -8,6 +8,8 @@ const ROW = 24, BAR = 17, STRIP = 10, SLIM = 5, TITLE = 24, AXIS = 30, GAP = 10,
 // More rows of links than these are folded at first.
 const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
+// Before an audience letters shrink to this share of their size at a desk, and no further.
+const LEAST_TEXT = 0.8;
 const alive = (globalThis.__placementGantt ??= new WeakMap());
 // By the name of a device, whether somebody folded its links; it outlives a change of page.
 const folds = (globalThis.__placementGanttFolds ??= new Map());
@@ -26,9 +28,10 @@ class Gantt {
     this.heard = ({ detail }) => this.foretell(detail);
     window.addEventListener("placement-consequence", this.heard);
     this.watcher = new ResizeObserver(() => {
-      if (this.frame.clientWidth !== this.width) this.draw();
+      if (this.frame.clientWidth !== this.width || this.room() !== this.fitted) this.draw();
     });
     this.watcher.observe(this.frame);
+    this.scroller = null;
   }
 
   close() {
@@ -88,7 +91,7 @@ class Gantt {
 
   isFolded(device) {
     const most = Math.max(...this.rows.map((rows) => rows.filter((row) => !row.device).length));
-    return folds.get(device) ?? most > MOST_LINKS;
+    return folds.get(device) ?? (most > MOST_LINKS || this.isCramped);
   }
 
   fold(device) {
@@ -154,12 +157,43 @@ class Gantt {
     return this.from + ((x - this.left) / this.plot) * (this.to - this.from);
   }
 
+  // Pixels of the screen from the upper edge to where its place ends; 0 where it may be scrolled to.
+  room() {
+    if (getComputedStyle(this.root).getPropertyValue("--timeline-fits").trim() !== "1") return 0;
+    if (!this.scroller?.isConnected) {
+      this.scroller = scrollerOf(this.root);
+      if (this.scroller) this.watcher.observe(this.scroller);
+    }
+    if (!this.scroller) return 0;
+    const above = this.root.getBoundingClientRect().top - this.scroller.getBoundingClientRect().top;
+    return Math.round(this.scroller.clientHeight - above - this.scroller.scrollTop);
+  }
+
+  // An audience cannot scroll: all lanes and the axis are made to stand in the place there is, in
+  // smaller letters, and with links as strips where that is not enough.
+  fit() {
+    this.fitted = this.room();
+    this.isCramped = false;
+    const tall = () => {
+      this.spreads = this.data.panels.map((panel, i) => this.spread(i));
+      return this.spreads.reduce((sum, spread) => sum + spread.tall, AXIS + 4);
+    };
+    if (this.fitted < 40) {
+      this.root.style.zoom = "";
+      tall();
+      return;
+    }
+    this.isCramped = this.fitted / tall() < 1;
+    const most = Number(getComputedStyle(this.root).getPropertyValue("--text-scale")) || 1;
+    this.root.style.zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / tall())).toFixed(3);
+  }
+
   draw() {
+    if (!this.data || this.frame.clientWidth < 80) return;
+    this.fit();
     const width = this.frame.clientWidth;
-    if (!this.data || width < 80) return;
     this.width = width;
     this.pointer?.drop();
-    this.spreads = this.data.panels.map((panel, i) => this.spread(i));
     const shown = this.rows.flatMap((rows, i) => rows.filter((row) => !this.spreads[i].spots[row.index].folded));
     const longest = Math.max(4, ...shown.map((row) => row.name.length));
     this.left = Math.min(36 + longest * 7, width * 0.24);

@@ -97,9 +97,12 @@ def build_view(
     expanded: frozenset[str],
     *,
     budget: int = BUDGET,
+    aspect: float = 1.7,
     check: Callable[[], object] = lambda: None,
 ) -> View:
     """The view of a graph with these groups open; the last few are kept.
+
+    `aspect` is about how many times wider than high a long narrow drawing is folded to be.
 
     `check` is called now and then while the drawing is laid out; what it raises ends the work.
     """
@@ -108,7 +111,7 @@ def build_view(
     nodes = _words(graph, tree, visible)
     titles = {g: 7.4 * len(_box_label(tree, g)) + 90 for g in visible.opened}
     sizes = [(n.width, n.height) for n in nodes]
-    layout = nested_layout(tree, visible, sizes, titles, check=check)
+    layout = nested_layout(tree, visible, sizes, titles, aspect=aspect, check=check)
     tucked = Counter(flow.start for flow in visible.flows if flow.tucked)
     placed = tuple(
         replace(n, x=round(x, 1), y=round(y, 1), tucked=tucked[i])

@@ -5,7 +5,10 @@ from placement.api.wording import doubts, is_scattered
 from placement.constraints.fusion import mended
 from studio.jobs import jobs, runs
 from studio.project import placements
-from studio.snapshot import Studio
+from studio.snapshot import Studio, bound_of, violations_of
+
+# A run is below a bound only where it is so by more than runs differ.
+NOISE = 0.1
 
 
 def not_of_screen(now: Studio, job: jobs.Job) -> str:
@@ -29,6 +32,18 @@ def scatter(result: RunResult) -> str:
     """A warning where others computed meanwhile, or steps differ so much that their median says
     little; else empty."""
     return doubts(result)
+
+
+def beats_bound(now: Studio, job: jobs.Job) -> bool:
+    """Whether a run of the placement on the screen took clearly less than the bound of the costs.
+
+    No placement can by these costs, so the computer is another than they tell of: most often others
+    computed while the model was measured. What breaks rules may be below what holds by them.
+    """
+    result = job.ran
+    if result is None or result.emulated or not result.step_s.median or violations_of(now):
+        return False
+    return result.step_s.median < (1.0 - NOISE) * bound_of(now)
 
 
 def is_doubtful(result: RunResult) -> bool:

@@ -6,8 +6,9 @@ from pages.ui.desk import score
 from placement import simulate
 from placement.core import formatting
 from studio import editing
+from studio.snapshot import bound_of
 from tests.pages.going import open_tab
-from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
+from tests.pages.test_pages import checked, finished_run, menu, opened, own_home, snapshot, texts
 
 __all__ = ["own_home"]
 ADDRESSES = {
@@ -49,6 +50,27 @@ def test_a_change_is_told_by_its_direction():
     assert score.against(1.5, 1.0, "heft") == ":orange[**+50%**] against heft"
     assert score.against(1.0, 1.0, "heft") == "the same as heft"
     assert "not possible" in score.against(1.0, None, "heft")
+
+
+def test_a_run_below_the_bound_says_that_the_costs_hold_no_longer():
+    app, project = opened("studio", model="onnx-squeezenet")
+    bound_s = bound_of(snapshot(project))
+    # Just below is noise, far below cannot be.
+    for share, is_told in ((0.97, False), (0.3, True)):
+        median = share * bound_s
+        finished_run(project, step_s={"median": median, "p5": median, "p95": median})
+        shown = texts(checked(app.run()))
+        assert ("less than the estimates allow" in shown) == is_told
+        assert ("best possible ≥" in shown) != is_told
+        assert ":green[**" not in shown or not is_told
+    assert ":gray[**" in score.against(0.8, 1.0, "heft", holds=False)
+
+
+def test_what_a_run_found_stands_above_the_fields_that_start_one():
+    app, project = opened("run", model="onnx-squeezenet")
+    finished_run(project)
+    labels = [getattr(element, "label", "") for element in checked(app.run()).main]
+    assert labels.index("Measured step time") < labels.index("Steps")
 
 
 def test_only_the_tab_that_is_open_is_computed(monkeypatch):

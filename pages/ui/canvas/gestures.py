@@ -66,7 +66,9 @@ def apply() -> list[Gesture]:
 def view_of(now: Studio) -> canvas.View:
     """What of the model is visible; the work ends where a cancel waits."""
     graph = now.model.graph
-    return canvas.build_view(graph, _opened(graph), check=choices.laying_out)
+    return canvas.build_view(
+        graph, _opened(graph), aspect=choices.picture_aspect(), check=choices.laying_out
+    )
 
 
 @st.fragment(key="store")

@@ -107,7 +107,7 @@ def prepare(project_id: str, when: str) -> None:
     graph = now.model.graph
     opened = choices.opened_in(settings.form.get("opened"), graph.fingerprint)
     groups = canvas.default_expanded(graph) if opened is None else opened
-    store_payload(canvas.build_view(graph, groups))
+    store_payload(canvas.build_view(graph, groups, aspect=choices.ASPECT))
     cache.bound(now.problem)
 
 

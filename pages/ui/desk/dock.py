@@ -98,8 +98,22 @@ def _run(now: Studio) -> None:
 
 
 def _measure(now: Studio) -> None:
-    """Repeat one step and compare it with what was predicted."""
-    run_form.controls(now)
+    """Repeat one step and compare it with what was predicted.
+
+    What the last run found stands above the fields that it was started by, for the dock shows few
+    lines at once; while one goes on, or where it failed, that comes first.
+    """
+    latest = jobs.latest(now.project.folder, "run")
+    places = st.container(), st.container()
+    found, form = places if latest is not None and latest.status == "done" else places[::-1]
+    with form:
+        run_form.controls(now)
+    with found:
+        _found(now)
+
+
+def _found(now: Studio) -> None:
+    """What the run on the screen measured, or that there is none yet."""
     shown = run_form.chosen_run(now)
     if shown is None and not jobs.is_live(now.project.folder, "run"):
         goal, can_run = now.settings.objective, not run_form.why_not(now)

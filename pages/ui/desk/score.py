@@ -15,7 +15,7 @@ from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
 from studio import editing, lesson, snapshot, standings
-from studio.jobs import runs
+from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
 ALONE, REFERENCE = "all on ", "reference"
@@ -29,6 +29,15 @@ TIMES = {
 REFERENCE_HELP = (
     "What the score is held against: another placement of this project, or all ops on one device."
 )
+# By whether the costs are estimates.
+DISPROVED = {
+    False: "Measured is below what the costs allow for any placement, so they no longer tell how"
+    " fast this computer is; most often other programs computed while the network was measured."
+    " Measure this network again on the Devices page, and all is predicted anew.",
+    True: "Measured is below what the estimates allow for any placement, so this computer is faster"
+    " than they take it to be. Measure this network on the Devices page, and all is predicted"
+    " anew.",
+}
 
 
 @st.fragment(key="placements")
@@ -68,16 +77,24 @@ def show() -> None:
         help=" ".join((glossary.VALUE_HELP[goal], f"Expected: {limits}." * bool(limits), sure)),
         width="content",
     )
-    _last_edit(row, last_edit.seen(now))
+    job = runs.of_placement(runs.made_here(now), now.placement) if now.model.has_weights else None
+    holds = job is None or not caveats.beats_bound(now, job)
+    _last_edit(row, last_edit.seen(now), holds=holds)
     if snapshot.violations_of(now):
         told = glossary.plain(" ".join(snapshot.violations_of(now)))
         row.markdown(":red[:material/warning: **not allowed**]", help=told, width="content")
     name = _chosen(now)
     reference_s = _reference_s(now, name)
     about = _about_reference(reference_s, unit)
-    row.markdown(against(value_s, reference_s, name), width="content", help=about)
+    change = against(value_s, reference_s, name, holds=holds)
+    row.markdown(change, width="content", help=about)
+    if job is not None and not holds:
+        _disproved(row, job, is_estimate=now.is_estimate)
+        with row.popover("More"):
+            predicted.show(now)
+        return
     if lesson.hides(now, "bound"):
-        row.markdown(_measured(now, value_s), width="content")
+        row.markdown(_measured(now, job, value_s), width="content")
         return
     bound_s = snapshot.bound_of(now)
     above = predicted.above(value_s, bound_s)
@@ -86,28 +103,50 @@ def show() -> None:
         help=glossary.BOUND + f" Of the placement on the screen: {above}." * bool(above),
         width="content",
     )
-    row.markdown(_measured(now, value_s), width="content")
+    row.markdown(_measured(now, job, value_s), width="content")
     with row.popover("More"):
         predicted.show(now)
 
 
-def _last_edit(row: DeltaGenerator, edit: LastEdit | None) -> None:
+def _disproved(row: DeltaGenerator, job: jobs.Job, *, is_estimate: bool) -> None:
+    """In the place of a bound that a run went below: that the costs hold no longer."""
+    assert job.ran is not None
+    rests_on, remedy = ("estimates", "measure") if is_estimate else ("costs", "measure again")
+    row.markdown(
+        f":orange[:material/warning: {job.ran.verb.lower()}"
+        f" **{formatting.seconds(job.ran.step_s.median)}**, less than the {rests_on} allow:]",
+        width="content",
+        help=DISPROVED[is_estimate],
+    )
+    row.page_link(
+        "pages/devices.py",
+        label=f":primary[{remedy}]",
+        width="content",
+        help=DISPROVED[is_estimate],
+    )
+
+
+def _last_edit(row: DeltaGenerator, edit: LastEdit | None, *, holds: bool) -> None:
     """For a while, what the edit that led here has changed."""
     if edit is not None and edit.is_fresh and edit.change.way:
         sign, colour = ("▼", "green") if edit.change.way < 0 else ("▲", "red")
+        colour = colour if holds else "gray"
         told = row.container(key=f"last-edit-{edit.number}", width="content")
         told.markdown(f":{colour}[{sign} {glossary.plain(edit.change.text)}]", width="content")
 
 
-def against(value_s: float, reference_s: float | None, name: str) -> str:
-    """The change against a reference, in words that say which way it goes."""
+def against(value_s: float, reference_s: float | None, name: str, *, holds: bool = True) -> str:
+    """The change against a reference, in words that say which way it goes.
+
+    It is neither praised nor blamed where the costs that it was predicted by do not hold.
+    """
     called = glossary.plain(name, 40)
     if reference_s is None or reference_s <= 0:
         return f"nothing to compare with: {called} is not possible" if name else ""
     change = value_s / reference_s - 1.0
     if abs(change) < SAME:
         return f"the same as {called}"
-    colour = "green" if change < 0 else "orange"
+    colour = ("green" if change < 0 else "orange") if holds else "gray"
     return f":{colour}[**{formatting.percent(change, signed=True)}**] against {called}"
 
 
@@ -150,11 +189,10 @@ def _placement(now: Studio, name: str) -> Placement:
     return mended(now.problem, editing.all_on(now, name.removeprefix(ALONE)))
 
 
-def _measured(now: Studio, value_s: float) -> str:
+def _measured(now: Studio, job: jobs.Job | None, value_s: float) -> str:
     """What a run of this very placement measured, and how far off the prediction is."""
     if not now.model.has_weights:
         return "no weights: predicted only"
-    job = runs.of_placement(runs.made_here(now), now.placement)
     if job is None or job.ran is None:
         return "not measured yet" if now.can_measure else ""
     measured_s = job.ran.step_s.median

@@ -164,7 +164,7 @@ def _content(project: Project, format: str, expanded: frozenset[str]) -> bytes:
             path,
             label=current.name,
             measured=measured(now, placement),
-            view=partial(canvas.build_view, now.model.graph, expanded),
+            view=partial(canvas.build_view, now.model.graph, expanded, aspect=choices.ASPECT),
         )
         return path.read_bytes()
 

@@ -26,6 +26,8 @@ PER_PROJECT = (
 PRESENT = "present"
 # How much larger its words are: here for the picture, in present/page.css for the page.
 ENLARGED = 1.5
+# Width by height that the picture is folded to: before an audience its place is wide and low.
+ASPECT, PRESENTED_ASPECT = 1.7, 2.6
 ON_SCREEN = "What you set last holds on this screen, but is not saved."
 # Open groups that are kept with a project; more would make every change of it slow.
 MOST_OPENED = 500
@@ -107,6 +109,11 @@ def lead_to(page: str) -> NoReturn:
 def presenting() -> bool:
     """Whether the address asks for the presenter's view."""
     return PRESENT in st.query_params
+
+
+def picture_aspect() -> float:
+    """How many times wider than high the picture's place is, about."""
+    return PRESENTED_ASPECT if presenting() else ASPECT
 
 
 def present(*, on: bool) -> None:

@@ -62,10 +62,12 @@ def nested_layout(
     sizes: Sequence[Point],
     titles: dict[int, float],
     *,
+    aspect: float = 1.7,
     check: Callable[[], object] = lambda: None,
 ) -> Layout:
     """Lay out the visible nodes; `titles` gives the least width of each open group's header.
 
+    `aspect` is about how many times wider than high the whole may become by folding.
     `check` is called now and then and may raise to end the work.
     """
     scopes = {g: _Scope() for g in sorted(visible.opened)}
@@ -87,7 +89,9 @@ def nested_layout(
     drawings: dict[int, Drawing] = {}
     extents: dict[int, Point] = {}
     for group in sorted(visible.opened, key=lambda g: (-tree.groups[g].depth, g)):
-        drawings[group], extents[group] = _draw(group, scopes[group], sizes, extents, titles, check)
+        drawings[group], extents[group] = _draw(
+            group, scopes[group], sizes, extents, titles, aspect if group == 0 else 1.2, check
+        )
     origin = _origins(scopes, drawings, extents)
     centres: list[Point] = [(0.0, 0.0)] * len(visible.members)
     for group, scope in scopes.items():
@@ -141,6 +145,7 @@ def _draw(
     sizes: Sequence[Point],
     extents: dict[int, Point],
     titles: dict[int, float],
+    aspect: float,
     check: Callable[[], object],
 ) -> tuple[Drawing, Point]:
     measures: list[Point] = []
@@ -154,7 +159,7 @@ def _draw(
         list(scope.wires),
         top=frozenset(i for (kind, _), i in scope.items.items() if kind == "in"),
         bottom=frozenset(i for (kind, _), i in scope.items.items() if kind == "out"),
-        aspect=1.7 if group == 0 else 1.2,
+        aspect=aspect,
         fold_above=620.0 if group == 0 else 760.0,
         check=check,
     )

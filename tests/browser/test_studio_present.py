@@ -190,6 +190,26 @@ def test_nothing_of_the_score_is_cut_in_half(presented, size):
     assert words.evaluate_all(cut) == 0
 
 
+def test_at_150_percent_all_lanes_the_axis_and_the_picture_fit_their_places(presented):
+    page = presented
+    page.set_viewport_size({"width": 960, "height": 600})
+    page.wait_for_timeout(500)
+    dock = page.locator(".st-key-desk-dock").bounding_box()
+    foot = min(dock["y"] + dock["height"], told(page).bounding_box()["y"])
+    frame = page.locator(".st-key-desk-dock .gantt .frame")
+    expect(frame.locator(".row:not(.link)")).to_have_count(2)
+    lanes = [row.bounding_box() for row in frame.locator(".row:not(.link)").all()]
+    axis = frame.locator(".grid .unit").bounding_box()
+    for part in (*lanes, axis):
+        assert dock["y"] < part["y"] and part["y"] + part["height"] <= foot + 1, (part, foot)
+    shown = drawn(page)
+    stage, nodes = shown["stage"], shown["nodes"]
+    high = max(node["y"] for node in nodes) - min(node["y"] for node in nodes)
+    assert high > 0.5 * stage["height"], "it fills the height that it has"
+    wide = max(node["x"] for node in nodes) - min(node["x"] for node in nodes)
+    assert wide > 0.8 * high, "a wide place is filled by more columns"
+
+
 def test_devices_stay_apart_for_all_eyes(new_page):
     """By colour or by hatch: as the swatches are drawn, for sixteen devices."""
     page = new_page("devices")

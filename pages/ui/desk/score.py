@@ -98,7 +98,7 @@ def show() -> None:
         return
     bound_s = snapshot.bound_of(now)
     above = predicted.above(value_s, bound_s)
-    row.markdown(
+    row.container(key="desk-bound", width="content").markdown(
         f"best possible ≥ {formatting.seconds(bound_s, unit)}",
         help=glossary.BOUND + f" Of the placement on the screen: {above}." * bool(above),
         width="content",

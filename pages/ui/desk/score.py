@@ -118,7 +118,7 @@ def _disproved(row: DeltaGenerator, job: jobs.Job, *, is_estimate: bool) -> None
         width="content",
         help=DISPROVED[is_estimate],
     )
-    row.page_link(
+    row.container(key="desk-remedy", width="content").page_link(
         "pages/devices.py",
         label=f":primary[{remedy}]",
         width="content",

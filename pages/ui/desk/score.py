@@ -118,12 +118,9 @@ def _disproved(row: DeltaGenerator, job: jobs.Job, *, is_estimate: bool) -> None
         width="content",
         help=DISPROVED[is_estimate],
     )
-    row.container(key="desk-remedy", width="content").page_link(
-        "pages/devices.py",
-        label=f":primary[{remedy}]",
-        width="content",
-        help=DISPROVED[is_estimate],
-    )
+    # With a help of its own it would go with all helps where the row is narrow.
+    remedied = row.container(key="desk-remedy", width="content")
+    remedied.page_link("pages/devices.py", label=f":primary[{remedy}]", width="content")
 
 
 def _last_edit(row: DeltaGenerator, edit: LastEdit | None, *, holds: bool) -> None:

@@ -175,7 +175,10 @@ def mark(now: Studio, done: Work) -> Mark:
 
 def is_over(now: Studio) -> bool:
     """Whether the lesson of a project is solved, or given up: all of its hints are taken."""
-    done = work(now)
+    try:
+        done = work(now)
+    except OtherProblem:
+        return False
     if done is None:
         return False
     hints = {part.number for part in done.lesson.parts if isinstance(part, Hint)}

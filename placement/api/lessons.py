@@ -199,6 +199,8 @@ def problem_file(lesson: Lesson, folder: Path = FOLDER) -> Path:
 
 def _require_inside(lesson: Lesson, folder: Path) -> None:
     """Refuse a problem file beside a lesson that leads to another folder: that one is not read."""
+    if not lesson.header.problem:
+        return
     path = problem_file(lesson, folder)
     if path.parent != FOLDER and path.resolve().parent != folder.resolve():
         raise ValueError(

@@ -45,8 +45,6 @@ BLOCKS = ("check", "hint", "insight", "problem")
 # Blocks that are shown as they stand.
 SHOWN_AS_TEXT = ("", "text")
 _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
-# No limit of Python on digits is lower.
-_ENDLESS = re.compile(r"[0-9](_?[0-9]){639}")
 _NAMED = re.compile(r"(?:unknown|required) field '([^']*)'")
 _QUOTED = re.compile(r"'([^']+)'")
 # Whatever a reader of Markdown might take for a picture.
@@ -154,10 +152,6 @@ def _decoded(lines: Sequence[str], first: int, kind: type[T]) -> T:
         raise WrongLesson(line, f"this is not TOML: {said}; correct it.") from None
     except RecursionError:
         raise WrongLesson(first, "it is nested too deeply; flatten it.") from None
-    except ValueError:
-        at = next((i for i, line in enumerate(lines) if _ENDLESS.search(line)), 0)
-        said = "it holds a number with more digits than can be read; shorten it."
-        raise WrongLesson(first + at, said) from None
     try:
         return decode(content, kind)
     except ValueError as error:

@@ -213,12 +213,12 @@ MISTAKES = {
     "a number of 5000 digits": (
         with_check('kind = "step"\nask = "?"\nat_most = ' + "9" * 5_000),
         8,
-        "more digits than can be read",
+        "more than 4000 letters",
     ),
     "a seed of 5000 digits": (
         WHOLE.replace("+++\n`", f"seed = {'1_0' * 2_500}\n+++\n`"),
         4,
-        "more digits than can be read",
+        "more than 4000 letters",
     ),
     "a text that turns the line": (HEAD + "a\u202eb\n", 5, "cannot be shown"),
     "a live lesson that counts moves": (

@@ -90,10 +90,11 @@ def _out_of_reach(lesson: Lesson, posed: Posed, tasks: Sequence[Task]) -> Iterat
             above = tried.best_s / bound_s - 1.0
             if above > task.check.at_most / 100.0 + SAME:
                 missed += 1
+                allowed = percent(task.check.at_most / 100.0)
                 yield Remark(
                     task.line,
-                    f"task {task.number} allows {task.check.at_most:g}% above the bound, but the"
-                    f" best of {tried.words} is {percent(above)} above it; allow more.",
+                    f"task {task.number} allows {allowed} above the bound, but the best of"
+                    f" {tried.words} is {percent(above)} above it; allow more.",
                 )
     if tried.is_all and not missed and not any(_meets(mark, tasks) for mark in tried.marks):
         numbers = listed(task.number for task in tasks)

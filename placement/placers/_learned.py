@@ -56,7 +56,7 @@ class Learner(Placer):
     executions = tuple(Execution)
     all_cores: ClassVar[bool] = True
     learns_live: ClassVar[bool] = True
-    followed_with: ClassVar[Mapping[str, int]] = MappingProxyType({"max_iterations": 12})
+    followed_with: ClassVar[Mapping[str, int]] = MappingProxyType({"max_iterations": 40})
 
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return self._found(problem, None, report, Trace())

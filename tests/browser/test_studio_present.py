@@ -13,7 +13,6 @@ from tests.browser.studio import (
     PROBE,
     choose,
     drawn,
-    open_tab,
     project_of,
     score,
     select,
@@ -112,35 +111,6 @@ def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
     expect(told(page)).to_contain_text("Undone")
     page.keyboard.press("PageDown")
     expect(score(page)).to_have_text(moved_s)
-
-
-def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
-    page, moved = presented, []
-    for least in (1, 2):
-        if least == 1:
-            page.keyboard.press("PageDown")
-        else:
-            block = drawn(page)["nodes"][1]
-            page.mouse.click(block["x"], block["y"])
-        found = until(page, "p.numSelected >= given", least)
-        page.keyboard.press(str(1 + found["counts"].index(min(found["counts"]))))
-        until(page, "`${p.counts}` !== `${given}`", found["counts"])
-        expect(told(page)).to_contain_text("; now ")
-        num_ops = re.match(r"(\d+) ops to", told(page).inner_text())
-        moved.append(int(num_ops[1]) if num_ops else 1)
-    assert moved[0] < moved[1]
-    changed_s = score(page).inner_text()
-    page.keyboard.press("Escape")
-    until(page, "p.numSelected === 0")
-    page.keyboard.press("t")
-    for left, num_ops in ((2, moved[1]), (1, moved[1]), (0, moved[0])):
-        expect(page.locator(".bar .at")).to_have_text(f"{left} / 2")
-        until(page, "p.numSelected === given", num_ops)
-        page.keyboard.press("PageUp")
-    expect(score(page)).not_to_have_text(changed_s)
-    page.get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
-    expect(score(page)).to_have_text(changed_s)
 
 
 def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
@@ -265,46 +235,3 @@ def test_devices_stay_apart_for_all_eyes(new_page):
     for (i, a), (j, b) in combinations(enumerate(greys), 2):
         strokes = np.abs((a - a.mean()) - (b - b.mean())) > APART / 2
         assert abs(a.mean() - b.mean()) > APART or strokes.mean() > SHARE, (i, j, strokes.mean())
-
-
-@pytest.mark.parametrize("opened", ["before", "meanwhile"])
-def test_after_its_end_nothing_keeps_the_larger_size(new_page, opened):
-    page = new_page("")
-    drawn(page)
-    open_tab(page, "Board")
-    settled(page)
-    small = sizes_of(page)
-    if opened == "meanwhile":
-        open_tab(page, "History")
-        settled(page)
-    page.get_by_role("button", name="Present").click()
-    expect(told(page)).to_be_visible()
-    settled(page)
-    if opened == "meanwhile":
-        open_tab(page, "Board")
-        settled(page)
-        sizes_of(page)
-    page.screenshot(path=f"/tmp/s_mend3/{opened}_b.png")
-    page.get_by_role("button", name="End").click()
-    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
-    settled(page)
-    found = sizes_of(page)
-    page.screenshot(path=f"/tmp/s_mend3/{opened}_c.png")
-    assert found[0] == small[0], "marks of help are as wide as before"
-    assert found[1] == small[1], "the board is drawn as before"
-
-
-def sizes_of(page):
-    """How wide marks of help are, and how large the board is drawn, once it rests."""
-    table, before = page.get_by_test_id("stDataFrame").first, b""
-    table.wait_for()
-    while (looked := table.locator("canvas").first.screenshot()) != before:
-        before = looked
-        page.wait_for_timeout(500)
-    marks = page.locator(".stTooltipIcon svg").evaluate_all(MARKS)
-    return sorted(set(marks)), np.asarray(Image.open(BytesIO(looked))).shape
-
-
-MARKS = (
-    "(all) => all.filter((m) => m.checkVisibility()).map((m) => m.getBoundingClientRect().width)"
-)

@@ -1,7 +1,6 @@
 """The dock below the graph: what a placement does, in tabs; only the open one is computed."""
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 
@@ -41,16 +40,8 @@ def show() -> None:
         tabs = st.tabs(list(contents), key=KEY, on_change=_remember, height="stretch")
         for content, tab in zip(contents.values(), tabs, strict=True):
             if tab.open:
-                with tab, _in_its_size(), plain_errors():
+                with tab, plain_errors():
                     content(studio())
-
-
-def _in_its_size() -> AbstractContextManager[object]:
-    """A container of its own for the presenter, as tables measure their letters only once.
-
-    With it Streamlit begins everything anew where the view begins or ends.
-    """
-    return st.container(key="dock-presented") if choices.presenting() else nullcontext()
 
 
 def open_tab(name: str) -> None:

@@ -230,20 +230,10 @@ def placed(posed: Problem, placer: str) -> Placed:
     return pl.place(posed, placer, predict=simulated)
 
 
-@_kept(8)
+@_kept(8, "Following the method")
 def steps(posed: Problem, placer: str) -> Steps:
     """What a placer works out on its way, in as short a search as steps are shown of."""
-    found = pl.steps(posed, placer, most=MOST_STEPS, settings=_followed_with(placer))
-    _followed_on.setdefault(posed, set()).add(placer)
-    return found
-
-
-def is_followed(posed: Problem, placer: str) -> bool:
-    """Whether a method was followed before; it may have been dropped since to make room."""
-    return placer in _followed_on.get(posed, ())
-
-
-_followed_on: WeakKeyDictionary[Problem, set[str]] = WeakKeyDictionary()
+    return pl.steps(posed, placer, most=MOST_STEPS, settings=_followed_with(placer))
 
 
 def followed(posed: Problem, placer: str) -> Placed:

@@ -34,8 +34,6 @@ def show(now: Studio) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _menu(now, names)
-    if not cache.is_followed(now.pinned_problem, walk.chosen(now)):
-        _follow(now)
     shown = walk.walk(now)
     assert shown is not None
     left, right = st.columns([0.56, 0.44])
@@ -43,23 +41,6 @@ def show(now: Studio) -> None:
         player.draw(now, shown, _on_told)
     with right:
         _timeline(now, shown)
-
-
-def _follow(now: Studio) -> None:
-    """Follow the method where the walk will stand, so that nobody takes the one before for it."""
-    method = walk.chosen(now)
-    batches = _batches(method)
-    long = f" for {batches} batches; this takes seconds, on a busy computer longer"
-    with st.spinner(f"Following {glossary.plain(method)}{long if batches else ''}."):
-        walk.walk(now)
-    # The picture, drawn before, shows the first step as well.
-    _redraw()
-    st.rerun()
-
-
-def _batches(method: str) -> int:
-    """Of a learner, whose search is followed for no longer; 0 for the others."""
-    return int(placer_class(method).followed_with.get("max_iterations", 0))
 
 
 def _menu(now: Studio, names: list[str]) -> None:
@@ -89,7 +70,7 @@ def _menu(now: Studio, names: list[str]) -> None:
 
 def _said(asked_for: str, names: list[str], chosen: str) -> str:
     """About the method: that it searches for less, or that another was asked for."""
-    batches = _batches(chosen)
+    batches = placer_class(chosen).followed_with.get("max_iterations")
     if batches:
         return f"Followed for {batches} batches; Place searches as long as its settings say."
     if asked_for not in names:

@@ -113,12 +113,9 @@ def walk(now: Studio) -> Walk | None:
 
 
 def on_screen(now: Studio) -> Walk | None:
-    """The walk that the picture shows: while its tab is open, unless the method has no answer.
-
-    It shows the placement until the tab has followed the method, which may take long.
-    """
+    """The walk that the picture shows: while its tab is open, unless the method has no answer."""
     opened = choices.typed(DOCK, choices.kept(DOCK, choices.remembered(DOCK, "")))
-    if opened != TAB or not cache.is_followed(now.pinned_problem, chosen(now)):
+    if opened != TAB:
         return None
     try:
         return walk(now)

@@ -62,7 +62,7 @@ def test_steps_are_told_as_json_and_in_lines(canonical, tmp_path):
     assert "80 s" in lines[-1]
     shown = {row["name"] for row in answer("placers") if row["pseudo_code"]}
     assert {"heft", "cpop", "peft", "etf"} <= shown
-    assert "does not show its steps" in refused("steps", canonical, "--placer", "round_robin")
+    assert "does not show its steps" in refused("steps", canonical, "--placer", "branch_and_bound")
 
 
 def test_samples_are_the_nine_light_models():
@@ -399,7 +399,7 @@ def test_rules_for_loads_are_refused_where_they_say_nothing(tmp_path):
 
 
 def test_a_machine_can_be_read_as_it_is_listed():
-    told = answer("machine", "null-2")
+    told = answer("machine")
     machine = machine_from_json(told)
-    assert machine.fingerprint == told["fingerprint"]
     assert [d.name for d in machine.devices] == [d["name"] for d in told["devices"]]
+    assert len(machine.links) == len(told["links"])

@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    runs over two Ray nodes on this computer; part of make test
+# make test-hosts    runs over two Ray nodes on this computer, apart from make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -51,7 +51,6 @@ SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
 ifeq ($(TESTS),)
 	$(MAKE) -j3 types webgpu all-tests
-	$(MAKE) test-hosts
 else
 	$(PYTEST) $(TESTS)
 endif

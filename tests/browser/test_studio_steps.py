@@ -5,6 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
+from placement.placers import placer_class
 from tests.browser.studio import choose, drawn, go, open_tab, score, settled, until, upload
 from tests.instances import canonical_file
 
@@ -31,6 +32,14 @@ def steps(page, tmp_path):
 
 def at(page, number):
     expect(page.locator(f".player[data-at='{number}']")).to_be_visible()
+
+
+def follow(page, method):
+    """Choose a method, and wait until it is the one that is shown."""
+    choose(page, "Method to follow", method)
+    first = placer_class(method).pseudo_code[0].strip()
+    expect(page.locator(".player")).to_contain_text(first)
+    at(page, 0)
 
 
 def press(page, name):
@@ -94,8 +103,7 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     page.keyboard.press("End")
     at(page, 2)
     expect(page.locator(".player .question .text")).to_have_text("Where does n4 finish first?")
-    choose(page, "Method to follow", "cpop")
-    at(page, 0)
+    follow(page, "cpop")
     page.get_by_role("button", name="Make this the placement").click()
     expect(score(page)).to_have_text("86 s")
     open_tab(page, "Timeline")
@@ -105,15 +113,13 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
 def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):
     """A learner draws ops as strongly as they are likely; the program fades what it takes out."""
     page = steps
-    choose(page, "Method to follow", "group_pg")
-    at(page, 0)
+    follow(page, "group_pg")
     until(page, "p.nodes.every((n) => n.opacity === 1)")
     page.keyboard.press("ArrowRight")
     at(page, 1)
     until(page, "p.nodes.every((n) => n.device >= 0) && p.nodes.some((n) => n.opacity < 1)")
     expect(page.locator(".player figcaption", has_text="Chances of the least sure")).to_be_visible()
-    choose(page, "Method to follow", "ceft_pbqp")
-    at(page, 0)
+    follow(page, "ceft_pbqp")
     player = page.locator(".player")
     while not player.locator("figcaption", has_text="Taken out so far").count():
         number = int(player.get_attribute("data-at"))

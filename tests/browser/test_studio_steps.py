@@ -115,7 +115,7 @@ def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):
     page = steps
     follow(page, "group_pg")
     until(page, "p.nodes.every((n) => n.opacity === 1)")
-    page.keyboard.press("ArrowRight")
+    press(page, "Forward")
     at(page, 1)
     until(page, "p.nodes.every((n) => n.device >= 0) && p.nodes.some((n) => n.opacity < 1)")
     expect(page.locator(".player figcaption", has_text="Chances of the least sure")).to_be_visible()
@@ -123,7 +123,7 @@ def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):
     player = page.locator(".player")
     while not player.locator("figcaption", has_text="Taken out so far").count():
         number = int(player.get_attribute("data-at"))
-        page.keyboard.press("ArrowRight")
+        press(page, "Forward")
         at(page, number + 1)
     until(page, "p.nodes.some((n) => n.opacity < 0.3 && n.device < 0)")
     expect(player.locator("tr", has_text="exact").first).to_be_visible()

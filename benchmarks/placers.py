@@ -1,11 +1,12 @@
 """Every placer on every graph and machine: how far from the best known, and from the bound?
 
-    python -m benchmarks.placers [--time-limit S] [--only TEXT,TEXT] [--placers NAME,NAME]
-                                 [--out FILE.json] [--cases]
+    python -m benchmarks.placers [--time-limit S] [--only TEXT,TEXT] [--draw N] [--seed S]
+                                 [--placers NAME,NAME] [--out FILE.json] [--cases]
 
 Graphs are the workload files of Tarnawski et al., where they are at hand (see WORKLOADS), with
 their own devices, the bundled samples on every machine preset with analytic costs, and networks
-made up by chance, which nobody tuned a method for. Placers that search get the time limit, each
+made up by chance, which nobody tuned a method for. With --draw so many of them are drawn by the
+seed, for all of them take hours. Placers that search get the time limit, each
 alone. With --out every answer is kept and none is computed twice, so that the table can be made in
 parts.
 """
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import placement as pl
@@ -153,16 +155,25 @@ def row(case: str, name: str, problem: Problem, time_limit_s: float) -> Row:
     return Row(case, name, kind_of(name), value, bound, placed.seconds)
 
 
+def chosen_cases(options: argparse.Namespace) -> list[Case]:
+    """Those whose names hold one of the texts, and of these as many as are drawn."""
+    parts = [part for part in options.only.split(",") if part]
+    named = [c for c in cases() if not parts or any(part in c.name for part in parts)]
+    if not options.draw:
+        return named
+    drawn = Random(options.seed).sample(range(len(named)), min(options.draw, len(named)))
+    return [named[i] for i in sorted(drawn)]
+
+
 def run(options: argparse.Namespace, known: list[Row]) -> Iterator[Row]:
     """Rows that are not known yet."""
     done = {(r.case, r.placer) for r in known}
     chosen = [n for n in options.placers.split(",") if n] or [
         n for n in names() if n not in BY_HAND
     ]
-    parts = [part for part in options.only.split(",") if part]
-    for case in cases():
+    for case in chosen_cases(options):
         open_ = [name for name in chosen if (case.name, name) not in done]
-        if not open_ or (parts and not any(part in case.name for part in parts)):
+        if not open_:
             continue
         problem = case.problem()
         for name in open_:
@@ -216,11 +227,11 @@ def _listed(texts: list[str]) -> str:
 def case_table(rows: list[Row]) -> str:
     """Best value and bound of each case, who found them first, what auto found, what was known.
 
-    `replicate` answers another question (copies of stages), so it is left out.
+    What answers another question (copies of stages) is left out.
     """
     found = []
     for case, of_case in rankings.by_case(rows).items():
-        plain = [r for r in of_case if r.placer != "replicate"]
+        plain = [r for r in of_case if r.placer not in rankings.APART]
         best = min(plain, key=lambda r: (round(r.value, 4), r.seconds))
         bound = max(plain, key=lambda r: (round(r.bound, 4), -r.seconds))
         gap = rankings.gap(best.value, bound.bound)
@@ -253,6 +264,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--time-limit", type=float, default=5.0, help="seconds of each search")
     parser.add_argument("--only", default="", help="cases whose names hold one of these texts")
+    parser.add_argument("--draw", type=int, default=0, help="so many of these cases, by chance")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
     parser.add_argument("--placers", default="", help="names, by comma; all without it")
     parser.add_argument("--out", type=Path, help="keep the rows here, and go on from them")
     parser.add_argument("--cases", action="store_true", help="tables of all cases as well")

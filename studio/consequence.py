@@ -12,6 +12,7 @@ from placement.core import formatting
 from placement.core.placement import Placement
 from placement.drawing.names import names_of
 from placement.drawing.outline import Outline, outline
+from placement.simulator.uncertainty import is_tie
 from studio import editing, snapshot
 from studio.snapshot import Studio
 
@@ -23,12 +24,14 @@ SAME = 5e-5
 class Change:
     """What a step takes before and after something, in seconds of the goal and as a sentence.
 
-    `way` is -1 where it gets faster, 1 where it gets slower, else 0.
+    `way` is -1 where it gets faster, 1 where it gets slower, else 0. In a tie nobody can tell by
+    prediction which is faster, whatever the change.
     """
 
     before_s: float
     after_s: float
     unit: str
+    is_tie: bool = False
 
     @property
     def share(self) -> float:
@@ -47,7 +50,7 @@ class Change:
         old, new = formatting.both_seconds(self.before_s, self.after_s, self.unit)
         if not math.isfinite(self.before_s):
             return f"{new}, where it could not run before"
-        return f"{old} → {new}, {self.in_percent}"
+        return f"{old} → {new}, {self.in_percent}" + ", a tie" * (self.is_tie and bool(self.way))
 
     @property
     def in_percent(self) -> str:
@@ -99,7 +102,9 @@ def _of(now: Studio, about: str, placement: Placement, note: str) -> Consequence
     broken = now.cache.violations(now.problem, placement)
     if broken and not snapshot.violations_of(now):
         note = f"{broken[0]} {note}".strip()
-    change = Change(now.simulated.value, predicted.value, now.problem.unit)
+    was = now.simulated
+    tie = is_tie(was.value, was.range_s, predicted.value, predicted.range_s)
+    change = Change(was.value, predicted.value, now.problem.unit, tie)
     bars = None
     if math.isfinite(predicted.timeline.step_s):
         bars = outline(predicted.timeline, [d.name for d in now.machine.devices])

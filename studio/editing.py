@@ -14,13 +14,15 @@ from studio.project.facts import HAND, Facts
 from studio.snapshot import Studio, violations_of
 
 
-def all_on(now: Studio, device: str) -> Placement:
-    """A placement with every op on one device, as far as pins and support allow.
+def all_on(now: Studio, device: str, *, pinned: bool = True) -> Placement:
+    """A placement with every op on one device, as far as support and, unless not `pinned`, pins
+    allow.
 
     Nothing of the one on the screen is left in it: its order is open.
     """
-    move = edits.assign(now.problem, now.state, now.model.graph.index, device)
-    changed = edits.applied(now.state, edits.Edit("", move.changes))
+    state = now.state if pinned else dataclasses.replace(now.state, pins={})
+    move = edits.assign(now.problem, state, now.model.graph.index, device)
+    changed = edits.applied(state, edits.Edit("", move.changes))
     return Placement(now.placement.graph, now.placement.machine, changed.device_of)
 
 

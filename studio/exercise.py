@@ -94,7 +94,8 @@ def _target(now: Studio, level: Level) -> tuple[str, float] | None:
     match level:
         case Level.DEVICE:
             names = [f"all on {device.name}" for device in now.machine.devices]
-            placements = [editing.all_on(now, device.name) for device in now.machine.devices]
+            devices = now.machine.devices
+            placements = [editing.all_on(now, device.name, pinned=False) for device in devices]
         case Level.QUICK:
             placer = snapshot.first_placer(now.problem)
             names = [placer]

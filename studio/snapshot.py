@@ -254,18 +254,25 @@ def bounds_of(now: Studio, items: Sequence[Named]) -> dict[str, float]:
     return found
 
 
+def bound_for(now: Studio, placement: Placement) -> float:
+    """Seconds that nothing like a placement can beat, which need not be on the shelf."""
+    if is_unusual(placement):
+        return now.cache.bound_of(now.problem, placement)
+    return common_bound_s(now)
+
+
 def common_bound_s(now: Studio) -> float:
     """The best bound of placements with the usual calls and without replicas, by whomever."""
     usual = [i for i in now.shelf.items if not is_unusual(now.shelf.read(i.name))]
     return max([now.cache.bound(now.problem), *(_proven(now, i.facts) for i in usual)])
 
 
-def by_hand_s(now: Studio) -> dict[str, float]:
-    """Seconds of the goal that placements made by hand are predicted to take, by name.
+def predicted_s(now: Studio, *, by_hand: bool) -> dict[str, float]:
+    """Seconds of the goal that placements made by hand, or those of methods, are predicted to take.
 
-    Those that break a rule are left out.
+    They are by name; those that break a rule are left out.
     """
-    names = [item.name for item in now.shelf.items if item.by_hand]
+    names = [item.name for item in now.shelf.items if item.by_hand == by_hand]
     found = {name: mended(now.problem, now.shelf.read(name)) for name in names}
     return {
         name: now.cache.simulated(now.problem, placement).value

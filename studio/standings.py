@@ -8,7 +8,7 @@ anew.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from placement.api.results.running import RunResult, StreamResult
+from placement.api.results.running import StreamResult
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
@@ -16,10 +16,10 @@ from placement.schedule.symmetry import renaming, with_names
 from placement.simulator.uncertainty import is_tie
 from studio import snapshot
 from studio.jobs import caveats, jobs, outcomes, runs
+from studio.leaders import SAME, leaders
 from studio.project.facts import HAND, Named
 from studio.snapshot import Studio
 
-SAME = 1e-9
 SAME_BUT_NAMES = "the same as {} up to the names of equal devices"
 
 
@@ -29,7 +29,8 @@ class Measured:
 
     `error` is predicted / measured - 1. `edited` says that the placement has changed since, so
     that the figure is of an earlier state of it; `emulated` that a virtual clock took the place of
-    hardware; `scattered` that its steps differ so much that their median says little.
+    hardware; `scattered` that its steps differ so much that their median says little. `of` is what
+    the placement was called that ran.
     """
 
     seconds: float
@@ -37,6 +38,7 @@ class Measured:
     emulated: bool
     edited: bool
     scattered: bool = False
+    of: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,14 @@ def standings(now: Studio) -> tuple[Standing, ...]:
     placements = {item.name: placement_of(now, item.name) for item in items}
     bounds_s = snapshot.bounds_of(now, items)
     rows = [_standing(now, i, placements[i.name], bounds_s[i.name], found) for i in items]
-    rows = sorted(rows, key=lambda row: (bool(row.broken), row.value_s))
+    allowed = {row.name: row.value_s for row in rows if not row.broken}
+    best = leaders(allowed, [row.name for row in rows if row.made_by == HAND])
+    place = {name: number for number, name in enumerate(best)}
+
+    def order(row: Standing) -> tuple[bool, int, float, str]:
+        return bool(row.broken), place.get(row.name, len(place)), row.value_s, row.name
+
+    rows = sorted(rows, key=order)
     same = _same_but_for_names(now, rows, placements)
     return tuple(
         replace(row, notes=(*row.notes, SAME_BUT_NAMES.format(same[row.name])))
@@ -171,14 +180,8 @@ def measured_of(
     if job is None or job.ran is None:
         return None
     result = job.ran
-    seconds = _measured_s(result)
+    seconds = runs.measured_s(result)
     error = value_s / seconds - 1.0 if own and seconds else result.error
     scattered = not isinstance(result, StreamResult) and caveats.is_doubtful(result)
-    return Measured(seconds, error, result.emulated, own is None, scattered)
-
-
-def _measured_s(result: RunResult) -> float:
-    """Seconds of a step, or between two samples."""
-    if isinstance(result, StreamResult):
-        return 1.0 / result.samples_per_s if result.samples_per_s else 0.0
-    return result.step_s.median
+    of = job.about.placement
+    return Measured(seconds, error, result.emulated, own is None, scattered, of)

@@ -43,9 +43,10 @@ class Forecast {
       this.box.hidden = true;
       return;
     }
-    const { about, text, way, note } = answer;
+    const { about, text, way, tie, note } = answer;
     const sign = { "-1": "▼ ", 1: "▲ " }[way] ?? "";
-    const first = element("div", `score ${{ "-1": "faster", 1: "slower" }[way] ?? ""}`, sign + (text || note));
+    const side = tie ? "" : { "-1": "faster", 1: "slower" }[way] ?? "";
+    const first = element("div", `score ${side}`, sign + (text || note));
     this.box.replaceChildren(first, element("div", "about", about));
     if (text && note) this.box.append(element("div", "note", note));
     this.box.hidden = false;

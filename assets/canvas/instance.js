@@ -66,6 +66,8 @@ class Canvas {
     parent.append(this.chrome.root);
     this.theme = readTheme(this.chrome.root);
     this.chrome.root.addEventListener("keydown", guarded((event) => handleKey(this, event)));
+    this.pageKey = guarded((event) => handlePageKey(this, event));
+    window.addEventListener("keydown", this.pageKey);
     this.wake = guarded(() => this.refresh());
     home.waiters.add(this.wake);
     this.sizes = new ResizeObserver(guarded(() => this.resized()));
@@ -217,6 +219,7 @@ class Canvas {
     clearTimeout(this.layingTimer);
     this.sizes.disconnect();
     for (const what of BEGINNINGS) window.removeEventListener(what, this.begun, true);
+    window.removeEventListener("keydown", this.pageKey);
     home.waiters.delete(this.wake);
     this.gestures.finish();
     this.heldKey.drop();

@@ -1,6 +1,8 @@
 // The keyboard. Every key stops here: Streamlit's own shortcuts (r, c) must not fire.
 
 const SWALLOWED = new Set(["PageUp", "PageDown", "Home", "End"]);
+// Fields that nobody types into.
+const PRESSED = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file"]);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta"]);
 
 function handleKey(canvas, event) {
@@ -21,6 +23,30 @@ function handleKey(canvas, event) {
   if (act(canvas, event, key, command)) event.preventDefault();
 }
 
+// Whoever has just pressed a button beside the picture takes back what it did; whoever types takes
+// back letters.
+function handlePageKey(canvas, event) {
+  const kind = backOrForth(event);
+  if (!kind || event.defaultPrevented || !canvas.net || !canvas.chrome.root.isConnected || isTyping(event)) return;
+  canvas.send({ kind });
+  event.preventDefault();
+}
+
+function backOrForth(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return "";
+  const lower = event.key.toLowerCase();
+  if (lower === "z") return event.shiftKey ? "redo" : "undo";
+  return lower === "y" ? "redo" : "";
+}
+
+function isTyping(event) {
+  const at = event.composedPath()[0];
+  if (at.isContentEditable || at.tagName === "TEXTAREA") return true;
+  if (at.tagName !== "INPUT" || PRESSED.has(at.type)) return false;
+  // The field of a menu that is closed holds nothing that was typed.
+  return at.getAttribute("role") !== "combobox" || at.getAttribute("aria-expanded") === "true";
+}
+
 function act(canvas, event, key, command) {
   const lower = key.toLowerCase();
   if (key === " ") {
@@ -28,8 +54,7 @@ function act(canvas, event, key, command) {
     return true;
   }
   if (command) {
-    if (lower === "z") canvas.send({ kind: event.shiftKey ? "redo" : "undo" });
-    else if (lower === "y") canvas.send({ kind: "redo" });
+    if (backOrForth(event)) canvas.send({ kind: backOrForth(event) });
     else if (lower === "a") canvas.selectAll();
     else return false;
     return true;

@@ -3,9 +3,10 @@
 from placement.api.results.running import RunResult
 from placement.api.wording import doubts, is_scattered
 from placement.constraints.fusion import mended
+from placement.core.placement import Placement
 from studio.jobs import jobs, runs
 from studio.project import placements
-from studio.snapshot import Studio, bound_of, violations_of
+from studio.snapshot import Studio, bound_for
 
 # A run is below a bound only where it is so by more than runs differ.
 NOISE = 0.1
@@ -34,16 +35,40 @@ def scatter(result: RunResult) -> str:
     return doubts(result)
 
 
-def beats_bound(now: Studio, job: jobs.Job) -> bool:
-    """Whether a run of the placement on the screen took clearly less than the bound of the costs.
+def disproof(now: Studio) -> jobs.Job | None:
+    """A run that took clearly less than the costs allow: of the placement on the screen, else the
+    newest of all; None where neither did.
 
-    No placement can by these costs, so the computer is another than they tell of: most often others
-    computed while the model was measured. What breaks rules may be below what holds by them.
+    By these costs no placement can, so the computer is another than they tell of: most often others
+    computed while the model was measured. Then nothing that is predicted by them holds.
     """
-    result = job.ran
-    if result is None or result.emulated or not result.step_s.median or violations_of(now):
+    found = runs.made_here(now) if now.model.has_weights else ()
+    if not found:
+        return None
+    latest = (runs.of_placement(found, now.placement), *found[:1])
+    return next((job for job in latest if job is not None and _beats_bound(now, job)), None)
+
+
+def _beats_bound(now: Studio, job: jobs.Job) -> bool:
+    """Whether a run took clearly less than the bound of the placement that ran.
+
+    What breaks rules may be below what holds by them.
+    """
+    result, placement = job.ran, _ran(now, job)
+    if result is None or result.emulated or placement is None:
         return False
-    return result.step_s.median < (1.0 - NOISE) * bound_of(now)
+    if now.cache.violations(now.problem, placement):
+        return False
+    return 0.0 < runs.measured_s(result) < (1.0 - NOISE) * bound_for(now, placement)
+
+
+def _ran(now: Studio, job: jobs.Job) -> Placement | None:
+    """The placement that ran; of early runs, which did not write it down, the one on the screen."""
+    told = runs.ran(job)
+    if told is not None:
+        return mended(now.problem, told)
+    is_shown = placements.devices_key(now.placement) == runs.key_of(job.folder)
+    return now.placement if is_shown else None
 
 
 def is_doubtful(result: RunResult) -> bool:

@@ -190,7 +190,8 @@ def _taken_over(now: Studio, job: jobs.Job) -> str:
         raise ValueError(damaged.why)
     _measured_kept(job)
     if job.verb == "compare":
-        return outcomes.rows_taken_over(now.project, job, by_hand_s(now, job))
+        before = by_hand_s(now, job), others_s(now, job)
+        return outcomes.rows_taken_over(now.project, job, *before)
     if job.verb == "what-if":
         return outcomes.answer_taken_over(now.project, job)
     result = job.result
@@ -248,11 +249,22 @@ def _placed_kept(now: Studio, job: jobs.Job, result: PlaceResult) -> str:
 
 def by_hand_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
     """Predicted seconds of what was made by hand, where a comparison is of the problem of now."""
+    return snapshot.predicted_s(now, by_hand=True) if _is_of_now(now, job) else {}
+
+
+def others_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
+    """The same of what methods made that the comparison did not try."""
+    if not _is_of_now(now, job):
+        return {}
+    tried = {row.placer for row in job.all(CompareRow)}
+    found = snapshot.predicted_s(now, by_hand=False)
+    return {name: seconds for name, seconds in found.items() if name not in tried}
+
+
+def _is_of_now(now: Studio, job: jobs.Job) -> bool:
     here = (now.problem.fingerprint, now.pinned_problem.fingerprint)
     is_here = job.about.shelf == now.shelf.folder.name
-    if is_here and all(row.problem in (None, *here) for row in job.all(CompareRow)):
-        return snapshot.by_hand_s(now)
-    return {}
+    return is_here and all(row.problem in (None, *here) for row in job.all(CompareRow))
 
 
 def _with_names_of(now: Studio, shelf: Shelf, name: str, placed: Placement) -> Placement:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -12,13 +13,12 @@ from placement.core.amounts import in_unit
 from placement.core.decoding import decode
 from placement.core.objective import Objective
 from studio.jobs import jobs
+from studio.leaders import leaders, listed
 from studio.project import placements
 from studio.project.facts import Facts
 from studio.project.placements import Shelf
 from studio.project.store import Project
 
-# Values that differ by less are alike.
-SAME = 1e-9
 # Who made what a training run ended with, and how much of its first placement's name is kept.
 TRAINING, LONGEST_START = "training", 60
 _NOT_FACTS = ("placement", "unchanged", "groups", "finals")
@@ -64,12 +64,16 @@ def what_if_shelf(project: Path, shelf: str) -> Shelf:
 
 
 def rows_taken_over(
-    project: Project, job: jobs.Job, by_hand_s: Mapping[str, float] | None = None
+    project: Project,
+    job: jobs.Job,
+    by_hand_s: Mapping[str, float] | None = None,
+    others_s: Mapping[str, float] | None = None,
 ) -> str:
     """Put every row of a comparison on the shelf, however it ended; what to tell about it.
 
     The placement on the screen stays there. `by_hand_s` has the predicted seconds of placements
-    made by hand, by name, where they are of the same problem.
+    made by hand, by name, where they are of the same problem; `others_s` of those that methods
+    made before.
     """
     shelf = Shelf(project.folder / "placements" / job.about.shelf)
     rows = job.all(CompareRow)
@@ -88,25 +92,32 @@ def rows_taken_over(
     number = formatting.counted(len(found), "method")
     if by_hand_s:
         number += f" and {formatting.counted(len(by_hand_s), 'placement')} made by hand"
-    return f"Compared {number}: {best_in_words(found, by_hand_s)}.{ended}"
+    return f"Compared {number}: {best_in_words(found, by_hand_s, others_s or {})}.{ended}"
 
 
-def best_in_words(found: Sequence[CompareRow], by_hand_s: Mapping[str, float]) -> str:
-    """Which is best of some methods' rows and of what was made by hand; a part of a sentence."""
-    best = min(found, key=lambda row: (bool(row.violations), _value(row)))
-    unit, value = best.unit, _value(best)
-    by_hand = {name: in_unit(seconds, unit) for name, seconds in by_hand_s.items()}
-    own = min(by_hand, key=lambda name: by_hand[name], default="")
-    if own and (best.violations or by_hand[own] < value * (1 - SAME)):
-        return (
-            f"the best is {own}, made by hand, predicted {formatting.stated(by_hand[own], unit)};"
-            f" the best method is {best.placer}, {predicted(best)}"
-        )
-    good = value * (1 + SAME)
-    as_good = sum(not row.violations and _value(row) <= good for row in found)
-    as_good += sum(value <= good for value in by_hand.values())
-    also = f" (and {as_good - 1} as good)" if as_good > 1 else ""
-    return f"the best is {best.placer}{also}, {predicted(best)}"
+def best_in_words(
+    found: Sequence[CompareRow],
+    by_hand_s: Mapping[str, float],
+    others_s: Mapping[str, float] = MappingProxyType({}),
+) -> str:
+    """Which is best of some methods' rows and of what was there before; a part of a sentence."""
+    allowed = [row for row in found if not row.violations] or found
+    of_rows = {row.placer: _value(row) for row in allowed}
+    rows = {row.placer: row for row in allowed}
+    best = rows[leaders(of_rows)[0]]
+    unit = best.unit
+    before = {name: in_unit(s, unit) for name, s in {**others_s, **by_hand_s}.items()}
+    among = {**before, **({} if best.violations else of_rows)} or of_rows
+    first, *equal = leaders(among, by_hand_s)
+    by_hand = ", made by hand" * (first in by_hand_s)
+    also = f"; as good: {listed(equal)}" if equal else ""
+    if best.placer in (first, *equal):
+        return f"the best is {first}{by_hand}, {predicted(best)}{also}"
+    value = formatting.stated(among[first], unit)
+    return (
+        f"the best is {first}{by_hand}, predicted {value}{also};"
+        f" the best method is {best.placer}, {predicted(best)}"
+    )
 
 
 def _value(row: CompareRow) -> float:

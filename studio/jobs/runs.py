@@ -3,7 +3,7 @@
 from functools import lru_cache
 from pathlib import Path
 
-from placement.api.results.running import StreamResult
+from placement.api.results.running import RunResult, StreamResult
 from placement.constraints.fusion import mended
 from placement.core.objective import Objective
 from placement.core.placement import Placement
@@ -76,6 +76,13 @@ def ran(job: jobs.Job) -> Placement | None:
     """The placement that a finished run used; runs of earlier versions did not write it down."""
     found = job.ran or job.trained
     return None if found is None else found.placement
+
+
+def measured_s(result: RunResult) -> float:
+    """Seconds of a step, or between two samples."""
+    if isinstance(result, StreamResult):
+        return 1.0 / result.samples_per_s if result.samples_per_s else 0.0
+    return result.step_s.median
 
 
 def of_placement(found: tuple[jobs.Job, ...], placement: Placement) -> jobs.Job | None:

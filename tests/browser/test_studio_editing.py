@@ -38,6 +38,12 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
     button(page, "Pin").click()
     pinned = page.get_by_text(re.compile(r"Pinned: \d+ on "))
     expect(pinned.first).to_be_visible()
+    # The focus is on the button, and what it did is taken back all the same.
+    settled(page)
+    page.keyboard.press("Control+z")
+    expect(pinned).to_have_count(0)
+    page.keyboard.press("Control+y")
+    expect(pinned.first).to_be_visible()
     page.mouse.click(node["x"], node["y"])
     for key in ("1", "2"):
         page.keyboard.press(key)

@@ -145,4 +145,4 @@ def test_the_verdict_of_another_problem_leaves_work_by_hand_out(now):
 def test_a_stored_placement_is_what_was_compared(now):
     stored = placement_from_json(json.loads(now.shelf.path("round_robin").read_text()))
     assert standings.placement_of(now, "round_robin") == stored
-    assert snapshot.by_hand_s(now) == {}
+    assert snapshot.predicted_s(now, by_hand=True) == {}

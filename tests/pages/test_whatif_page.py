@@ -1,6 +1,8 @@
 """The what-if page: sliders, what follows from them, and placements that are kept apart."""
 
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from msgspec import structs
@@ -17,6 +19,7 @@ from studio import snapshot as studio
 from studio import standings
 from studio.jobs import outcomes
 from studio.project import store
+from tests.pages import problems
 from tests.pages.going import go
 from tests.pages.test_pages import APP, checked, metric, texts
 from tests.studio.test_standings import own_home
@@ -256,3 +259,17 @@ def test_what_was_made_for_a_what_if_machine_stays_apart_until_it_is_kept(monkey
     assert row.measured is None and row.search_s is None
     assert now.shelf.read("single what-if 1").machine == now.machine.name
     assert now.named.name != "single what-if 1"
+
+
+def test_a_device_that_is_slowed_for_less_time_is_told_and_why():
+    """At the same speed it is busy for another time, because the others compute less beside it."""
+    alone, faster = problems.diamond(), Conditions({"cpu:0": 2.5})
+    beside = replace(alone, costs=replace(alone.costs, contention=0.4))
+    placement = problems.everywhere(alone, c="cpu:1")
+    for posed, is_told in ((alone, False), (beside, True)):
+        changed = pl.what_if(posed, faster)
+        now = SimpleNamespace(problem=posed, placement=placement, machine=posed.machine)
+        before, after = (pl.simulate(p, placement).busy_s["cpu:1"] for p in (posed, changed))
+        assert (after < before * 0.99) == is_told
+        told = comparison.slowed_less(now, changed, faster)
+        assert ("cpu:1 is busy for less time at the same speed" in told) == is_told, told

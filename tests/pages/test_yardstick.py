@@ -7,10 +7,12 @@ from msgspec import structs
 from streamlit.testing.v1 import AppTest
 
 import placement as pl
+from pages.ui.panels import yardstick
 from pages.ui.session.current import snapshot
 from pages.ui.what_if import ask_method
 from placement.api.results.placing import PlaceResult
 from placement.core import formatting
+from placement.core.placement import Placement
 from placement.costs.what_if import ConditionRows
 from profiling.measuring.store import ProfileStore
 from studio import editing, standings
@@ -57,6 +59,7 @@ def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
     app, project = opened("place", model="onnx-squeezenet", machine="null-2")
     first = again(project)
     name, once = first.named.name, seconds(first, first.named.name)
+    shown = first.placement
     assert metric(app, "Predicted step time").value == once and REASON not in texts(app)
     measured(project)
     checked(app.run())
@@ -64,6 +67,12 @@ def test_values_shown_as_estimates_are_told_anew_once_times_are_measured():
     said = f"{name}: {once} was an estimate, with measured times the same placement takes {now}"
     assert once != now and REASON in texts(app) and said in texts(app)
     assert metric(app, "Predicted step time").value == now
+    # Placed again, the name is of another placement than the one that was shown.
+    later = again(project)
+    later.shelf.replace(name, pl.place(later.problem, "round_robin").placement)
+    checked(app.run())
+    assert said in texts(app) and f"placed again since, so {name} is another now" in texts(app)
+    later.shelf.replace(name, shown)
     # It stays on every page until somebody has taken note.
     checked(go(app, "compare"))
     assert said in texts(app)
@@ -187,3 +196,15 @@ def test_the_prediction_beside_a_run_is_of_its_placement_by_the_times_of_now():
     assert metric(app, "Predicted").delta.startswith(
         formatting.percent(value / 0.030 - 1, signed=True)
     )
+
+
+def test_ops_that_went_to_what_they_are_fused_with_are_told():
+    _, project = opened("place", model="onnx-squeezenet", machine="null-2")
+    now = again(project)
+    ops = [op.name for op in now.model.graph.ops]
+    devices = [device.name for device in now.machine.devices]
+    apart = Placement(now.placement.graph, now.placement.machine, dict.fromkeys(ops, devices[0]))
+    moved = dataclasses.replace(apart, device_of={**apart.device_of, ops[0]: devices[1]})
+    once, anew = yardstick.Value(apart, 1.0), yardstick.Value(moved, 2.0)
+    assert "with 1 op moved to what it is fused with" in yardstick.of_what(once, anew)
+    assert yardstick.of_what(once, once) == "the same placement"

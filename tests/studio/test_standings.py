@@ -15,6 +15,7 @@ from studio import snapshot as studio
 from studio import standings
 from studio.jobs import event_log, jobs, kinds, outcomes, runs
 from studio.jobs.records import About
+from studio.leaders import leaders
 from studio.project import store
 from studio.project.facts import Facts
 from studio.project.files import write_json
@@ -140,6 +141,28 @@ def test_a_run_is_found_by_what_ran_and_an_edit_afterwards_is_told():
     name = now.shelf.add("mine", now.placement, HAND, Facts(start="heft"))
     row = row_of(again(now.project), name)
     assert row.measured.edited is False and row.notes == ("by hand, from heft",)
+    assert "heft, which did, is the same placement" in " ".join(board.notes_of(row))
+    # The same words are said once, for all that they are true of.
+    twice = [row, replace(row, name="yours")]
+    assert list(board.by_note(twice).values()) == [[name, "yours"]]
+
+
+def test_one_of_several_that_are_as_good_is_named_the_best_by_all_who_tell():
+    """By rounding alone one would be first here and another one there."""
+    now = opened()
+    found = placed(now, "heft")
+    for name in ("auto", "zeta"):
+        now.shelf.add(name, found.placement, name, studio.facts_of(found), show=False)
+    now.shelf.add("by hand", found.placement, HAND, show=False)
+    job = comparison(again(now.project), rows_of(now, "heft"))
+    later = again(now.project)
+    told = outcomes.rows_taken_over(
+        later.project, job, kinds.by_hand_s(later, job), kinds.others_s(later, job)
+    )
+    assert "the best is auto, predicted" in told and "as good: heft, zeta, by hand" in told
+    said = board.verdict(standings.standings(again(now.project)), "s")
+    assert "**auto**" in said and "as good: heft, zeta, by hand" in said
+    assert leaders({"b": 1.0, "a": 1.0 + 1e-12, "c": 1.1}) == ("a", "b")
 
 
 def test_a_run_of_another_computer_is_shown_but_measures_nothing_here():

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ButtonColumnResult, ColumnConfig
 
 from pages.ui.forms import option_fields
-from pages.ui.panels import yardstick
+from pages.ui.panels import run_warnings, yardstick
 from pages.ui.session import choices
 from pages.ui.session.current import carry_out, studio
 from pages.ui.shell import glossary, job_status
@@ -20,6 +20,7 @@ from placement.core.objective import Objective
 from placement.core.verb_options import CompareOptions, option_of
 from studio import standings
 from studio.jobs import command_line, jobs, kinds, methods, outcomes
+from studio.leaders import SAME, listed
 from studio.project.facts import HAND
 from studio.snapshot import Studio
 from studio.standings import Measured, Standing
@@ -27,7 +28,7 @@ from studio.standings import Measured, Standing
 # What columns are called, with their explanations; the unit of a time follows its name.
 HELP = {
     "Predicted": (
-        "Simulated, with the times named above the board and for the goal chosen now. What lies"
+        "Simulated, with the times named below the board and for the goal chosen now. What lies"
         " within the range of another is a tie, as said above."
     ),
     "Fastest ≥": (
@@ -43,44 +44,45 @@ QUICK_HELP = (
     "Tries every method that answers almost at once on a model of this size. Each result becomes a"
     " placement of its own; the one on the screen and those made by hand stay as they are."
 )
-MOST_NAMED = 4
 Column = ColumnConfig | ButtonColumnResult
 MS, MAX_HEIGHT, ROW = 1e-3, 14 * 35 + 3, 35
 WIDTHS = {
-    "Predicted": 82,
-    "Fastest ≥": 74,
-    "Gap": 66,
-    "Proven": 62,
-    "Measured": 88,
-    "Error": 64,
-    "Search": 74,
+    "Predicted": 86,
+    "Fastest ≥": 80,
+    "Gap": 70,
+    "Proven": 66,
+    "Measured": 156,
+    "Error": 70,
+    "Search": 80,
 }
 
 
 def show(now: Studio) -> tuple[Standing, ...]:
-    """Draw the board and what fills it; the rows are returned, the best first."""
-    st.subheader("Methods and placements", help="All placements of this model on this machine.")
+    """Draw the board and what fills it; the rows are returned, the best first.
+
+    The dock shows few lines at once, so the figures come before the words about them.
+    """
     _controls(now)
     job_status.show(now, "compare", live)
     rows = standings.standings(now)
     for row in rows:
         yardstick.remember(now, row.name, standings.placement_of(now, row.name), row.value_s)
-    goal = now.settings.objective
-    unit = _unit(rows, now)[1]
+    run_warnings.disproved(now)
+    said = verdict(rows, now.problem.unit)
+    if said:
+        st.markdown(said)
+    _board(now, rows)
+    goal, unit = now.settings.objective, _unit(rows, now)[1]
     st.caption(
         f"Goal: {goal.heading.lower()}. Times are {unit} per {goal.per}. Predicted ones are"
         f" simulated, from times {now.costs}. The placement on the screen:"
         f" **{glossary.plain(now.named.name)}**.{_rules(now)}"
     )
-    said = verdict(rows, now.problem.unit)
-    if said:
-        st.markdown(said)
     tokens = now.problem.graph.tokens
     if tokens is not None and rows:
         first_s = None if goal is Objective.THROUGHPUT else tokens.first_s(rows[0].value_s)
         best = tokens_in_words(tokens.per_s(rows[0].value_s), first_s)
         st.caption(f"The best is predicted to give: {best}.", help=glossary.TOKENS)
-    _board(now, rows)
     _failures(now)
     return rows
 
@@ -96,7 +98,9 @@ def live(job: jobs.Job) -> None:
     rows = [row for row in job.all(CompareRow) if row.value is not None]
     if rows:
         names = ", ".join(row.placer for row in rows)
-        so_far = outcomes.best_in_words(rows, kinds.by_hand_s(studio(), job))
+        now = studio()
+        before = kinds.by_hand_s(now, job), kinds.others_s(now, job)
+        so_far = outcomes.best_in_words(rows, *before)
         st.caption(glossary.plain(f"Done: {names}. So far {so_far}."))
 
 
@@ -106,19 +110,16 @@ def verdict(rows: Sequence[Standing], unit: str) -> str:
     if len(rows) < 2 or not allowed:
         return ""
     best = allowed[0]
-    equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + standings.SAME)]
+    equal = [r for r in allowed[1:] if r.value_s <= best.value_s * (1 + SAME)]
     said = f"Best of {len(rows)}: **{glossary.plain(best.name, 40)}**"
     said += ", made by hand" * (best.made_by == HAND)
     said += f", predicted {glossary.plain(formatting.seconds(best.value_s, unit))}"
     if equal:
-        named = ", ".join(glossary.plain(row.name, 40) for row in equal[:MOST_NAMED])
-        more = " and more" if len(equal) > MOST_NAMED else ""
-        said += f"; as good: {named}{more}"
+        said += f"; as good: {listed([glossary.plain(row.name, 40) for row in equal])}"
     ties = [row for row in allowed[1:] if row not in equal and row.ties_with(best)]
     if ties:
-        named = ", ".join(glossary.plain(row.name, 40) for row in ties[:MOST_NAMED])
-        more = " and more" if len(ties) > MOST_NAMED else ""
-        said += f"; a tie, within what predictions err by: {named}{more}"
+        named = listed([glossary.plain(row.name, 40) for row in ties])
+        said += f"; a tie, within what predictions err by: {named}"
     own = next((row for row in allowed if row.made_by == HAND), None)
     if own is not None and own is not best and own not in (*equal, *ties) and best.value_s > 0:
         longer = formatting.percent(own.value_s / best.value_s - 1)
@@ -217,12 +218,20 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         alt="Placements of this project with their predicted and measured times, the best first",
     )
     notes = [
-        f"**{glossary.plain(r.name, 40)}**: {glossary.plain('; '.join(n))}."
-        for r in rows
-        if (n := notes_of(r))
+        f"**{listed([glossary.plain(name, 40) for name in names])}**: {glossary.plain(note)}."
+        for note, names in by_note(rows).items()
     ]
     if notes:
         st.caption(" ".join(notes))
+
+
+def by_note(rows: Sequence[Standing]) -> dict[str, list[str]]:
+    """What figures do not say, each once, with the names of those that it is true of."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if said := notes_of(row):
+            found.setdefault("; ".join(said), []).append(row.name)
+    return found
 
 
 def _columns(number: str) -> dict[str, Column]:
@@ -234,7 +243,7 @@ def _columns(number: str) -> dict[str, Column]:
         "Gap": "percent",
         "Error": "percent",
     }
-    config: dict[str, Column] = {"Placement": column.TextColumn(width=115)}
+    config: dict[str, Column] = {"Placement": column.TextColumn(width=160)}
     for name, width in WIDTHS.items():
         if name in formats:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
@@ -290,6 +299,8 @@ def notes_of(row: Standing) -> list[str]:
         notes.append("its run was emulated, not measured")
     if row.measured and row.measured.scattered:
         notes.append("the steps of its run scattered, so trust neither time nor error; run again")
+    if row.measured and not row.measured.edited and row.measured.of not in ("", row.name):
+        notes.append(f"never ran itself; {row.measured.of}, which did, is the same placement")
     return [*notes, *row.notes]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pages.ui.session import cache, choices
 from placement.drawing.outline import outline
+from placement.simulator.uncertainty import is_tie
 from studio.consequence import Change
 from studio.snapshot import Studio
 
@@ -51,8 +52,9 @@ def seen(now: Studio, bars: bool = False) -> LastEdit | None:
         was_edited = drawn is not None and drawn["edits"] != num_edits
         before = {**drawn, "at": time.time()} if was_edited and drawn else None
         choices.keep("drawn-before", before)
-    value_s = now.simulated.value
-    choices.keep("drawn", {"key": key, "value_s": value_s, "axis": axis, "edits": num_edits})
+    value_s, range_s = now.simulated.value, now.simulated.range_s
+    drawn = {"key": key, "value_s": value_s, "range_s": range_s, "axis": axis, "edits": num_edits}
+    choices.keep("drawn", drawn)
     outlines = dict(choices.kept("outlines", {}))
     if bars and key not in outlines:
         names = [device.name for device in now.machine.devices]
@@ -61,9 +63,10 @@ def seen(now: Studio, bars: bool = False) -> LastEdit | None:
     before = choices.kept("drawn-before", None)
     if before is None:
         return None
+    tie = is_tie(before["value_s"], before["range_s"], value_s, range_s)
     return LastEdit(
         num_edits,
-        Change(before["value_s"], value_s, now.problem.unit),
+        Change(before["value_s"], value_s, now.problem.unit, tie),
         before["axis"],
         outlines.get(before["key"]),
         time.time() - before["at"] < TOLD_S,

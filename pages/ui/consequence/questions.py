@@ -164,6 +164,7 @@ def _told(found: Consequence) -> dict[str, Any]:
         "about": found.about,
         "text": found.change.text if found.change else "",
         "way": found.change.way if found.change else 0,
+        "tie": bool(found.change and found.change.is_tie),
         "note": found.note,
         "bars": found.bars.to_data() if found.bars else None,
     }

@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.ui.consequence import last_edit
 from pages.ui.consequence.last_edit import LastEdit
 from pages.ui.desk import desk
-from pages.ui.panels import placement_menu, predicted, yardstick
+from pages.ui.panels import placement_menu, predicted, run_warnings, yardstick
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
@@ -14,6 +14,8 @@ from pages.ui.shell.messages import plain_errors
 from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
+from placement.schedule.simulated import Simulated
+from placement.simulator.uncertainty import is_tie
 from studio import editing, lesson, snapshot, standings
 from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
@@ -29,15 +31,7 @@ TIMES = {
 REFERENCE_HELP = (
     "What the score is held against: another placement of this project, or all ops on one device."
 )
-# By whether the costs are estimates.
-DISPROVED = {
-    False: "Measured is below what the costs allow for any placement, so they no longer tell how"
-    " fast this computer is; most often other programs computed while the network was measured."
-    " Measure this network again on the Devices page, and all is predicted anew.",
-    True: "Measured is below what the estimates allow for any placement, so this computer is faster"
-    " than they take it to be. Measure this network on the Devices page, and all is predicted"
-    " anew.",
-}
+TIE = "A tie: of one of the two a run may well measure what is predicted of the other."
 
 
 @st.fragment(key="placements")
@@ -71,52 +65,60 @@ def show() -> None:
     sure = glossary.ESTIMATE if now.is_estimate else glossary.RANGE
     yardstick.remember(now, now.named.name, now.placement, value_s)
     row = desk.part("score", in_line=True)
-    rests_on = TIMES[now.problem.costs.origin]
+    value = f"**{formatting.seconds(value_s, unit)}** per {goal.per}"
     row.markdown(
-        f"**{formatting.seconds(value_s, unit)}** per {goal.per}, {rests_on}",
+        figure(TIMES[now.problem.costs.origin], value),
         help=" ".join((glossary.VALUE_HELP[goal], f"Expected: {limits}." * bool(limits), sure)),
         width="content",
     )
-    job = runs.of_placement(runs.made_here(now), now.placement) if now.model.has_weights else None
-    holds = job is None or not caveats.beats_bound(now, job)
+    disproof = caveats.disproof(now)
+    holds = disproof is None
     _last_edit(row, last_edit.seen(now), holds=holds)
     if snapshot.violations_of(now):
         told = glossary.plain(" ".join(snapshot.violations_of(now)))
         row.markdown(":red[:material/warning: **not allowed**]", help=told, width="content")
     name = _chosen(now)
-    reference_s = _reference_s(now, name)
-    about = _about_reference(reference_s, unit)
-    change = against(value_s, reference_s, name, holds=holds)
-    row.markdown(change, width="content", help=about)
-    if job is not None and not holds:
-        _disproved(row, job, is_estimate=now.is_estimate)
+    reference = reference_of(now, name)
+    row.markdown(
+        against(now.simulated, reference, name, holds=holds),
+        width="content",
+        help=_about_reference(now, name, reference),
+    )
+    if disproof is not None:
+        _disproved(row, now, disproof)
+    elif not lesson.hides(now, "bound"):
+        bound_s = snapshot.bound_of(now)
+        above = predicted.above(value_s, bound_s)
+        row.markdown(
+            figure("best possible", f"≥ {formatting.seconds(bound_s, unit)}"),
+            help=glossary.BOUND + f" Of the placement on the screen: {above}." * bool(above),
+            width="content",
+        )
+    if disproof is None:
+        row.markdown(_measured(now), width="content")
+    if disproof is not None or not lesson.hides(now, "bound"):
         with row.popover("More"):
             predicted.show(now)
-        return
-    if lesson.hides(now, "bound"):
-        row.markdown(_measured(now, job, value_s), width="content")
-        return
-    bound_s = snapshot.bound_of(now)
-    above = predicted.above(value_s, bound_s)
-    row.container(key="desk-bound", width="content").markdown(
-        f"best possible ≥ {formatting.seconds(bound_s, unit)}",
-        help=glossary.BOUND + f" Of the placement on the screen: {above}." * bool(above),
-        width="content",
-    )
-    row.markdown(_measured(now, job, value_s), width="content")
-    with row.popover("More"):
-        predicted.show(now)
 
 
-def _disproved(row: DeltaGenerator, job: jobs.Job, *, is_estimate: bool) -> None:
+def figure(about: str, text: str) -> str:
+    """A figure with what it is in small letters above, which takes less room than one line."""
+    return f":small[{about}]  \n{text}"
+
+
+def _disproved(row: DeltaGenerator, now: Studio, job: jobs.Job) -> None:
     """In the place of a bound that a run went below: that the costs hold no longer."""
     assert job.ran is not None
-    rests_on, remedy = ("estimates", "measure") if is_estimate else ("costs", "measure again")
+    rests_on, remedy = ("estimates", "measure") if now.is_estimate else ("costs", "measure again")
+    is_own = runs.of_placement((job,), now.placement) is not None
+    whose = "" if is_own else f" of {glossary.plain(job.about.placement, 24)}"
     row.markdown(
-        f":orange[:material/warning: {job.ran.verb.lower()}"
-        f" **{formatting.seconds(job.ran.step_s.median)}**, less than the {rests_on} allow:]",
+        figure(
+            f"{job.ran.verb.lower()}{whose}, less than the {rests_on} allow",
+            f":orange[:material/warning: **{formatting.seconds(runs.measured_s(job.ran))}**]",
+        ),
         width="content",
-        help=DISPROVED[is_estimate],
+        help=run_warnings.DISPROVED[now.is_estimate],
     )
     # With a help of its own it would go with all helps where the row is narrow.
     remedied = row.container(key="desk-remedy", width="content")
@@ -127,30 +129,41 @@ def _last_edit(row: DeltaGenerator, edit: LastEdit | None, *, holds: bool) -> No
     """For a while, what the edit that led here has changed."""
     if edit is not None and edit.is_fresh and edit.change.way:
         sign, colour = ("▼", "green") if edit.change.way < 0 else ("▲", "red")
-        colour = colour if holds else "gray"
+        colour = colour if holds and not edit.change.is_tie else "gray"
         told = row.container(key=f"last-edit-{edit.number}", width="content")
-        told.markdown(f":{colour}[{sign} {glossary.plain(edit.change.text)}]", width="content")
+        change = f":{colour}[{sign} {glossary.plain(edit.change.text)}]"
+        told.markdown(figure("the last edit", change), width="content")
 
 
-def against(value_s: float, reference_s: float | None, name: str, *, holds: bool = True) -> str:
+def against(shown: Simulated, reference: Simulated | None, name: str, *, holds: bool = True) -> str:
     """The change against a reference, in words that say which way it goes.
 
-    It is neither praised nor blamed where the costs that it was predicted by do not hold.
+    It is neither praised nor blamed in a tie, nor where the costs that it was predicted by do not
+    hold.
     """
     called = glossary.plain(name, 40)
-    if reference_s is None or reference_s <= 0:
+    if reference is None or reference.value <= 0:
         return f"nothing to compare with: {called} is not possible" if name else ""
-    change = value_s / reference_s - 1.0
+    change = shown.value / reference.value - 1.0
     if abs(change) < SAME:
-        return f"the same as {called}"
-    colour = ("green" if change < 0 else "orange") if holds else "gray"
-    return f":{colour}[**{formatting.percent(change, signed=True)}**] against {called}"
+        return figure(f"against {called}", "the same")
+    tie = is_tie(shown.value, shown.range_s, reference.value, reference.range_s)
+    colour = "gray" if tie or not holds else "green" if change < 0 else "orange"
+    percent = formatting.percent(change, signed=True)
+    return figure(f"against {called}", f":{colour}[**{percent}**{', a tie' * tie}]")
 
 
-def _about_reference(reference_s: float | None, unit: str) -> str:
-    if reference_s is None:
+def _about_reference(now: Studio, name: str, reference: Simulated | None) -> str:
+    if reference is None:
         return REFERENCE_HELP
-    return f"{REFERENCE_HELP} Predicted of it: {formatting.seconds(reference_s, unit)}."
+    said = [REFERENCE_HELP]
+    said.append(f"Predicted of it: {formatting.seconds(reference.value, now.problem.unit)}.")
+    shown = now.simulated
+    if is_tie(shown.value, shown.range_s, reference.value, reference.range_s):
+        said.append(TIE)
+    if now.pins and not any(item.name == name for item in now.shelf.items):
+        said.append("Pins do not count there.")
+    return " ".join(said)
 
 
 def references(now: Studio) -> list[str]:
@@ -172,10 +185,10 @@ def _choose(key: str) -> None:
     fragments.only("numbers")
 
 
-def _reference_s(now: Studio, name: str) -> float | None:
-    """Predicted seconds of a reference; None where it cannot be."""
+def reference_of(now: Studio, name: str) -> Simulated | None:
+    """What is predicted of a reference; None where it cannot be."""
     try:
-        return cache.simulated(now.problem, _placement(now, name)).value
+        return cache.simulated(now.problem, _placement(now, name))
     except ValueError:
         return None
 
@@ -183,18 +196,19 @@ def _reference_s(now: Studio, name: str) -> float | None:
 def _placement(now: Studio, name: str) -> Placement:
     if any(item.name == name for item in now.shelf.items):
         return standings.placement_of(now, name)
-    return mended(now.problem, editing.all_on(now, name.removeprefix(ALONE)))
+    # A yardstick stays the same whatever is pinned.
+    return mended(now.problem, editing.all_on(now, name.removeprefix(ALONE), pinned=False))
 
 
-def _measured(now: Studio, job: jobs.Job | None, value_s: float) -> str:
+def _measured(now: Studio) -> str:
     """What a run of this very placement measured, and how far off the prediction is."""
     if not now.model.has_weights:
         return "no weights: predicted only"
+    job = runs.of_placement(runs.made_here(now), now.placement)
     if job is None or job.ran is None:
         return "not measured yet" if now.can_measure else ""
-    measured_s = job.ran.step_s.median
+    measured_s = runs.measured_s(job.ran)
     if not measured_s:
         return ""
-    off = formatting.percent(value_s / measured_s - 1.0, signed=True)
-    verb = job.ran.verb.lower()
-    return f"{verb} **{formatting.seconds(measured_s)}** (prediction {off})"
+    off = formatting.percent(now.simulated.value / measured_s - 1.0, signed=True)
+    return figure(job.ran.verb.lower(), f"**{formatting.seconds(measured_s)}** (prediction {off})")

@@ -4,9 +4,19 @@ import streamlit as st
 
 from pages.ui.shell import glossary
 from placement.api.results.running import RunResult
-from studio.jobs import caveats, jobs
+from placement.core import formatting
+from studio.jobs import caveats, jobs, runs
 from studio.snapshot import Studio
 
+# By whether the costs are estimates.
+DISPROVED = {
+    False: "Measured is below what the costs allow for any placement, so they no longer tell how"
+    " fast this computer is; most often other programs computed while the network was measured."
+    " Measure this network again on the Devices page, and all is predicted anew.",
+    True: "Measured is below what the estimates allow for any placement, so this computer is faster"
+    " than they take it to be. Measure this network on the Devices page, and all is predicted"
+    " anew.",
+}
 IMPORTED = "This run came with the project's file; its times are of the computer that made it."
 
 
@@ -29,3 +39,28 @@ def badges(now: Studio, job: jobs.Job, result: RunResult, how_long: str) -> None
     changed = caveats.not_of_screen(now, job)
     if changed:
         st.warning(glossary.plain(changed))
+
+
+def disproved(now: Studio) -> bool:
+    """Whether a run took less than the costs allow; then say so above what is predicted by them,
+    and where to measure."""
+    job = caveats.disproof(now)
+    if job is None or job.ran is None:
+        return False
+    took = formatting.seconds(runs.measured_s(job.ran))
+    costs = "estimates" if now.is_estimate else "measured costs"
+    row = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    row.warning(
+        glossary.plain(
+            f"Trust no predicted time here: a run of {job.about.placement} took {took}, less than"
+            f" the {costs} allow for any placement."
+        ),
+        icon=":material/warning:",
+    )
+    row.page_link(
+        "pages/devices.py",
+        label="Measure this model" if now.is_estimate else "Measure this model again",
+        icon=":material/speed:",
+        help=DISPROVED[now.is_estimate],
+    )
+    return True

@@ -17,6 +17,8 @@ from placement.core.problem import Objective, Problem
 from placement.drawing import gantt, spans
 from placement.schedule.simulated import Simulated, busy_of
 from studio import standings
+from studio.jobs import caveats
+from studio.leaders import SAME
 from studio.project.facts import HAND
 from studio.snapshot import Studio
 from studio.standings import Standing
@@ -82,9 +84,10 @@ def rows_of(now: Studio, sides: Sequence[Side]) -> list[tuple[str, list[str]]]:
     unit = now.problem.unit
     is_rate = now.settings.objective is Objective.THROUGHPUT
     best = min((side.row for side in sides), key=lambda row: row.value_s, default=None)
+    doubt = ", not to be trusted" * (caveats.disproof(now) is not None)
     rows = [
         row(
-            "Predicted per sample" if is_rate else "Predicted step",
+            ("Predicted per sample" if is_rate else "Predicted step") + doubt,
             lambda s: _beside(formatting.seconds(s.row.value_s, unit), s.row, best),
         )
     ]
@@ -129,7 +132,7 @@ def _inverse(seconds: float) -> float | None:
 
 def _beside(text: str, row: Standing, best: Standing | None) -> str:
     """A value, and how much more it is than the best one."""
-    if best is None or best.value_s <= 0 or row.value_s <= best.value_s * (1 + standings.SAME):
+    if best is None or best.value_s <= 0 or row.value_s <= best.value_s * (1 + SAME):
         return f"{text}, the best of these"
     more = formatting.percent(row.value_s / best.value_s - 1.0, signed=True)
     return f"{text}, {more}{', a tie' if row.ties_with(best) else ''}"

@@ -16,6 +16,7 @@ from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.core.problem import Problem
+from studio import standings
 from studio.snapshot import Studio
 
 MOST_SHOWN = 3
@@ -65,7 +66,7 @@ def show(now: Studio) -> None:
     choices.keep(_key(now), shown)
     if shown.before is None:
         return
-    told = sentence(shown.before, now.problem)
+    told = sentence(shown.before, now)
     if not told:
         return
     text, gone = st.columns([0.86, 0.14], vertical_alignment="center")
@@ -73,29 +74,49 @@ def show(now: Studio) -> None:
     gone.button("Understood", key="yardstick-known", on_click=_forget, width="stretch")
 
 
-def sentence(before: Shown, problem: Problem) -> str:
-    """What values that were shown by other times are by those of this problem; empty for none."""
+def sentence(before: Shown, now: Studio) -> str:
+    """What values that were shown by other times are by those of now; empty for none."""
+    problem = now.problem
     reason = CHANGES.get((before.origin, problem.costs.origin))
     changed = list(_changed(before, problem)) if reason else []
     if not changed:
         return ""
     told = [
-        f"{name}: {formatting.seconds(once_s, problem.unit)} {ONCE[before.origin]},"
-        f" {ANEW[problem.costs.origin]} the same placement takes"
-        f" {formatting.seconds(now_s, problem.unit)}"
-        for name, once_s, now_s in changed[:MOST_SHOWN]
+        f"{name}: {formatting.seconds(once.value_s, problem.unit)} {ONCE[before.origin]},"
+        f" {ANEW[problem.costs.origin]} {of_what(once, anew)} takes"
+        f" {formatting.seconds(anew.value_s, problem.unit)}{_since(now, name, anew)}"
+        for name, once, anew in changed[:MOST_SHOWN]
     ]
     more = len(changed) - MOST_SHOWN
     also = f" The values of {formatting.counted(more, 'more placement')} changed too." * (more > 0)
     return f"{reason}. {'; '.join(told)}.{also}"
 
 
-def _changed(before: Shown, problem: Problem) -> Iterator[tuple[str, float, float]]:
-    """Placements with the value that was shown and the one of now, the last shown first."""
+def of_what(once: Value, anew: Value) -> str:
+    """Whether the value of now is of the very placement that was shown, and how it differs."""
+    before, after = once.placement.device_of, anew.placement.device_of
+    num_moved = sum(after.get(op) != device for op, device in before.items())
+    if not num_moved:
+        return "the same placement"
+    ops, those = formatting.counted(num_moved, "op"), "it is" if num_moved == 1 else "they are"
+    return f"that placement, with {ops} moved to what {those} fused with,"
+
+
+def _since(now: Studio, name: str, anew: Value) -> str:
+    """That what bears the name is another placement by now; empty where it is not."""
+    item = next((item for item in now.shelf.items if item.name == name), None)
+    if item is None or standings.placement_of(now, name).device_of == anew.placement.device_of:
+        return ""
+    return f" ({'edited' if item.by_hand else 'placed again'} since, so {name} is another now)"
+
+
+def _changed(before: Shown, problem: Problem) -> Iterator[tuple[str, Value, Value]]:
+    """Placements with what was shown and what is predicted now, the last shown first."""
     for name, value in reversed(tuple(before.values.items())):
-        now_s = cache.simulated(problem, mended(problem, value.placement)).value
+        placement = mended(problem, value.placement)
+        now_s = cache.simulated(problem, placement).value
         if abs(now_s - value.value_s) > SAME * now_s:
-            yield name, value.value_s, now_s
+            yield name, value, Value(placement, now_s)
 
 
 def _shown(now: Studio) -> Shown:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from studio.jobs import jobs
+from studio.jobs import caveats, jobs
 from studio.snapshot import Studio
 
 PAGES = Path(__file__).parents[2]
@@ -60,6 +60,11 @@ def _studio(now: Studio) -> Step | None:
     if now.is_estimate and now.can_measure and not measuring:
         return Step(
             "Times are estimates so far. Measure this network on this computer: Devices", "devices"
+        )
+    if now.can_measure and not measuring and caveats.disproof(now) is not None:
+        again = "" if now.is_estimate else " again"
+        return Step(
+            f"A run took less than the costs allow. Measure this network{again}: Devices", "devices"
         )
     return None
 

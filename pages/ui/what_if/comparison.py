@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui.panels import side_by_side, timeline_component, yardstick
+from pages.ui.panels import run_warnings, side_by_side, timeline_component, yardstick
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary, job_status, messages
@@ -17,8 +17,10 @@ from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.costs.what_if import UNCHANGED, Conditions
 from placement.schedule.simulated import busy_of
+from placement.simulator.uncertainty import is_tie
 from studio import standings
 from studio.jobs import command_line
+from studio.leaders import listed
 from studio.snapshot import Studio
 
 # Kernels times placements up to which the others are predicted at every move of a slider.
@@ -35,12 +37,16 @@ ORIGIN = {"measured": "from measurements", "analytic": "estimate", "given": "fro
 
 @dataclass(frozen=True)
 class Case:
-    """One placement on the machine as it is and on the changed one; seconds of the goal."""
+    """One placement on the machine as it is and on the changed one; seconds of the goal.
+
+    `range_s` holds what would be measured there, where anybody can tell.
+    """
 
     name: str
     before_s: float
     after_s: float
     broken: tuple[str, ...]
+    range_s: tuple[float, float] | None = None
 
     @property
     def ratio(self) -> float:
@@ -49,11 +55,13 @@ class Case:
 
 
 def case_of(posed: Problem, changed: Problem, name: str, placement: Placement) -> Case:
+    there = cache.simulated(changed, placement)
     return Case(
         name,
         cache.simulated(posed, placement).value,
-        cache.simulated(changed, placement).value,
+        there.value,
         cache.violations(changed, placement),
+        there.range_s,
     )
 
 
@@ -90,7 +98,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         else f"Placement **{name}** on the machine as it is: move a slider."
     )
     yardstick.remember(now, now.named.name, now.placement, case.before_s)
-    _numbers(now, case, changed)
+    _numbers(now, case, changed, disproved=run_warnings.disproved(now))
     for sentence in case.broken:
         st.warning(glossary.plain(sentence), icon=":material/memory:")
     st.table(
@@ -98,6 +106,9 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
         hide_header=False,
         alt="Figures of the placement on the machine as it is and on the what-if machine",
     )
+    slowed = slowed_less(now, changed, wanted)
+    if slowed:
+        st.caption(glossary.plain(slowed))
     _others(now, changed, case)
     if st.toggle("Show both steps on one axis of time", key="what-if-steps"):
         _steps(now, changed)
@@ -106,7 +117,7 @@ def _prediction(now: Studio, wanted: Conditions) -> None:
     job_status.command_box(argv)
 
 
-def _numbers(now: Studio, case: Case, changed: Problem) -> None:
+def _numbers(now: Studio, case: Case, changed: Problem, *, disproved: bool) -> None:
     per, unit = now.settings.objective.per, now.problem.unit
     cells = st.columns(3)
     cells[0].metric(
@@ -120,7 +131,7 @@ def _numbers(now: Studio, case: Case, changed: Problem) -> None:
     cells[1].metric(
         f"Time per {per} as it is",
         formatting.seconds(case.before_s, unit),
-        ORIGIN[now.problem.costs.origin],
+        "a run disproved its costs" if disproved else ORIGIN[now.problem.costs.origin],
         delta_color="off",
         delta_arrow="off",
         help=f"Simulated, with times {now.costs}.",
@@ -160,6 +171,38 @@ def figures(now: Studio, changed: Problem) -> dict[str, list[str]]:
     return {key: [glossary.plain(text) for text in texts] for key, texts in columns.items()}
 
 
+def slowed_less(now: Studio, changed: Problem, wanted: Conditions) -> str:
+    """Why devices are busy for another time though their speed is the same; empty where none is.
+
+    Those of one computer share its memory, and slow each other while they compute at once.
+    """
+    # In a throughput's loads sending counts, and may be another where links are.
+    links_too = (wanted.bandwidth, wanted.latency, wanted.own_links) != (1.0, 1.0, ())
+    if not now.problem.costs.contention or (links_too and now.problem.objective != "latency"):
+        return ""
+    before, after = (
+        busy_of(posed, cache.simulated(posed, now.placement), now.placement)
+        for posed in (now.problem, changed)
+    )
+    shares = {
+        name: after.get(name, 0.0) / busy_s - 1.0
+        for name, busy_s in before.items()
+        if name in now.machine.index and name not in wanted.speed and busy_s
+    }
+    told = []
+    for way, word in ((-1, "less"), (1, "more")):
+        names = [name for name, share in shares.items() if share * way > NOTICEABLE]
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            told.append(f"{listed(names)} {verb} busy for {word} time")
+    if not told:
+        return ""
+    return (
+        f"{' and '.join(told)} at the same speed: devices of one computer slow each other while"
+        " they compute at once, and how long they do so is another there."
+    )
+
+
 def _held(posed: Problem, device: str, num_bytes: float) -> str:
     limit = posed.machine.device(device).memory_bytes
     held = formatting.num_bytes(num_bytes)
@@ -196,11 +239,14 @@ def _others(now: Studio, changed: Problem, case: Case) -> None:
 
 
 def is_better(best: Case, case: Case) -> bool:
-    """Whether a placement is better there: allowed where this one is not, or faster."""
+    """Whether a placement is better there: allowed where this one is not, or faster by more than a
+    tie."""
     if best.broken:
         return False
     if case.broken:
         return True
+    if is_tie(best.after_s, best.range_s, case.after_s, case.range_s):
+        return False
     return best.after_s < case.after_s * (1 - NOTICEABLE)
 
 

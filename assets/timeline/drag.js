@@ -119,7 +119,8 @@ class BarDrag {
     const right = x > gantt.width * 0.7;
     this.said.setAttribute("text-anchor", right ? "end" : "start");
     this.said.setAttribute("x", right ? x - 12 : x + 12);
-    this.said.setAttribute("y", y + (y < 20 ? spot.tall + 12 : -3));
+    // In its lane: above it there may be the words about the step.
+    this.said.setAttribute("y", y + gantt.sizes.row / 2 + 4);
     // It lies over titles and bars, so it has a ground of its own.
     this.plate.style.display = text ? "" : "none";
     const { x: left, y: top, width } = this.said.getBBox();

@@ -4,7 +4,10 @@
 // bars or another selection. Below each device are the links that it sends over; folded, they are
 // one thin strip.
 
-const ROW = 24, BAR = 17, STRIP = 10, SLIM = 5, TITLE = 24, AXIS = 30, GAP = 10, RIGHT = 14;
+const RIGHT = 14;
+// Lanes are this tall where there is room, and shrink to this share of it where there is little;
+// rather than below the second one, links are folded.
+const LEAST_LANES = 0.56, EASY_LANES = 0.75;
 // More rows of links than these are folded at first.
 const MOST_LINKS = 3;
 const LEAST_PX = 2, MOST_ZOOM = 1e5;
@@ -110,17 +113,18 @@ class Gantt {
   // Where each row of a panel is, from its top on, and how tall; folded links share a strip.
   spread(number) {
     const spots = [];
-    let top = TITLE, strip = null;
+    const { row: lane, strip: slim, title, gap } = this.sizes;
+    let top = title, strip = null;
     for (const row of this.rows[number]) {
       const folded = row.owner !== null && this.isFolded(row.owner);
       if (row.device) strip = null;
       const shares = folded && strip !== null;
-      const tall = folded ? STRIP : ROW;
+      const tall = folded ? slim : lane;
       if (folded && !shares) strip = top;
       spots[row.index] = { top: shares ? strip : top, tall, folded };
       if (!shares) top += tall;
     }
-    return { spots, tall: top + GAP };
+    return { spots, tall: top + gap };
   }
 
   within(from, to) {
@@ -157,9 +161,13 @@ class Gantt {
     return this.from + ((x - this.left) / this.plot) * (this.to - this.from);
   }
 
+  get isPresented() {
+    return getComputedStyle(this.root).getPropertyValue("--timeline-fits").trim() === "1";
+  }
+
   // Pixels of the screen from the upper edge to where its place ends; 0 where it may be scrolled to.
   room() {
-    if (getComputedStyle(this.root).getPropertyValue("--timeline-fits").trim() !== "1") return 0;
+    if (!this.data?.fits && !this.isPresented) return 0;
     if (!this.scroller?.isConnected) {
       this.scroller = scrollerOf(this.root);
       if (this.scroller) this.watcher.observe(this.scroller);
@@ -169,23 +177,34 @@ class Gantt {
     return Math.round(this.scroller.clientHeight - above - this.scroller.scrollTop);
   }
 
-  // An audience cannot scroll: all lanes and the axis are made to stand in the place there is, in
-  // smaller letters, and with links as strips where that is not enough.
+  // Cause and effect are seen together: all lanes and the axis are made to stand in the place there
+  // is. An audience gets smaller letters, a desk lower lanes, both links as strips where that is not
+  // enough. What is taller still scrolls above its axis.
   fit() {
     this.fitted = this.room();
     this.isCramped = false;
-    const tall = () => {
-      this.spreads = this.data.panels.map((panel, i) => this.spread(i));
-      return this.spreads.reduce((sum, spread) => sum + spread.tall, AXIS + 4);
-    };
-    if (this.fitted < 40) {
-      this.root.style.zoom = "";
-      tall();
-      return;
+    const lowers = this.fitted >= 40 && !this.isPresented;
+    if (!lowers) this.frame.style.maxHeight = "";
+    this.root.style.zoom = "";
+    if (this.fitted < 40) this.tall(1);
+    else if (!lowers) {
+      this.isCramped = this.fitted / this.tall(1) < 1;
+      const most = Number(getComputedStyle(this.root).getPropertyValue("--text-scale")) || 1;
+      this.root.style.zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / this.tall(1))).toFixed(3);
+    } else {
+      const room = this.fitted - this.root.querySelector(".head").offsetHeight - 2;
+      this.isCramped = this.tall(EASY_LANES) > room;
+      let share = 1;
+      while (this.tall(share) > room && share > LEAST_LANES) share -= 0.02;
+      this.frame.style.maxHeight = `${Math.max(room, 3 * this.sizes.row)}px`;
     }
-    this.isCramped = this.fitted / tall() < 1;
-    const most = Number(getComputedStyle(this.root).getPropertyValue("--text-scale")) || 1;
-    this.root.style.zoom = Math.max(LEAST_TEXT, Math.min(most, this.fitted / tall())).toFixed(3);
+  }
+
+  // Of all panels with their axis, where lanes have a share of their usual height.
+  tall(share) {
+    this.sizes = sizesAt(share);
+    this.spreads = this.data.panels.map((panel, i) => this.spread(i));
+    return this.spreads.reduce((sum, spread) => sum + spread.tall, this.sizes.axis + 4);
   }
 
   draw() {
@@ -199,7 +218,7 @@ class Gantt {
     this.left = Math.min(36 + longest * 7, width * 0.24);
     this.plot = width - this.left - RIGHT;
     const tall = this.spreads.map((spread) => spread.tall);
-    const height = tall.reduce((sum, h) => sum + h, 0) + AXIS;
+    const height = tall.reduce((sum, h) => sum + h, 0);
     const svg = node("svg", { width, height, role: "img", "aria-label": this.data.label });
     svg.append(this.definitions());
     const grid = node("g", { class: "grid" });
@@ -211,9 +230,10 @@ class Gantt {
       svg.append(this.panel(panel, top, i));
       top += tall[i];
     });
-    this.axis(grid, top);
+    const axis = node("svg", { width, height: this.sizes.axis, class: "axis", "aria-hidden": "true" });
+    axis.append(this.axis(grid, top));
     svg.append(this.targets(top));
-    this.frame.replaceChildren(svg);
+    this.frame.replaceChildren(svg, axis);
     this.svg = svg;
     this.past.draw();
     this.future.draw();
@@ -239,7 +259,8 @@ class Gantt {
 
   panel(panel, top, number) {
     const group = node("g", { class: "panel", "data-panel": panel.key });
-    const title = node("text", { x: 4, y: top + 16, class: "title" }, panel.title);
+    const { sizes } = this, middle = sizes.row / 2 + 4;
+    const title = node("text", { x: 4, y: top + sizes.title / 2 + 4, class: "title" }, panel.title);
     if (panel.note) title.append(node("tspan", { dx: 10, class: "note" }, panel.note));
     group.append(title);
     const { spots } = this.spreads[number];
@@ -247,7 +268,7 @@ class Gantt {
     for (const row of this.rows[number]) {
       if (row.links) group.append(this.knob(row, y(row.index)));
       if (slim(row.index)) continue;
-      const label = node("text", { x: this.left - 8, y: y(row.index) + 16, class: row.device ? "row" : "row link" });
+      const label = node("text", { x: this.left - 8, y: y(row.index) + middle, class: row.device ? "row" : "row link" });
       const room = Math.floor((this.left - 28) / 6.6);
       label.textContent = row.name.length > room ? `${row.name.slice(0, room - 1)}…` : row.name;
       label.append(node("title", {}, `${row.name}: ${row.about}`));
@@ -275,11 +296,13 @@ class Gantt {
         over.push(outline);
       }
       const [left, wide] = [Number(box.getAttribute("x")), Number(box.getAttribute("width"))];
-      const middle = (Math.max(left, this.left) + Math.min(left + wide, this.width - RIGHT)) / 2;
+      const centre = (Math.max(left, this.left) + Math.min(left + wide, this.width - RIGHT)) / 2;
       const room = Math.floor((Math.min(left + wide, this.width) - Math.max(left, this.left) - 8) / 6.4);
       if (bar.text && !slim(bar.row) && room >= Math.min(bar.text.length, 4)) {
         const text = bar.text.length > room ? `${bar.text.slice(0, room - 1)}…` : bar.text;
-        plot.append(node("text", { x: middle, y: y(bar.row) + 15.5, class: "inside", ...(bar.ghost ? {} : { style: `fill:${bar.ink}` }) }, text));
+        const size = `font-size:${sizes.letters}px`;
+        const at = { x: centre, y: y(bar.row) + sizes.pad + sizes.bar / 2 + 0.36 * sizes.letters };
+        plot.append(node("text", { ...at, class: "inside", style: bar.ghost ? size : `fill:${bar.ink};${size}` }, text));
       }
     });
     plot.append(...over, this.chain(panel, y, slim));
@@ -296,8 +319,8 @@ class Gantt {
       "aria-expanded": String(!folded), "aria-label": said,
     });
     knob.append(
-      node("title", {}, said), node("rect", { x: 1, y: y + 2, width: 20, height: 20 }),
-      node("text", { x: 11, y: y + 16 }, folded ? "▸" : "▾"),
+      node("title", {}, said), node("rect", { x: 1, y: y + 2, width: 20, height: this.sizes.row - 4 }),
+      node("text", { x: 11, y: y + this.sizes.row / 2 + 4 }, folded ? "▸" : "▾"),
     );
     return knob;
   }
@@ -313,7 +336,8 @@ class Gantt {
     if (end < this.from || start > this.to) return null;
     const left = Math.max(this.x(start), this.left - 20), right = Math.min(this.x(end), this.width + 20);
     const width = Math.max(LEAST_PX, right - left);
-    const made = node("rect", { x: left, y: y + (slim ? 1 : 3), width, height: slim ? SLIM : BAR, ...attributes });
+    const { pad, bar, slim: low } = this.sizes;
+    const made = node("rect", { x: left, y: y + (slim ? 1 : pad), width, height: slim ? low : bar, ...attributes });
     made.dataset.start = start;
     made.dataset.end = end;
     into.append(made);
@@ -322,12 +346,12 @@ class Gantt {
 
   // The critical path: below its bars, and straight up or down where it goes on elsewhere.
   chain(panel, y, slim) {
-    const group = node("g", { class: "chain" });
+    const group = node("g", { class: "chain" }), { sizes } = this;
     let before = null;
     // On top of the lines: where the path went on without data, in the queue of a device or link.
     const turns = [];
     for (const [row, start, end, kind, queued] of panel.path) {
-      const middle = y(row) + (slim(row) ? SLIM + 2.5 : BAR + 4.5);
+      const middle = y(row) + (slim(row) ? sizes.slim + 2.5 : sizes.pad + sizes.bar + 1.5);
       if (before !== null && before !== middle) {
         group.append(node("line", { x1: this.x(start), y1: before, x2: this.x(start), y2: middle }));
       }
@@ -356,18 +380,36 @@ class Gantt {
     return group;
   }
 
+  // Lines go into the grid; the numbers below them are in sight whatever is scrolled.
   axis(grid, bottom) {
+    const numbers = node("g", { class: "grid" }), { axis, title } = this.sizes;
     const range = this.to - this.from, [scale, unit] = unitOf(range);
     const step = tickStep(range / scale, this.plot / 90) * scale;
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step / scale) + 1e-9)));
     for (let n = Math.ceil(this.from / step - 1e-9); n * step <= this.to * (1 + 1e-9); n += 1) {
       const x = this.x(n * step);
-      grid.append(node("line", { x1: x, y1: TITLE, x2: x, y2: bottom }));
-      grid.append(node("text", { x, y: bottom + 12 }, ((n * step) / scale).toFixed(digits)));
+      grid.append(node("line", { x1: x, y1: title, x2: x, y2: bottom }));
+      numbers.append(node("text", { x, y: 12 }, ((n * step) / scale).toFixed(digits)));
     }
-    const name = `${unit} since ${this.data.began} began`;
-    grid.append(node("text", { x: this.left + this.plot / 2, y: bottom + 26, class: "unit" }, name));
+    const name = `${unit} since ${this.data.began} began`, low = axis < AXIS;
+    // In one line with the numbers there is room for the unit alone.
+    const label = node("text", { x: low ? this.left / 2 : this.left + this.plot / 2, y: low ? 12 : 26, class: "unit" }, low ? unit : name);
+    if (low) label.append(node("title", {}, name));
+    numbers.append(label);
+    return numbers;
   }
+}
+
+const AXIS = 30;
+
+// Pixels of what a timeline is made of, where lanes have a share of their usual height.
+function sizesAt(share) {
+  const row = 24 * share, bar = row - Math.max(4.5, 7 * share);
+  return {
+    row, bar, pad: Math.max(2, 3 * share), letters: Math.min(11, bar - 0.5),
+    strip: 10 * share, slim: Math.max(3, 5 * share), title: Math.max(16, 24 * share),
+    gap: 10 * share - (share < 1 ? 2 : 0), axis: share < EASY_LANES ? 16 : AXIS,
+  };
 }
 
 // The rows of a panel as they are drawn: each device, then the links that it sends over.

@@ -30,8 +30,8 @@ class Ghost {
     const top = gantt.tops[number], { tall } = gantt.spreads[number];
     const plot = node("g", { "clip-path": "url(#plot)" });
     plot.append(node("path", { d: this.path(number, top) }));
-    const end = gantt.x(this.bars.end_s), height = tall - GAP;
-    plot.append(node("line", { x1: end, x2: end, y1: top + TITLE - 4, y2: top + height }));
+    const end = gantt.x(this.bars.end_s), height = tall - gantt.sizes.gap;
+    plot.append(node("line", { x1: end, x2: end, y1: top + gantt.sizes.title - 4, y2: top + height }));
     this.drawn.append(plot, this.label(top, end));
     gantt.svg.append(this.drawn);
   }
@@ -42,8 +42,9 @@ class Ghost {
     for (const [name, stretches] of this.bars.rows) {
       const spot = spots[index.get(name)];
       if (!spot) continue;
-      const y = top + spot.top + (this.slim ? -1 : spot.folded ? 1 : 3);
-      const tall = this.slim ? 3 : spot.folded ? SLIM : BAR;
+      const { pad, slim, bar } = gantt.sizes;
+      const y = top + spot.top + (this.slim ? -1 : spot.folded ? 1 : pad);
+      const tall = this.slim ? Math.min(3, pad) : spot.folded ? slim : bar;
       for (const [start, end] of stretches) {
         if (end < gantt.from || start > gantt.to) continue;
         const left = Math.max(gantt.x(start), gantt.left - 20);
@@ -58,7 +59,7 @@ class Ghost {
   label(top, end) {
     const { gantt } = this, right = gantt.left + gantt.plot;
     const beyond = end > right + 1, x = Math.min(Math.max(end, gantt.left), right);
-    const text = node("text", { class: "told", y: top + 16, x, "text-anchor": "end" });
+    const text = node("text", { class: "told", y: top + gantt.sizes.title / 2 + 4, x, "text-anchor": "end" });
     text.textContent = beyond ? `${this.text} →` : this.text;
     return text;
   }

@@ -5,8 +5,12 @@ import re
 
 from playwright.sync_api import expect
 
+from pages.ui.session.current import snapshot
+from placement import place
+from studio.project import store
 from tests.browser.studio import drawn, go, metric, open_tab, select, settled, until, upload
 from tests.instances import canonical_file
+from tests.pages.test_pages import finished_run
 from tests.workloads import edges, node, workload
 
 BARS, OUTLINES = ".gantt .bar", ".gantt rect.selected"
@@ -152,16 +156,40 @@ def test_links_fold_into_a_strip_for_each_device(page):
     gantt = page.locator(".gantt").first
     expect(gantt.locator(".bar").first).to_be_visible()
     links, knobs = gantt.locator(".row.link"), gantt.locator(".knob")
-    open_ones, height = links.count(), gantt.locator("svg").bounding_box()["height"]
+    open_ones, height = links.count(), gantt.locator("svg").first.bounding_box()["height"]
     assert open_ones and knobs.count()
     before = gantt.locator(".bar").count()
     gantt.get_by_role("button", name="Links").click()
     expect(links).to_have_count(0)
-    assert gantt.locator("svg").bounding_box()["height"] < height
+    assert gantt.locator("svg").first.bounding_box()["height"] < height
     assert gantt.locator(".bar").count() == before
     knobs.first.focus()
     page.keyboard.press("Enter")
     expect(links.first).to_be_visible()
+
+
+def test_prediction_run_and_axis_are_seen_together(new_page, studio, monkeypatch):
+    """In the dock as high as it is at first, on a small screen too."""
+    monkeypatch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+    project = store.create()
+    project.change(touch=False, model="onnx-alexnet", machine="null-2")
+    now = snapshot(project)
+    now.shelf.add("heft", place(now.problem, "heft").placement, "heft")
+    finished_run(project)
+    page = new_page(f"?project={project.id}")
+    drawn(page)
+    settled(page)
+    gantt, dock = page.locator(".gantt").first, page.locator(".st-key-desk-dock")
+    lanes = gantt.locator(".panel .row:not(.link)")
+    expect(lanes).to_have_count(4)
+    for width, height in ((1440, 900), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(500)
+        place_of = dock.bounding_box()
+        parts = [part.bounding_box() for part in (*lanes.all(), gantt.locator(".axis .unit"))]
+        foot = place_of["y"] + place_of["height"]
+        assert all(part["y"] + part["height"] <= foot for part in parts), (width, foot, parts)
+        assert parts == sorted(parts, key=lambda part: part["y"])
 
 
 def training():

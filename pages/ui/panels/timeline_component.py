@@ -65,13 +65,15 @@ def draw(
     asks: Mapping[str, str] | None = None,
     before: LastEdit | None = None,
     targets: Sequence[Target] = (),
+    fits: bool = False,
 ) -> None:
     """Draw timelines one above the other; with `on_pick` their bars can be clicked.
 
     What is zoomed into stays until `of`, what the timelines are about, changes. The panel whose key
     is `editable` is of the placement on the screen: its bars can be dragged, and `asks` says where
     to ask what that would do. What it was `before` the last edit is drawn behind it, on one axis.
-    Lines stand at the `targets`.
+    Lines stand at the `targets`. What `fits` has lanes as low as the place needs in which it is the
+    first thing.
     """
     chosen = tuple(selection)
     zooming = f"{EDITING} {BESIDE}" if editable else ZOOMING
@@ -88,6 +90,7 @@ def draw(
         "help": f"{PICKING} {zooming}" if on_pick else zooming,
         "pickable": on_pick is not None,
         "editable": editable,
+        "fits": fits,
         "targets": [target._asdict() for target in targets],
         "asks": dict(asks) if asks else None,
         "before": _before(before),

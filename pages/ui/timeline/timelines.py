@@ -67,6 +67,7 @@ def show() -> None:
             editable=PREDICTED if choices.may_write() else "",
             asks=asking.about(now, drawn[0]),
             targets=exercise.targets(now),
+            fits=True,
         )
         if run is not None:
             _warn(now, run)
@@ -82,7 +83,9 @@ def panels(now: Studio, run: Measured | None) -> list[gantt.Panel]:
     """The prediction of the placement on the screen, and below it the run."""
     key = cache.key_of(now.problem, now.placement)
     found = [_predicted(key, now.costs, now)]
-    return found if run is None else [*found, _measured(str(run.job.folder), key, now, run)]
+    if run is None:
+        return found
+    return [*found, _measured(str(run.job.folder), _whose(now, run), key, now, run)]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -101,8 +104,18 @@ def _predicted(key: tuple[int, int], costs: str, _now: Studio) -> gantt.Panel:
     )
 
 
+def _whose(now: Studio, run: Measured) -> str:
+    """Which placement ran, and that it is not the one above where it is another."""
+    name = run.job.about.placement
+    if not caveats.not_of_screen(now, run.job):
+        return f"placement {name}"
+    if runs.of_placement((run.job,), now.placement) is not None:
+        return f"a run of {name}, which is the same placement as {now.named.name}"
+    return f"a run of {name} and not of {now.named.name}, which is on the screen"
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
+def _measured(job: str, of: str, key: tuple[int, int], _now: Studio, _run: Measured) -> gantt.Panel:
     now, run = _now, _run
     timeline, what = run.result.timeline, "the step of median length"
     if run.streams:
@@ -111,7 +124,7 @@ def _measured(job: str, key: tuple[int, int], _now: Studio, _run: Measured) -> g
     return gantt.panel(
         f"run-{run.job.id}",
         f"{run.verb}, {what}",
-        f"{formatting.seconds(timeline.step_s)}, placement {run.job.about.placement}",
+        f"{formatting.seconds(timeline.step_s)}, {of}",
         timeline,
         colours_of(now),
         sources=spans.Sources(now.problem.graph, ops_of(now, run)),

@@ -73,6 +73,8 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
     expect(page.get_by_text(re.compile("Without effect: Gone=cpu:0")).first).to_be_visible()
     by_rule = until(page, f"!({SAME})", before)["counts"]
     assert sum(by_rule) == 66 and by_rule[1] >= 26
+    # Who types takes back letters, and no step of the placement.
+    page.get_by_role("textbox", name="Pattern or list of rules").press("Control+z")
     page.locator(".st-key-rule-up-1 button:visible").click()
     expect(page.get_by_text("later rules take all of its ops").first).to_be_visible()
     button(page, "Apply rules").click()

@@ -31,6 +31,11 @@ def show(now: Studio, job: jobs.Job) -> None:
     number = formatting.counted(len(result.steps_s), "step")
     steps = f"{number} after {about.warmup} to warm up"
     run_warnings.badges(now, job, result, steps)
+    # Whoever reads a figure has read before what it is worth.
+    run_warnings.disproved(now)
+    scattered = caveats.scatter(result)
+    if scattered:
+        st.warning(scattered)
     by_now_s = runs.predicted_s(now, job)
     predicted_s = result.predicted_s if by_now_s is None else by_now_s
     _numbers(result, predicted_s)
@@ -96,9 +101,6 @@ def _numbers(result: RunResult, predicted_s: float) -> None:
     drifted(result)
     if result.outputs_match is False:
         st.error(DIFFER)
-    scattered = caveats.scatter(result)
-    if scattered:
-        st.warning(scattered)
 
 
 def drifted(result: RunResult) -> None:

@@ -120,6 +120,8 @@ def case(name, before_s, after_s, broken=()):
         ([case("b", 1.0, 1.5)], "**b** would be best: 1.5 s, 25% shorter than this one there."),
         ([case("b", 1.0, 2.5)] * 2, "None of the 2 other placements would be better there"),
         ([case("b", 1.0, 1.0, ["too big"])], "would not be better there than this one"),
+        # A tie is nothing better.
+        ([replace(case("b", 1.0, 1.9), range_s=(1.8, 2.1))], "would not be better there than this"),
     ],
 )
 def test_the_verdict_on_the_other_placements(others, said):

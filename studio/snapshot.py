@@ -313,6 +313,25 @@ def facts_of(placed: Placed) -> Facts:
     )
 
 
+def facts_of_answer(now: Studio, placement: Placement, account: str, seconds: float) -> Facts:
+    """The same of an answer that was followed step by step, which took so many seconds."""
+    posed = now.pinned_problem
+    value_s = now.cache.simulated(posed, placement).value
+    bound_s = now.cache.bound_of(posed, placement)
+    is_best = value_s <= bound_s * (1 + 1e-9) and not now.cache.violations(posed, placement)
+    return Facts(
+        value=_told(in_unit(value_s, posed.unit)),
+        unit=posed.unit,
+        costs=posed.costs.origin,
+        objective=posed.objective,
+        lower_bound=_told(in_unit(bound_s, posed.unit)),
+        proven_optimal=is_best,
+        seconds=seconds,
+        account=account,
+        problem=posed.fingerprint,
+    )
+
+
 def _told(value: float) -> float | None:
     """A value that JSON has a number for."""
     return value if math.isfinite(value) else None

@@ -16,7 +16,7 @@ function percentText(share) {
 Object.assign(Canvas.prototype, {
   send(entry) {
     if (this.readOnly && EDITS.has(entry.kind)) {
-      this.chrome.notice("Read only: this placement cannot be changed here");
+      this.chrome.notice(`${this.data.shows || "Read only: this placement"} cannot be changed here`);
       return 0;
     }
     return this.outbox.push(entry);

@@ -200,6 +200,7 @@ class Canvas {
 
   statusText() {
     const { model } = this;
+    if (this.data.shows) return this.data.shows;
     const chosen = model.selection();
     const ops = model.numSelectedOps();
     if (chosen.length === 1 && !model.isPartlyHidden()) {

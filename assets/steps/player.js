@@ -30,9 +30,6 @@ class Player {
     }
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
     document.addEventListener("keydown", (event) => this.key(event), { signal });
-    // Who has clicked the tab goes on with the keys of what it holds; who came by keys stays there.
-    const at = document.activeElement;
-    if (at?.matches("[role=tab]:not(:focus-visible)")) this.root.focus({ preventScroll: true });
   }
 
   close() {
@@ -44,13 +41,23 @@ class Player {
   show(data, send) {
     this.outbox.send = send;
     this.outbox.acknowledge(data.session, data.ack);
-    if (this.data && data.of !== this.data.of) this.pause();
+    const isOther = data.of !== this.data?.of;
+    if (this.data && isOther) this.pause();
     this.data = data;
+    if (isOther) this.takeKeys();
     const settled = !this.outbox.queue.length;
     if (settled) this.wanted = null;
     this.draw();
     if (data.blocked || this.at >= data.num - 1) this.pause();
     else if (this.playing && settled) this.later();
+  }
+
+  // Who has clicked the tab, or chosen the method, goes on with the keys of what is shown; who came
+  // to the tabs by keys stays there.
+  takeKeys() {
+    const at = document.activeElement;
+    const wasChosen = at?.matches("[role=combobox]") && at.closest("[class*=st-key-steps-method]");
+    if (wasChosen || at?.matches("[role=tab]:not(:focus-visible)")) this.root.focus({ preventScroll: true });
   }
 
   // Where somebody wants to be, before Python has heard of it.

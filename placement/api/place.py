@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from placement.core.timeline import Timeline
     from placement.placers.base import Finalist, Placer, Progress
 
+COMPILING = "compiling, the first time only"
+
 
 @dataclass(frozen=True)
 class Placed(TokenRates, Drawn):
@@ -174,9 +176,8 @@ def _found(
     live = None
     if options.live and built.learns_live:
         live = live_of(model, problem, options, heard.emit)
-    with nullcontext() if live else _alone(type(built), problem, heard.emit):
-        what = "compiling, the first time only"
-        heard.emit({"event": "progress", "what": what, "step": 0, "of": 0})
+    with nullcontext() if live else alone(type(built), problem, heard.emit):
+        heard.emit({"event": "progress", "what": COMPILING, "step": 0, "of": 0})
         warm_up(built, problem)
         with heard.at_work():
             if live is not None:
@@ -272,7 +273,7 @@ def _told(value_s: float, unit: str) -> float | None:
     return in_unit(value_s, unit) if math.isfinite(value_s) else None
 
 
-def _alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextManager[object]:
+def alone(kind: type[Placer], problem: Problem, emit: Emit) -> AbstractContextManager[object]:
     """A context in which nothing is measured on this computer, for placers that use all of it."""
     if not kind.all_cores:
         return nullcontext()

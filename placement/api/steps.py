@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from placement.api.place import COMPILING, alone
+from placement.core.events import Emit, silent
 from placement.core.verb_options import PlaceOptions, StepsOptions, made
 
 if TYPE_CHECKING:
     from placement.core.placement import Placement
     from placement.core.problem import Problem
+    from placement.placers.base import Progress
     from placement.search.steps import Step
 
 
@@ -31,11 +34,16 @@ class Steps:
 
 
 def steps(
-    problem: Problem, placer: str | StepsOptions = StepsOptions.placer, **named: Any
+    problem: Problem,
+    placer: str | StepsOptions = StepsOptions.placer,
+    *,
+    emit: Emit = silent,
+    **named: Any,
 ) -> Steps:
     """What a placer works out on its way: the same as `place`, step by step.
 
     The last step has what `place` would answer. A ValueError says which placers show their steps.
+    `emit` hears how far a learner is, which has steps to show once its search has ended.
     """
     given = None if isinstance(placer, str) else placer
     options = made(StepsOptions, given, named if given else {"placer": placer, **named})
@@ -53,9 +61,20 @@ def steps(
     require_fitting(name, kind, problem, "choose another placer")
     asked = PlaceOptions(placer=name, seed=options.seed, settings=options.settings)
     built = build(kind, asked)
-    warm_up(built, problem)
-    found = tuple(built.steps(problem, options.most))
-    return Steps(name, kind.pseudo_code, problem, _in_sequence(problem, found))
+
+    def tell(progress: Progress) -> bool:
+        about = {"what": "batches", "step": progress.step, "of": progress.of}
+        emit({"event": "progress", **about, "note": progress.note})
+        return True
+
+    with alone(kind, problem, emit):
+        emit({"event": "progress", "what": COMPILING, "step": 0, "of": 0})
+        warm_up(built, problem)
+        found = []
+        for step in built.steps(problem, options.most, tell):
+            found.append(step)
+            emit({"event": "progress", "what": "steps", "step": len(found), "of": 0})
+    return Steps(name, kind.pseudo_code, problem, _in_sequence(problem, tuple(found)))
 
 
 def _in_sequence(problem: Problem, found: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -46,8 +46,15 @@ def _program() -> str:
 
 def fail(message: str) -> NoReturn:
     """End with the exit status of bad input and one line that says what is wrong with it."""
+    clear_line()
     print(" ".join(message.split()), file=sys.stderr)
     raise SystemExit(2)
+
+
+def clear_line() -> None:
+    """Take away what was told of progress on a person's terminal; what comes next begins there."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def make_parser() -> argparse.ArgumentParser:

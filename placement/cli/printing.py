@@ -25,6 +25,7 @@ from placement.api.wording import (
     finals_verdict,
     refined_in_words,
 )
+from placement.cli.options import clear_line
 from placement.core.costs import ORIGINS
 from placement.core.events import Emit, silent
 from placement.core.formatting import gap, num_bytes, percent, seconds, stated
@@ -86,16 +87,17 @@ def silence(stream: TextIO) -> None:
 
 def show_progress(event: dict[str, Any]) -> bool:
     if event["event"] == "progress":
-        text = event.get("what", "")
-        print(
-            f"\r{event.get('step', '')}/{event.get('of', '')} {text:60.60}", end="", file=sys.stderr
-        )
+        step, of = event.get("step", ""), event.get("of", "")
+        # Not every search knows how far it will go.
+        count = f"{step}/{of} " if of else f"{step} " if step else ""
+        print(f"\r{count + event.get('what', ''):70.70}", end="", file=sys.stderr)
     elif event["event"] == "waiting":
         print(f"\r{event['holder']}", file=sys.stderr)
     return True
 
 
 def print_answer(options: Namespace, answer: Any, lines: Any) -> int:
+    clear_line()
     if getattr(options, "jsonl", False):
         lines = [json.dumps(finite({"event": "result", **to_json(answer)}), allow_nan=False)]
     elif options.json:

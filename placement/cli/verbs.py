@@ -199,7 +199,8 @@ def steps(options: Namespace) -> int:
 
     require_room(options.out)
     _, problem = read_problem(options)
-    found = pl.steps(hold(options, problem), read_options(options, StepsOptions))
+    asked = read_options(options, StepsOptions)
+    found = pl.steps(hold(options, problem), asked, emit=listener(options))
     if options.out:
         write_out(options.out, placement_to_text(found.placement))
     answer = answers.of_steps(found)

@@ -6,6 +6,7 @@ A `Trace` with room writes its first batches down, for those who follow the sear
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,11 @@ class Trace:
         """What a candidate has answered, and what that takes."""
         if self.room:
             self.answers.append((name, value_s))
+
+    def in_batches(self, progress: Progress) -> Progress:
+        """Progress that counts placements, in batches; the end has as many as there were."""
+        of = round(self.num_batches * progress.of / progress.step) if progress.step else 0
+        return replace(progress, step=self.num_batches, of=max(of, self.num_batches))
 
     def end(self, found_s: float, own_s: float) -> None:
         """What the best placement takes as it was found, and with what was made of it."""

@@ -64,11 +64,15 @@ class Learner(Placer):
     def place_live(self, problem: Problem, live: Live, report: Report = quiet) -> Placement:
         return self._found(problem, live, report, Trace())
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.learning import walk
 
         trace = Trace(most)
-        return walk(problem, trace, self._found(problem, None, quiet, trace))
+
+        def heard(progress: Progress) -> bool:
+            return report(trace.in_batches(progress))
+
+        return walk(problem, trace, self._found(problem, None, heard, trace))
 
     @abstractmethod
     def _found(

@@ -95,10 +95,11 @@ class Placer(ABC):
         """The same, found by simulation and then by measuring placements on the computer itself."""
         raise NotImplementedError(f"{type(self).__name__} does not learn from measurements")
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         """What `place` does, step by step; the last step has its placement.
 
-        Steps beyond about `most` are taken together, as one.
+        Steps beyond about `most` are taken together, as one. A search that ends before it has steps
+        to show tells the `report` how far it is, as `place` does.
         """
         raise NotImplementedError(f"{type(self).__name__} does not show its steps")
 

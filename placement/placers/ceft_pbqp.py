@@ -99,7 +99,7 @@ class CeftPbqp(Placer):
         chosen = self._best(problem, net, values)
         return self._adjusted(problem, chosen, heard) if going_on else chosen
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ceft_pbqp import Tried, walk
 
         require_room_for_weights(problem)

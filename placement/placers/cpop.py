@@ -50,7 +50,7 @@ class Cpop(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import Wording, finish_steps, path_on_one_device, ranked
 
         found, flat = priorities(problem), flatten(problem)

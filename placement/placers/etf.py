@@ -29,7 +29,7 @@ class Etf(Placer):
     )
     quick_up_to = 50_000
     pseudo_code = (
-        "level of an op = the longest way of mean times from its begin to the end, nothing sent",
+        "level of an op = the longest way of mean times from its start to the end, nothing sent",
         "for each ready op and each device: when are its inputs there, when is it free",
         "put the op that can start first there; of several the one with the highest level",
         "cut the plan into calls and predict the step",
@@ -38,7 +38,7 @@ class Etf(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_start(problem, report, scales=_SHARES)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import start_steps
 
         return start_steps(problem, _SHARES, most)

@@ -65,7 +65,7 @@ class Genetic(Placer):
                 break
         return evolution.answer()
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.genetic import walk
 
         return walk(problem, Evolution(self, problem), most)

@@ -45,7 +45,7 @@ class GreedyFill(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return self._placed(problem, report)[0]
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.filling import walk
 
         answer, best = self._placed(problem, quiet)

@@ -45,13 +45,13 @@ class Heft(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import Wording, finish_steps, ranked
 
         found = priorities(problem)
 
         def first(plan: "Plan") -> Sequence[Step]:
-            why = "{op} has the highest rank: from its begin to the end of the step is furthest."
+            why = "{op} has the highest rank: its way to the end of the step takes longest."
             return [ranked(plan, found, why, "rank")]
 
         wording = Wording("rank", "left", line=3, line_if_fixed=3, last_line=4)

@@ -55,7 +55,7 @@ class IdealsDp(Placer):
             return place_stages(problem, report, partial(self._stages, problem))
         return self._pipeline(problem, report)[1]
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:

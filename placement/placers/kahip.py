@@ -40,7 +40,7 @@ class Kahip(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return partitioned(problem, {"": self._partition()}, report)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.partition import walk
 
         return walk(problem, "KaHIP", {"": self._partition()}, most)

@@ -50,7 +50,7 @@ class LinearDp(Placer):
             return self._place_calls(problem, report)
         return self._pipeline(problem, report)[1]
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import ORDERS, of_calls, of_split, of_workload
 
         if problem.execution is Execution.SEGMENT:

@@ -44,7 +44,7 @@ class LocalSearch(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return self._improved(problem, report).best(problem)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.moves import walk
 
         return walk(problem, self._improved(problem, quiet, traced=most), most)

@@ -22,7 +22,7 @@ class MEtf(Placer):
     paper = "Jeon et al.: Baechi, SoCC 2020"
     quick_up_to = 50_000
     pseudo_code = (
-        "level of an op = the longest way of mean times from its begin to the end, nothing sent",
+        "level of an op = the longest way of mean times from its start to the end, nothing sent",
         "for each ready op and each device with room: when are its inputs there, when is it free",
         "put the op that can start first there; of several the one with the highest level",
         "cut the plan into calls and predict the step",
@@ -31,7 +31,7 @@ class MEtf(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_start(problem, report)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import start_steps
 
         return start_steps(problem, SCALES, most)

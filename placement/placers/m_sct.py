@@ -37,7 +37,7 @@ class MSct(Placer):
     quick_up_to = 2_000
     pseudo_code = (
         "favourites: which reader should follow each op without sending, by a linear program",
-        "level of an op = the longest way of mean times from its begin to the end, nothing sent",
+        "level of an op = the longest way of mean times from its start to the end, nothing sent",
         "for each ready op and device with room: when could it start? A device stays free for the"
         " favourite reader of its last op until another device could have the input",
         "put the op that can start first there; of several the one with the highest level",
@@ -51,7 +51,7 @@ class MSct(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_start(problem, report, self._children(problem))
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import start_steps
 
         return start_steps(problem, SCALES, most, self._children(problem))

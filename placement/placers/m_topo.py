@@ -48,7 +48,7 @@ class MTopo(Placer):
 
         return within_memory(problem, attempt)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.filling import walk
 
         scales: list[float] = []

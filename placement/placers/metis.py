@@ -36,7 +36,7 @@ class Metis(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return partitioned(problem, self._partitions(), report)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.partition import walk
 
         return walk(problem, "METIS", self._partitions(), most)

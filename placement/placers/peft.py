@@ -40,7 +40,7 @@ class Peft(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._lists.walk import Wording, finish_steps, ranked, table_ahead
 
         found = priorities(problem)

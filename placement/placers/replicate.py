@@ -46,7 +46,7 @@ class Replicate(Placer):
     def place(self, problem: Problem, report: Report = quiet) -> Placement:
         return self._pipeline(problem, report)[1]
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.ideals import of_workload
 
         return of_workload(problem, *self._pipeline(problem, quiet), most)

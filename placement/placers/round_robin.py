@@ -39,7 +39,7 @@ class RoundRobin(Placer):
         devices = [turns[at] for turns, at in self._dealt(problem)]
         return require_memory(problem, problem.placement_of(devices))
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         from placement.placers._steps.filling import walk
 
         answer = self.place(problem)

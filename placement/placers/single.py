@@ -50,7 +50,7 @@ class Single(Placer):
         assert refusal is not None
         raise refusal
 
-    def steps(self, problem: Problem, most: int) -> Iterator[Step]:
+    def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
         answer, names = self.place(problem), device_names(problem)
         values, best_s = self._values_s(problem), math.inf
         rows: list[tuple[Cell, ...]] = []

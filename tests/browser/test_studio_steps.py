@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from placement.placers import placer_class
+from profiling.measuring.lock import measuring
 from tests.browser.studio import choose, drawn, go, open_tab, score, settled, until, upload
 from tests.instances import canonical_file
 
@@ -108,6 +109,31 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     expect(score(page)).to_have_text("86 s")
     open_tab(page, "Timeline")
     until(page, "p.nodes.every((n) => n.device >= 0)")
+
+
+def test_the_page_is_alive_while_a_search_is_followed(steps, studio):
+    """It says how far it is, can be cancelled, and nothing of the method before stays in sight."""
+    page = steps
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    dock = page.locator(".st-key-desk-dock")
+    # A search needs all cores, so it waits for whoever measures, here for as long as we want.
+    with measuring("another network", folder=studio.home):
+        choose(page, "Method to follow", "hsdag")
+        expect(dock.get_by_text("Following hsdag: Waiting for process")).to_be_visible()
+        expect(page.locator(".player")).to_have_count(0)
+        until(page, "p.nodes.every((n) => n.device >= 0)")
+        open_tab(page, "Board")
+        expect(dock.get_by_test_id("stDataFrame").first).to_be_visible()
+        open_tab(page, "Steps")
+        dock.get_by_role("button", name="Cancel").click()
+        expect(dock.get_by_text("Stopped before it finished.")).to_be_visible()
+    choose(page, "Method to follow", "cpop")
+    at(page, 0)
+    # Whoever has chosen a method goes on with the arrows.
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    until(page, "p.status.startsWith('Step 2 of ') && p.status.endsWith(' of cpop')")
 
 
 def test_chances_are_drawn_as_opacity_and_a_guess_has_a_sign(steps):

@@ -1,7 +1,9 @@
 """The command line as scripts see it: one JSON value, exit status, one line on bad input."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -129,6 +131,26 @@ def test_violations_exit_1(canonical, tmp_path):
     out.write_text(json.dumps({"device_of": {f"n{i}": "P1" for i in range(1, 11)}}))
     simulated = answer("simulate", canonical, "--placement", out, status=1)
     assert simulated["violations"] == ["Device 'P1' needs 100 B but has 50 B."]
+
+
+def test_a_terminal_shows_how_far_a_search_is_and_ctrl_c_ends_it_with_a_sentence(canonical):
+    search = ("--placer", "mutation", "--set", "max_iterations=1000000")
+    command = [sys.executable, "-m", "placement", "steps", str(canonical), *search]
+    ours, its = os.openpty()
+    child = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, start_new_session=True)
+    os.close(its)
+    seen = b""
+    with contextlib.suppress(OSError):
+        # Who has a terminal reads an error where Linux has no more to say.
+        while told := os.read(ours, 4096):
+            if b"batches" not in seen and b"batches" in seen + told:
+                os.killpg(child.pid, signal.SIGINT)
+            seen += told
+    os.close(ours)
+    assert child.wait() == 2
+    *shown, last = re.split(r"\r(?:\x1b\[K)?", seen.decode().strip())
+    assert any(re.match(r"\d+/\d+ batches", line) for line in shown), shown
+    assert last == "Stopped."
 
 
 def test_compare_gives_a_row_per_placer(canonical):

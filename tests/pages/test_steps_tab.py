@@ -3,13 +3,17 @@
 import json
 
 from placement import simulate
-from studio import editing
+from placement.core.amounts import in_unit
+from placement.placers import placer_class
+from studio import editing, following
 from tests.instances import canonical_file
 from tests.pages.going import open_tab
 from tests.pages.test_pages import checked, menu, opened, own_home, snapshot, texts
 from tests.workloads import diamond
 
 __all__ = ["own_home"]
+
+PATIENCE_S = 120
 
 
 def followed(tmp_path, content):
@@ -34,9 +38,37 @@ def test_methods_that_show_their_steps_are_offered_and_their_answer_is_taken(tmp
 
 
 def test_a_workload_and_a_learner_are_followed_too(tmp_path):
-    app, _ = followed(tmp_path, diamond())
+    app, project = followed(tmp_path, diamond())
     offered = menu(app, "Method to follow")
     assert {"linear_dp", "metis", "mutation"} <= set(offered.options)
     assert not {"heft", "branch_and_bound"} & set(offered.options)
+    # Its search goes on elsewhere while the page is there.
     checked(offered.set_value("mutation").run())
     assert "Followed for 40 batches; Place searches as long as its settings say." in texts(app)
+    ahead = following.find(snapshot(project).pinned_problem, "mutation")
+    assert ahead.done.wait(PATIENCE_S)
+    checked(app.run())
+    taken = next(b for b in app.button if b.label == "Make this the placement")
+    checked(taken.click().run())
+    now, found = snapshot(project), ahead.result()
+    assert now.named.name == now.named.made_by == "mutation"
+    assert now.placement == found.placement
+    facts = now.named.facts
+    assert facts.value == in_unit(simulate(now.problem, found.placement).value, now.problem.unit)
+    assert facts.lower_bound <= facts.value and "is the best of" in facts.account
+    assert facts.problem == now.pinned_problem.fingerprint and facts.seconds > 0
+
+
+def test_a_search_that_is_cancelled_can_be_followed_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(placer_class("mutation"), "followed_with", {"max_iterations": 1_000_000})
+    app, project = followed(tmp_path, canonical_file())
+    checked(menu(app, "Method to follow").set_value("mutation").run())
+    ahead = following.find(snapshot(project).pinned_problem, "mutation")
+    checked(next(b for b in app.button if b.label == "Cancel").click().run())
+    assert ahead.done.wait(PATIENCE_S) and ahead.is_stopped
+    app.run()
+    assert "Stopped before it finished." in [info.value for info in app.info]
+    monkeypatch.setattr(placer_class("mutation"), "followed_with", {"max_iterations": 2})
+    checked(next(b for b in app.button if b.label == "Follow it again").click().run())
+    again = following.find(snapshot(project).pinned_problem, "mutation")
+    assert again is not ahead and again.result().steps

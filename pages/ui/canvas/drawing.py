@@ -77,11 +77,13 @@ class Drawing:
 class Editing:
     """What may be edited.
 
-    `read_only` keeps selection and expansion but assigns nothing. `undo` and `redo` say which step
-    they would take, empty for none. `asks` says where to ask what a move would do, and of what.
+    `read_only` keeps selection and expansion but assigns nothing; `shows` says what the picture
+    shows where that is not the placement. `undo` and `redo` say which step they would take, empty
+    for none. `asks` says where to ask what a move would do, and of what.
     """
 
     read_only: bool = False
+    shows: str = ""
     undo: str = ""
     redo: str = ""
     asks: Mapping[str, str] | None = None
@@ -89,6 +91,7 @@ class Editing:
     def payload(self) -> dict[str, object]:
         return {
             "readOnly": self.read_only,
+            "shows": self.shows,
             "undo": self.undo,
             "redo": self.redo,
             "asks": dict(self.asks) if self.asks else None,

@@ -68,6 +68,7 @@ def _draw(height_px: int | None) -> None:
     )
     editing = canvas.Editing(
         read_only=followed is not None or not choices.may_write(),
+        shows=followed.called if followed is not None else "",
         undo=undo,
         redo=redo,
         asks=asking.about(now),

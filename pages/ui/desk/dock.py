@@ -1,6 +1,7 @@
 """The dock below the graph: what a placement does, in tabs; only the open one is computed."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import streamlit as st
 
@@ -40,8 +41,16 @@ def show() -> None:
         tabs = st.tabs(list(contents), key=KEY, on_change=_remember, height="stretch")
         for content, tab in zip(contents.values(), tabs, strict=True):
             if tab.open:
-                with tab, plain_errors():
+                with tab, _in_its_size(), plain_errors():
                     content(studio())
+
+
+def _in_its_size() -> AbstractContextManager[object]:
+    """A container of its own for the presenter, as tables measure their letters only once.
+
+    With it Streamlit begins everything anew where the view begins or ends.
+    """
+    return st.container(key="dock-presented") if choices.presenting() else nullcontext()
 
 
 def open_tab(name: str) -> None:
@@ -68,7 +77,7 @@ def _remember() -> None:
         remember(KEY, choices.typed(KEY, TIMELINE))
     # The picture shows the step while that tab is open, and the placement again afterwards.
     if was_walking or _opened() == TAB:
-        fragments.only("canvas", "dock")
+        fragments.only("canvas", "side", "dock")
 
 
 def _timeline(now: Studio) -> None:

@@ -29,4 +29,4 @@ def button(done: Work) -> None:
 def _follow(method: str) -> None:
     choices.put(choices.own(walk.METHOD), method)
     dock.open_tab(walk.TAB)
-    fragments.only("canvas", "lesson", "dock")
+    fragments.only("canvas", "lesson", "side", "dock")

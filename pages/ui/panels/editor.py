@@ -27,6 +27,7 @@ from pages.ui.panels import history as changing
 from pages.ui.session import choices
 from pages.ui.session.current import edit, studio
 from pages.ui.shell import glossary, messages
+from pages.ui.steps import walk
 from placement.core import formatting
 from studio import editing, lesson
 from studio.snapshot import Studio
@@ -68,6 +69,9 @@ def _side() -> None:
 def panel() -> None:
     """The panel alone, for where placement, score and messages stand elsewhere."""
     now = studio()
+    if walk.on_screen(now) is not None:
+        called = glossary.plain(now.named.name)
+        st.caption(f"The graph shows a step of a method. This is about the placement **{called}**.")
     _move_buttons(now, with_placing=True)
     inspector.show(now, choices.selection())
     pin_buttons.show(now)

@@ -40,7 +40,8 @@ from placement.simulator.simulate import MemoryCurve, memory_over_time
 from profiling import backends
 from profiling.devices.local import missing_devices
 from profiling.measuring.store import ProfileStore
-from studio import model_reader
+from studio import following, model_reader
+from studio.following import Following
 from studio.project.file_cache import by_identity
 
 # Steps of a method that a person can go through one by one.
@@ -230,19 +231,28 @@ def placed(posed: Problem, placer: str) -> Placed:
     return pl.place(posed, placer, predict=simulated)
 
 
-@_kept(8, "Following the method")
-def steps(posed: Problem, placer: str) -> Steps:
-    """What a placer works out on its way, in as short a search as steps are shown of."""
-    return pl.steps(posed, placer, most=MOST_STEPS, settings=_followed_with(placer))
+def steps(posed: Problem, placer: str) -> Steps | None:
+    """What a placer works out on its way; None while one that searches is at it."""
+    if not searches(placer):
+        return _steps(posed, placer)
+    found = following.find(posed, placer)
+    return found.result() if found is not None and found.done.is_set() else None
 
 
-def followed(posed: Problem, placer: str) -> Placed:
-    """What it answers in the last of these steps."""
-    return pl.place(posed, placer, settings=_followed_with(placer), predict=simulated)
+@_kept(8)
+def _steps(posed: Problem, placer: str) -> Steps:
+    return pl.steps(posed, placer, most=MOST_STEPS)
 
 
-def _followed_with(placer: str) -> dict[str, int]:
-    return dict(placer_class(placer).followed_with)
+def searches(placer: str) -> bool:
+    """Whether a method searches on all cores, and so is followed in a process of its own."""
+    return placer_class(placer).all_cores
+
+
+def follow(posed: Problem, placer: str) -> Following:
+    """Begin to follow a method that searches, or look how far it is; learners take few batches."""
+    settings = dict(placer_class(placer).followed_with)
+    return following.start(posed, placer, MOST_STEPS, settings)
 
 
 @_kept(256)

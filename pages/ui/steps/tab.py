@@ -2,19 +2,24 @@
 
 import streamlit as st
 
+import placement as pl
 from pages.ui.panels import timeline_component
 from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import carry_out, studio
-from pages.ui.shell import glossary
+from pages.ui.shell import glossary, job_status
+from pages.ui.shell.messages import plain_errors
 from pages.ui.steps import player, walk
 from pages.ui.steps.plan import end_s, step_panel
 from pages.ui.steps.walk import Walk
 from pages.ui.timeline.timelines import colours_of
+from placement.api.steps import Steps
 from placement.core import formatting
 from placement.placers import names as placer_names
 from placement.placers import placer_class
-from studio import snapshot
+from studio import following, snapshot
+from studio.following import Following
 from studio.jobs import methods
+from studio.project.facts import Facts
 from studio.snapshot import Studio
 
 PREDICT_HELP = "Hides each choice of the method until you have said what it will be."
@@ -34,6 +39,21 @@ def show(now: Studio) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _menu(now, names)
+    # One place for all of it, so that nothing of one method is left under the name of another.
+    with st.container(key=f"steps-of-{walk.chosen(now)}"):
+        _walk(now)
+
+
+def _walk(now: Studio) -> None:
+    """The controls and the plan; while the method searches, how far it is."""
+    if cache.searches(walk.chosen(now)):
+        ahead = cache.follow(now.pinned_problem, walk.chosen(now))
+        if not ahead.done.is_set():
+            _under_way()
+            return
+        if not ahead.is_there:
+            _ended(now, ahead)
+            return
     shown = walk.walk(now)
     assert shown is not None
     left, right = st.columns([0.56, 0.44])
@@ -41,6 +61,33 @@ def show(now: Studio) -> None:
         player.draw(now, shown, _on_told)
     with right:
         _timeline(now, shown)
+
+
+@st.fragment(run_every=job_status.POLL_S)
+@plain_errors()
+def _under_way() -> None:
+    """How far a search is that is followed; the rest of the page is alive meanwhile."""
+    now = studio()
+    method = walk.chosen(now)
+    ahead = cache.follow(now.pinned_problem, method) if cache.searches(method) else None
+    if ahead is None or ahead.done.is_set():
+        # The picture shows the first step as well, and only a callback may draw parts alone.
+        st.rerun()
+    assert ahead is not None
+    bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")
+    bar.progress(ahead.share, text=glossary.plain(f"Following {method}: {ahead.doing}"))
+    cancel.button("Cancel", key="steps-cancel", on_click=ahead.stop, width="stretch")
+
+
+def _ended(now: Studio, ahead: Following) -> None:
+    """Why there are no steps, and the way to follow the method once more."""
+    (st.info if ahead.is_stopped else st.error)(glossary.plain(ahead.error))
+    st.button(
+        "Follow it again",
+        key="steps-again",
+        on_click=following.forget,
+        args=(now.pinned_problem, walk.chosen(now)),
+    )
 
 
 def _menu(now: Studio, names: list[str]) -> None:
@@ -51,7 +98,8 @@ def _menu(now: Studio, names: list[str]) -> None:
         "Method to follow",
         names,
         key=key,
-        on_change=_redraw,
+        on_change=_choose,
+        args=(key,),
         label_visibility="collapsed",
         width=180,
         help=GRAPH,
@@ -66,6 +114,12 @@ def _menu(now: Studio, names: list[str]) -> None:
         help=TAKE_HELP,
     )
     st.caption(_said(asked_for, names, walk.chosen(now)))
+
+
+def _choose(key: str) -> None:
+    # The menu is gone while another tab is open.
+    choices.keep(key, choices.typed(key, ""))
+    fragments.only("canvas", "side", "dock")
 
 
 def _said(asked_for: str, names: list[str], chosen: str) -> str:
@@ -91,7 +145,7 @@ def _timeline(now: Studio, shown: Walk) -> None:
         f"{title}, {shown.method}",
         number,
         colours_of(now),
-        _axis_s(now, shown.method),
+        end_s(shown.steps),
         hidden=shown.is_hidden,
         ghosts=not shown.asks_for_op,
     )
@@ -103,10 +157,6 @@ def _timeline(now: Studio, shown: Walk) -> None:
         selection=chosen,
         legend=LEGEND,
     )
-
-
-def _axis_s(now: Studio, method: str) -> float:
-    return end_s(cache.steps(now.pinned_problem, method).steps)
 
 
 def _on_told() -> None:
@@ -123,10 +173,23 @@ def _take(now: Studio) -> None:
     """What the method answers becomes the placement on the screen, with all that Place tells."""
     method = walk.chosen(studio())
     try:
-        placed = cache.followed(now.pinned_problem, method)
+        found = cache.steps(now.pinned_problem, method)
+        if found is None:
+            choices.say("warning", f"{method} is still searching; take its answer when it is done.")
+            return
+        value_s = cache.simulated(now.problem, found.placement).value
+        name = now.shelf.add(method, found.placement, method, _facts(now, found))
     except ValueError as error:
         choices.say("warning", str(error))
         return
-    name = now.shelf.add(method, placed.placement, method, snapshot.facts_of(placed))
-    value = formatting.seconds(placed.value, now.problem.unit)
+    value = formatting.seconds(value_s, now.problem.unit)
     choices.say("success", f"{name} is the placement now, predicted to take {value}.")
+
+
+def _facts(now: Studio, found: Steps) -> Facts:
+    """What Place would tell of the same answer; of a long search what it told on its way."""
+    posed = now.pinned_problem
+    ahead = following.find(posed, found.placer)
+    if ahead is None:
+        return snapshot.facts_of(pl.place(posed, found.placer, predict=cache.simulated))
+    return snapshot.facts_of_answer(now, found.placement, ahead.account, ahead.seconds)

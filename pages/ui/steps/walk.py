@@ -38,6 +38,11 @@ class Walk:
         return self.steps[self.at]
 
     @property
+    def called(self) -> str:
+        """The step on the screen as the picture calls it."""
+        return f"Step {self.at + 1} of {len(self.steps)} of {self.method}"
+
+    @property
     def before(self) -> Step:
         """The step before, which is all that somebody knows who has to answer first."""
         return self.steps[max(0, self.at - 1)]
@@ -91,17 +96,18 @@ def methods_with_steps(now: Studio) -> list[str]:
 def chosen(now: Studio) -> str:
     """The method to follow: the one picked last, else the strip's, else HEFT; empty for none."""
     names = methods_with_steps(now)
-    typed = choices.typed(choices.own(METHOD), choices.remembered("placer", FIRST))
+    key = choices.own(METHOD)
+    typed = choices.typed(key, choices.kept(key, choices.remembered("placer", FIRST)))
     fallback = FIRST if FIRST in names else next(iter(names), "")
     return str(typed) if typed in names else fallback
 
 
 def walk(now: Studio) -> Walk | None:
-    """What is followed on this project; None where no method shows its steps here."""
+    """What is followed on this project; None where no method shows its steps here, or not yet."""
     method = chosen(now)
-    if not method:
+    found = cache.steps(now.pinned_problem, method) if method else None
+    if found is None:
         return None
-    found = cache.steps(now.pinned_problem, method)
     remembered = choices.kept(_key(now, method), {})
     return Walk(
         method,
@@ -113,7 +119,7 @@ def walk(now: Studio) -> Walk | None:
 
 
 def on_screen(now: Studio) -> Walk | None:
-    """The walk that the picture shows: while its tab is open, unless the method has no answer."""
+    """The walk that the picture shows: while its tab is open, once the method has an answer."""
     opened = choices.typed(DOCK, choices.kept(DOCK, choices.remembered(DOCK, "")))
     if opened != TAB:
         return None

@@ -32,7 +32,7 @@ Object.assign(Canvas.prototype, {
     const margin = this.data.enlarged > 1 ? Math.min(28, clientHeight / 14) : 28;
     // The zoom buttons stand at the right, and where the drawing fills its place the legend below.
     const rail = 44 * this.data.enlarged;
-    const foot = this.data.height ? 0 : 18 * this.data.enlarged;
+    const foot = this.data.height ? 0 : Math.max(18 * this.data.enlarged, this.covered() - margin);
     const width = extent.right - extent.left;
     const height = extent.bottom - extent.top;
     const whole = Math.min(
@@ -47,6 +47,12 @@ Object.assign(Canvas.prototype, {
       y: extent.top + (clientHeight / 2 - margin) / scale,
     };
     return { scale, position };
+  },
+
+  // How much of the stage's foot the legend covers, which may have several lines.
+  covered() {
+    const legend = this.chrome.legend.row.getBoundingClientRect();
+    return legend.height ? this.chrome.stage.getBoundingClientRect().bottom - legend.top + 4 : 0;
   },
 
   fit(animated) {

@@ -165,6 +165,7 @@ class Model {
     };
     for (const node of this.nodes) take(node.x - node.w / 2, node.y - node.h / 2, node.w, node.h);
     for (const box of this.boxes) take(box.x, box.y, box.w, box.h);
+    for (const { bounds } of this.edges) take(bounds[0], bounds[1], bounds[2] - bounds[0], bounds[3] - bounds[1]);
     return this.nodes.length ? { left, top, right, bottom } : null;
   }
 }

@@ -20,6 +20,7 @@ class Bar {
     for (const [name, act] of Object.entries(this.verbs())) {
       this.button(name).addEventListener("click", act);
     }
+    delete document.documentElement.dataset.presented;
     this.heard = (event) => this.key(event);
     window.addEventListener("keydown", this.heard, true);
     this.picture()?.focus({ preventScroll: true });
@@ -30,7 +31,7 @@ class Bar {
       back: () => this.go(this.to - 1),
       on: () => this.go(this.to + 1),
       keys: () => this.showKeys(this.list().hidden),
-      leave: () => this.outbox.push({ kind: "leave" }),
+      leave: () => this.leave(),
     };
   }
 
@@ -105,6 +106,7 @@ class Bar {
     else if (isFree && !event.shiftKey && event.key in ARROWS) this.go(this.to + ARROWS[event.key]);
     else if (isFree && event.key in ENDS) this.go(ENDS[event.key]);
     else if (isFree && event.key.toLowerCase() === "t") this.other();
+    else if (isFree && event.key === "?") this.showKeys(this.list().hidden);
     else if (event.key === "Escape" && isFree) {
       if (!this.escape(isPicture)) return;
     } else if (isIdle && event.key !== "Tab" && this.picture()) {
@@ -113,6 +115,18 @@ class Bar {
     } else return;
     event.preventDefault();
     event.stopImmediatePropagation();
+  }
+
+  // The large letters end at once, their style sheet only when all of the page has been drawn.
+  leave() {
+    const root = document.documentElement;
+    root.dataset.presented = "";
+    const ending = setInterval(() => {
+      if (getComputedStyle(root).getPropertyValue("--presenting")) return;
+      delete root.dataset.presented;
+      clearInterval(ending);
+    }, 100);
+    this.outbox.push({ kind: "leave" });
   }
 
   // Whether the key was for us: the picture first lets go of what is selected there.

@@ -39,6 +39,11 @@ class Edit:
     replicas: tuple[Replicas, Replicas] | None = None
     sequences: tuple[Sequences, Sequences] | None = None
 
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The ops that moved; where none did, those that were pinned or let go."""
+        return tuple(op for op, _, _ in self.changes or self.pins)
+
     @cached_property
     def text(self) -> str:
         """The step as JSON; made once, though a history is written anew with every step."""

@@ -13,6 +13,7 @@ from tests.browser.studio import (
     PROBE,
     choose,
     drawn,
+    open_tab,
     project_of,
     score,
     select,
@@ -113,6 +114,35 @@ def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
     expect(score(page)).to_have_text(moved_s)
 
 
+def test_changes_show_what_they_moved_and_stand_at_the_end_as_before(presented):
+    page, moved = presented, []
+    for least in (1, 2):
+        if least == 1:
+            page.keyboard.press("PageDown")
+        else:
+            block = drawn(page)["nodes"][1]
+            page.mouse.click(block["x"], block["y"])
+        found = until(page, "p.numSelected >= given", least)
+        page.keyboard.press(str(1 + found["counts"].index(min(found["counts"]))))
+        until(page, "`${p.counts}` !== `${given}`", found["counts"])
+        expect(told(page)).to_contain_text("; now ")
+        num_ops = re.match(r"(\d+) ops to", told(page).inner_text())
+        moved.append(int(num_ops[1]) if num_ops else 1)
+    assert moved[0] < moved[1]
+    changed_s = score(page).inner_text()
+    page.keyboard.press("Escape")
+    until(page, "p.numSelected === 0")
+    page.keyboard.press("t")
+    for left, num_ops in ((2, moved[1]), (1, moved[1]), (0, moved[0])):
+        expect(page.locator(".bar .at")).to_have_text(f"{left} / 2")
+        until(page, "p.numSelected === given", num_ops)
+        page.keyboard.press("PageUp")
+    expect(score(page)).not_to_have_text(changed_s)
+    page.get_by_role("button", name="End", exact=True).click()
+    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
+    expect(score(page)).to_have_text(changed_s)
+
+
 def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     page = new_page("")
     drawn(page)
@@ -127,6 +157,12 @@ def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     expect(page.get_by_role("button", name="Place", exact=True)).not_to_be_visible()
     large = page.get_by_role("tab", name="Timeline").locator("p").bounding_box()["height"]
     assert large == pytest.approx(1.5 * small, rel=0.05)
+    # The list of keys is this view's own, not the picture's.
+    page.keyboard.press("?")
+    expect(page.locator(".bar .keys")).to_be_visible()
+    expect(page.locator(".canvas .gestures")).not_to_be_visible()
+    page.keyboard.press("?")
+    expect(page.locator(".bar .keys")).not_to_be_visible()
     # Once to let go of the selection, once more to end.
     until(page, "p.numSelected > 0")
     page.keyboard.press("Escape")
@@ -185,7 +221,7 @@ def test_nothing_of_the_score_is_cut_in_half(presented, size):
     parts = [part.bounding_box() for part in row.locator("> *").all() if part.is_visible()]
     assert parts[0]["width"] > 60, "the value is there"
     assert all(part["x"] + part["width"] <= end + 1 for part in parts), (end, parts)
-    words = row.locator("> :first-child p, button p")
+    words = row.locator("p")
     cut = "(all) => all.filter((p) => p.offsetParent && p.scrollWidth > p.clientWidth).length"
     assert words.evaluate_all(cut) == 0
 
@@ -235,3 +271,44 @@ def test_devices_stay_apart_for_all_eyes(new_page):
     for (i, a), (j, b) in combinations(enumerate(greys), 2):
         strokes = np.abs((a - a.mean()) - (b - b.mean())) > APART / 2
         assert abs(a.mean() - b.mean()) > APART or strokes.mean() > SHARE, (i, j, strokes.mean())
+
+
+@pytest.mark.parametrize("opened", ["before", "meanwhile"])
+def test_after_its_end_nothing_keeps_the_larger_size(new_page, opened):
+    page = new_page("")
+    drawn(page)
+    open_tab(page, "Board")
+    settled(page)
+    small = sizes_of(page)
+    if opened == "meanwhile":
+        open_tab(page, "History")
+        settled(page)
+    page.get_by_role("button", name="Present").click()
+    expect(told(page)).to_be_visible()
+    settled(page)
+    if opened == "meanwhile":
+        open_tab(page, "Board")
+        settled(page)
+        sizes_of(page)
+    page.get_by_role("button", name="End").click()
+    expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
+    settled(page)
+    found = sizes_of(page)
+    assert found[0] == small[0], "marks of help are as wide as before"
+    assert found[1] == small[1], "the board is drawn as before"
+
+
+def sizes_of(page):
+    """How wide marks of help are, and how large the board is drawn, once it rests."""
+    table, before = page.get_by_test_id("stDataFrame").first, b""
+    table.wait_for()
+    while (looked := table.locator("canvas").first.screenshot()) != before:
+        before = looked
+        page.wait_for_timeout(500)
+    marks = page.locator(".stTooltipIcon svg").evaluate_all(MARKS)
+    return sorted(set(marks)), np.asarray(Image.open(BytesIO(looked))).shape
+
+
+MARKS = (
+    "(all) => all.filter((m) => m.checkVisibility()).map((m) => m.getBoundingClientRect().width)"
+)

@@ -6,7 +6,7 @@ screen readers, and what it is about is selected, so that picture and timeline s
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.ui.panels import predicted
 from pages.ui.session import choices, fragments, outbox
-from pages.ui.session.current import edit, studio
+from pages.ui.session.current import attempt, carry_out, edit, studio
 from pages.ui.session.outbox import Count, Message
 from pages.ui.shell.messages import plain_errors
 from pages.ui.timeline import critical_path
@@ -27,11 +27,14 @@ from placement.drawing.path_stops import Stop, stops
 from placement.drawing.wording import shortened
 from placement.simulator.throughput import loads_s
 from studio import editing
+from studio.project import edits
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 SCRIPTS = ("canvas/outbox.js", "present/bar.js")
-KEY, AT, WALK, SEEN, CHANGE = (f"present-{name}" for name in ("bar", "at", "walk", "seen", "told"))
+KEY, AT, WALK, SEEN, CHANGE, STOOD = (
+    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood")
+)
 PATH, CHANGES = "path", "changes"
 WALKS = {PATH: "Critical path", CHANGES: "Changes by hand"}
 MOST_NAME, MOST_LABEL, LEAST_CHANGE = 60, 90, 5e-4
@@ -43,6 +46,7 @@ KEYS = (
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("↑ ↓, Space, Enter", "go from op to op in the picture, select one, open a block"),
     ("+ − F", "zoom, show everything"),
+    ("?", "these keys"),
     ("Esc", "select nothing; once more ends the presentation"),
 )
 
@@ -72,7 +76,7 @@ def button() -> None:
 
 
 def _begin() -> None:
-    for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, "")):
+    for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, ""), (STOOD, None)):
         choices.keep(what, at_first)
     choices.present(on=True)
 
@@ -109,30 +113,81 @@ def _on_steps() -> None:
     asked = outbox.unread(KEY, (Go, Follow, Leave), box="steps")
     for message in asked:
         outbox.applied(KEY, message)
-        if isinstance(message, Follow):
-            choices.keep(WALK, message.walk)
     if any(isinstance(message, Leave) for message in asked):
         choices.present(on=False)
-        st.rerun()
+        carry_out(_put_back)
+    following = [message.walk for message in asked if isinstance(message, Follow)]
     going = [message.to for message in asked if isinstance(message, Go)]
+    if following:
+        _follow(following[-1])
     if going:
         _go(going[-1])
-    fragments.only("present")
+    fragments.only(*(fragments.SELECTED if following else ()), "present")
+
+
+def _follow(which: str) -> None:
+    """Change to a walk, and select what the step is about at which it stands."""
+    choices.keep(WALK, which)
+    choices.keep(CHANGE, "")
+    now = studio()
+    if which == CHANGES:
+        done = now.history.done
+        _look_at(done[-1].ops if done else ())
+    else:
+        walk = _stops(now)
+        at = min(int(choices.kept(AT, 0)), len(walk))
+        _look_at(walk[at - 1].ops if at else ())
+
+
+def _look_at(ops: Sequence[str]) -> None:
+    choices.select(ops)
+    choices.look_at_selection()
 
 
 def _go(to: int) -> None:
     now = studio()
     if choices.kept(WALK, PATH) == CHANGES:
         number = min(to, _num_changes(now))
-        edit(partial(editing.go_to, num_done=number))
+        _walk_changes(now, number)
         return
     walk = _stops(now)
     at = min(to, len(walk))
     choices.keep(AT, at)
     choices.keep(CHANGE, "")
-    choices.select(walk[at - 1].ops if at else ())
-    choices.look_at_selection()
+    _look_at(walk[at - 1].ops if at else ())
     fragments.only(*fragments.SELECTED, "present")
+
+
+def _walk_changes(now: Studio, number: int) -> None:
+    """Undo or redo until so many changes are made, and select what the last one of these moved."""
+    walked = edits.between(now.history, number)
+    if walked:
+        # Told of is what was made or undone last: going back, that is the first of them all.
+        told_of = walked[-1] if number > len(now.history.done) else walked[0]
+        _look_at(told_of.ops)
+        choices.keep(STOOD, [*_walk_of(now), _began_at(now), number])
+    edit(partial(editing.go_to, num_done=number))
+
+
+def _walk_of(now: Studio) -> list[object]:
+    """What stays the same as long as nothing but steps of the walk has changed the history."""
+    made = (*now.history.done, *reversed(now.history.undone))
+    return [now.named.name, [step.label for step in made]]
+
+
+def _began_at(now: Studio) -> int:
+    """How many changes were done before the walk along them, where nothing was edited since."""
+    *walk, began_at, number = choices.kept(STOOD, None) or ("", (), 0, -1)
+    num_done = len(now.history.done)
+    return int(began_at) if [*walk, number] == [*_walk_of(now), num_done] else num_done
+
+
+def _put_back(now: Studio) -> None:
+    """Let the history stand where it did before somebody walked along it."""
+    began_at = _began_at(now)
+    choices.keep(STOOD, None)
+    if began_at != len(now.history.done):
+        attempt(now, partial(editing.go_to, num_done=began_at))
 
 
 def _stops(now: Studio) -> tuple[Stop, ...]:

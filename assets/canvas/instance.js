@@ -73,7 +73,10 @@ class Canvas {
     this.sizes = new ResizeObserver(guarded(() => this.resized()));
     this.sizes.observe(this.chrome.stage);
     // Whoever has begun to do something here keeps the picture where it is, whatever is resized.
-    this.begun = () => (this.firstSight = false);
+    // Keys of a presentation lead from step to step, and do nothing to where the picture stands.
+    this.begun = ({ type }) => {
+      if (type !== "keydown" || !(this.data?.enlarged > 1)) this.firstSight = false;
+    };
     for (const what of BEGINNINGS) window.addEventListener(what, this.begun, true);
   }
 

@@ -105,6 +105,7 @@ def test_digits_move_what_a_step_shows_and_changes_can_be_walked(presented):
     expect(told(page)).to_contain_text(re.compile(r"; now .* per step, .*before"))
     moved_s = re.search(r"now (.*?) per step", told(page).inner_text()).group(1)
     expect(score(page)).to_have_text(moved_s)
+    assert not re.match(r"n\d+ to ", told(page).inner_text()), "it is named as in the picture"
     page.keyboard.press("t")
     expect(page.locator(".bar .at")).to_have_text("1 / 1")
     page.keyboard.press("PageUp")

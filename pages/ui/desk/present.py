@@ -28,6 +28,7 @@ from placement.drawing.wording import shortened
 from placement.simulator.throughput import loads_s
 from studio import editing
 from studio.project import edits
+from studio.project.edits import Edit
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
@@ -265,7 +266,15 @@ def _change(now: Studio) -> tuple[int, int, str]:
         return 0, 0, "Nothing was changed by hand yet; select something and press 1 to 9."
     if not done:
         return 0, of, told or f"As it was made: {_value(now)}; → makes the first change again."
-    return len(done), of, told or f"{shortened(done[-1].label, MOST_LABEL)}; now {_value(now)}."
+    return len(done), of, told or f"{_label(now, done[-1])}; now {_value(now)}."
+
+
+def _label(now: Studio, change: Edit) -> str:
+    """What a change is called; a single op as the picture calls it, and not as its file does."""
+    name = change.ops[0] if len(change.ops) == 1 else ""
+    if not name or not change.label.startswith(f"{name} "):
+        return shortened(change.label, MOST_LABEL)
+    return shortened(names_of(now.model.graph).of(name) + change.label[len(name) :], MOST_LABEL)
 
 
 def _num_changes(now: Studio) -> int:
@@ -291,11 +300,11 @@ def _notice_change(now: Studio) -> None:
     elif name != now.named.name:
         choices.keep(CHANGE, f"The placement {now.named.name} is on the screen: {_value(now)}.")
         return
-    made = now.history.done[-1].label if done > before else ""
-    undone = now.history.undone[-1].label if done < before else ""
+    made = _label(now, now.history.done[-1]) if done > before else ""
+    undone = _label(now, now.history.undone[-1]) if done < before else ""
     what = made or (f"Undone: {undone}" if undone else "Predicted anew")
     compared = _compared(value_s, before_s)
-    choices.keep(CHANGE, f"{shortened(what, MOST_LABEL)}; now {_value(now)}, {compared}.")
+    choices.keep(CHANGE, f"{what}; now {_value(now)}, {compared}.")
 
 
 def _compared(value_s: float, before_s: float) -> str:

@@ -239,7 +239,7 @@ def steps(posed: Problem, placer: str) -> Steps | None:
     return found.result() if found is not None and found.done.is_set() else None
 
 
-@_kept(8)
+@_kept(8, "Following the method")
 def _steps(posed: Problem, placer: str) -> Steps:
     return pl.steps(posed, placer, most=MOST_STEPS)
 

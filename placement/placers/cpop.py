@@ -28,7 +28,7 @@ from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 if TYPE_CHECKING:
-    from placement.placers._lists.walk import Plan
+    from placement.placers._lists.partial_plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,8 @@ class Cpop(Placer):
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.walk import Wording, finish_steps, path_on_one_device, ranked
+        from placement.placers._lists.finish_steps import Wording, finish_steps, path_on_one_device
+        from placement.placers._lists.partial_plan import ranked
 
         found, flat = priorities(problem), flatten(problem)
         path = critical_kernels(flat, found.ranks_s)

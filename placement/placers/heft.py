@@ -24,7 +24,7 @@ from placement.placers.base import Placer, Report, Step, quiet, setting
 from placement.simulator.flat import Flat, flatten
 
 if TYPE_CHECKING:
-    from placement.placers._lists.walk import Plan
+    from placement.placers._lists.partial_plan import Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ class Heft(Placer):
         return earliest_finish(problem, priorities(problem), report, insertion=self.insertion)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.walk import Wording, finish_steps, ranked
+        from placement.placers._lists.finish_steps import Wording, finish_steps
+        from placement.placers._lists.partial_plan import ranked
 
         found = priorities(problem)
 

@@ -32,7 +32,7 @@ class MEtf(Placer):
         return earliest_start(problem, report)
 
     def steps(self, problem: Problem, most: int, report: Report = quiet) -> Iterator[Step]:
-        from placement.placers._lists.walk import start_steps
+        from placement.placers._lists.start_steps import start_steps
 
         return start_steps(problem, SCALES, most)
 

@@ -1,0 +1,199 @@
+"""Steps of HEFT, CPoP and PEFT: each op in the order of a queue, where it finishes first."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.core.costs import Floats
+from placement.core.decoding import listed
+from placement.core.graph import Ints
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.timeline import Span
+from placement.placers._lists.lists import Priorities, lanes_for, placement_from
+from placement.placers._lists.partial_plan import (
+    Offer,
+    Plan,
+    placement_and_scale,
+    table_of_devices,
+    with_scale,
+)
+from placement.search.feasible import SCALES
+from placement.search.step_parts import kernel_called, name_of_kernel, table
+from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_kernel
+from placement.simulator.flat import flatten
+
+# Ops of the queue that a step shows.
+QUEUE = 8
+# Devices that a sentence names besides the one that was chosen.
+MOST_OTHERS = 3
+
+
+class Wording(NamedTuple):
+    """How a method calls what its loop compares, and the lines of its pseudo-code.
+
+    `rank` is what its queue goes by and `left` what is left after an op on a device. `line` is
+    where a device is chosen, `line_if_fixed` where none is left to choose, `last_line` the end.
+    """
+
+    rank: str
+    left: str
+    line: int
+    line_if_fixed: int
+    last_line: int
+
+
+def finish_steps(
+    problem: Problem,
+    priorities: Priorities,
+    first: Callable[[Plan], Sequence[Step]],
+    wording: Wording,
+    most: int,
+    *,
+    insertion: bool,
+) -> Iterator[Step]:
+    """The steps of HEFT, CPoP and PEFT: `first` makes those before the loop, `most` is the most."""
+    from placement.placers._lists import lanes_compiled as fast
+
+    flat, (order, ranks_s, left_s, wanted) = flatten(problem), priorities
+
+    def planned(scale: float) -> Plan:
+        return Plan(problem, flat, lanes_for(flat, insertion=insertion, scale=scale))
+
+    def attempt(scale: float) -> Placement:
+        lanes = planned(scale).lanes
+        fast.earliest_finish(flat, lanes, order, left_s, wanted)
+        return placement_from(problem, lanes)
+
+    placement, scale = placement_and_scale(problem, attempt, SCALES)
+    plan = planned(scale)
+    yield from with_scale(first(plan), scale)
+    lanes, found = plan.lanes, np.zeros(len(plan.names), dtype=np.bool_)
+    for i, k in enumerate(order.tolist()):
+        if i == most:
+            fast.earliest_finish(flat, lanes, order[i:], left_s, wanted)
+            yield plan.rest(wording.line, order[i:].tolist())
+            break
+        unit = int(flat.unit_of_kernel[k])
+        grouped = bool(lanes.device_of_unit[unit] >= 0)
+        fast.candidates(flat, lanes, unit, found)
+        fast.least_finish(flat, lanes, k, found, left_s[k])
+        offers = _offers(plan, found)
+        fast.earliest_finish(flat, lanes, order[i : i + 1], left_s, wanted)
+        d = int(lanes.device[k])
+        queue = _queue(problem, order[i : i + QUEUE].tolist(), ranks_s, wording.rank)
+        yield _chosen(plan, k, d, offers, queue, wording, grouped, fixed=d == wanted[k])
+    yield plan.ended(placement, wording.last_line)
+
+
+def _offers(plan: Plan, found: NDArray[np.bool_]) -> list[Offer]:
+    lanes = plan.lanes
+    return [
+        Offer(
+            d,
+            float(lanes.ready_s[d]),
+            float(lanes.begins_s[d]),
+            float(lanes.ends_s[d]),
+            float(lanes.offer_s[d]),
+        )
+        for d in np.flatnonzero(found).tolist()
+    ]
+
+
+def _chosen(
+    plan: Plan,
+    k: int,
+    d: int,
+    offers: list[Offer],
+    queue: Table,
+    wording: Wording,
+    grouped: bool,
+    *,
+    fixed: bool,
+) -> Step:
+    """A kernel on the device that the loop has chosen, beside what it compared."""
+    plan.note([k])
+    problem, names, op = plan.problem, plan.names, kernel_called(plan.problem, k)
+    bar, looks_ahead = name_of_kernel(problem, k), any(o.sum_s != o.finish_s for o in offers)
+    only = [offer.device for offer in offers] == [d]
+    if grouped:
+        why = f"{op} belongs to what is on {names[d]} already."
+    elif fixed:
+        why = f"{op} is on the critical path, whose device is {names[d]}."
+    elif only:
+        why = f"Only {names[d]} can take {op}: no other may run it, or none has room for it."
+    else:
+        why = _why(plan, op, d, offers, looks_ahead)
+    asks = not (grouped or fixed or only)
+    text = f"Where are the finish of {op} and what is left after it least?"
+    question = Question(
+        text if looks_ahead else f"Where does {op} finish first?",
+        tuple(names[offer.device] for offer in offers),
+        names[d],
+    )
+    return Step(
+        line=wording.line_if_fixed if fixed else wording.line,
+        why=why,
+        devices=plan.devices,
+        focus=ops_of_kernel(problem, k),
+        spans=tuple(plan.spans),
+        ghosts=tuple(
+            Span("compute", bar, names[offer.device], offer.start_s, offer.finish_s)
+            for offer in offers
+        ),
+        winner=[offer.device for offer in offers].index(d),
+        tables=(table_of_devices(plan, op, d, offers, wording.left if looks_ahead else ""), queue),
+        question=question if asks else None,
+    )
+
+
+def _why(plan: Plan, op: str, d: int, offers: list[Offer], looks_ahead: bool) -> str:
+    least = min(offer.sum_s for offer in offers)
+    sums = {offer.device: plan.time(offer.sum_s) for offer in offers}
+    others = [f"{plan.names[e]} {sum_s}" for e, sum_s in sums.items() if e != d][:MOST_OTHERS]
+    rest = len(sums) - 1 - len(others)
+    more = f" and {rest} more" if rest else ""
+    said = "finish and what is left come to" if looks_ahead else "it would finish at"
+    tied = any(offer.device != d and offer.sum_s <= least for offer in offers)
+    end = "; of equal ones the first is taken" if tied else ""
+    others_said = f"({', '.join(others)}{more}){end}"
+    return f"{op} goes to {plan.names[d]}, where {said} {sums[d]} {others_said}."
+
+
+def _queue(problem: Problem, kernels: list[int], ranks_s: Floats, rank: str) -> Table:
+    """The kernel that is looked at, and those that come next."""
+    rows = [(kernel_called(problem, k), float(ranks_s[k])) for k in kernels]
+    return table("Queue", {"op": "text", rank: "seconds"}, rows, (0,))
+
+
+def table_ahead(plan: Plan, priorities: Priorities) -> Step:
+    """The step in which PEFT works out, from the last op to the first, what is left after each."""
+    problem, order = plan.problem, priorities.order.tolist()
+    rows: list[tuple[Cell, ...]] = [
+        (kernel_called(problem, k), *priorities.left_s[k].tolist()) for k in reversed(order)
+    ]
+    columns: dict[str, Kind] = {"op": "text", **dict.fromkeys(plan.names, "seconds")}
+    why = (
+        "After the last ops nothing is left; before them, each op takes the best way on for each"
+        " device that it may have run on, as if all devices were free."
+    )
+    return plan.begun(0, why, table("What is left after an op", columns, rows))
+
+
+def path_on_one_device(plan: Plan, path: Ints, path_s: Floats, device: int) -> Step:
+    """The step in which CPoP gives the critical path one device."""
+    names, problem = plan.names, plan.problem
+    rows = [(name, float(path_s[d])) for d, name in enumerate(names)]
+    ops = [kernel_called(problem, k) for k in path.tolist()]
+    columns: dict[str, Kind] = {"device": "text", "whole path": "seconds"}
+    totals = table("The critical path on one device", columns, rows, (device,))
+    why = (
+        f"The longest way leads through {listed(ops)}; {names[device]} runs them fastest, in"
+        f" {plan.time(float(path_s[device]))}."
+    )
+    question = Question("Which device runs the critical path fastest?", tuple(names), names[device])
+    step = plan.begun(1, why, totals, question=question if len(names) > 1 else None)
+    return replace(step, focus=tuple(op for k in path.tolist() for op in ops_of_kernel(problem, k)))

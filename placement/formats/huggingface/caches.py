@@ -9,20 +9,19 @@ Sliding windows are rings of as many tokens as the window has, where nothing is 
 is, they have room for all tokens, and the masks cut the window out.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils import _pytree as pytree
 
 from placement.formats.huggingface.configuration import library
 from placement.formats.torch.caches import untouched
 
 # Along this axis of keys and values tokens are next to each other.
-_TOKENS = -2
+TOKENS = -2
 _PROBED = 2
 # Tokens that a page of a paged cache holds, as vLLM has them by default.
 PAGE = 16
@@ -114,9 +113,23 @@ def _device(module: nn.Module) -> torch.device:
     return next(iter(module.parameters())).device
 
 
+@cache
+def _known_layers() -> frozenset[type]:
+    theirs: Any = library().cache_utils
+    return frozenset(
+        {
+            theirs.DynamicLayer,
+            theirs.DynamicSlidingWindowLayer,
+            theirs.DummyLayer,
+            theirs.LinearAttentionLayer,
+            theirs.LinearAttentionAndFullAttentionLayer,
+            theirs.LinearAttentionAndSlidingWindowAttentionLayer,
+        }
+    )
+
+
 def _layer(module: nn.Module, layer: Any, context: int, *, rings: bool) -> LayerCache:
-    kinds = _layer_kinds()
-    if type(layer) not in kinds.known:
+    if type(layer) not in _known_layers():
         raise _unknown(module, f"its layers have a {type(layer).__name__}")
     entries: list[Entry] = []
     window = getattr(layer, "sliding_window", None)
@@ -125,7 +138,7 @@ def _layer(module: nn.Module, layer: Any, context: int, *, rings: bool) -> Layer
         value = getattr(layer, name, None)
         if isinstance(value, Tensor):
             shape = list(value.shape)
-            shape[_TOKENS] = room
+            shape[TOKENS] = room
             entries.append(Entry(name, tuple(shape), value.dtype, room))
     for word in ("conv", "recurrent"):
         for i, value in sorted(getattr(layer, f"{word}_states", {}).items()):
@@ -165,21 +178,6 @@ def removed_from(module: nn.Module) -> None:
             del inner._modules["cache"]
 
 
-def kept(
-    buffers: Mapping[int, Buffers], layers: Sequence[LayerCache], position: Tensor | None
-) -> Any:
-    """A cache for transformers whose tensors are the buffers of a module's layers, by number.
-
-    Without a `position`, of shape (1,), it takes in a prompt, with one a token that stands there.
-    """
-    kinds = _layer_kinds()
-    made = [
-        kinds.made(layer, buffers.get(i), position is None) if layer.entries else kinds.nothing()
-        for i, layer in enumerate(layers)
-    ]
-    return kinds.cache(made, position)
-
-
 def buffers_of(module: nn.Module) -> Mapping[int, Buffers]:
     """The buffers that were placed in a module, by number of the layer."""
     found: dict[int, Buffers] = {}
@@ -188,160 +186,3 @@ def buffers_of(module: nn.Module) -> Mapping[int, Buffers]:
         if isinstance(held, Buffers):
             found[vars(inner)["layer_idx"]] = held
     return found
-
-
-@dataclass(frozen=True)
-class _Kinds:
-    """Classes that build on those of transformers, which is imported when they are needed."""
-
-    cache: Any
-    attention: Any
-    recurrent: Any
-    hybrid: Any
-    nothing: Any
-    known: frozenset[type]
-
-    def made(self, layer: LayerCache, buffers: Any, is_prompt: bool) -> Any:
-        has_tokens = any(entry.tokens for entry in layer.entries)
-        if not layer.num_states:
-            return self.attention(layer, buffers, is_prompt)
-        return (self.hybrid if has_tokens else self.recurrent)(layer, buffers, is_prompt)
-
-
-class _Fixed(dict[int, Any]):
-    """A table that stays as it is, whatever a trace writes into it."""
-
-    def __setitem__(self, key: int, value: Any) -> None:
-        pass
-
-
-class _States(Mapping[int, Any]):
-    """States by number, read from buffers at the time: a trace puts others in their place."""
-
-    def __init__(self, buffers: Buffers, word: str, number: int) -> None:
-        self._buffers, self._word, self._number = buffers, word, number
-
-    def __getitem__(self, key: int) -> Any:
-        return getattr(self._buffers, f"{self._word}_{key}", None)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(self._number))
-
-    def __len__(self) -> int:
-        return self._number
-
-
-class _Sealed:
-    """Layers of a cache as a constant of a nested value."""
-
-    def __init__(self, layers: Sequence[Any]) -> None:
-        self.layers = layers
-
-    def __repr__(self) -> str:
-        return "cache"
-
-
-@cache
-def _layer_kinds() -> _Kinds:
-    theirs: Any = library().cache_utils
-
-    class Tokens:
-        """Keys and values of tokens in buffers; a mixin of layers."""
-
-        is_sliding = False
-        is_compileable = True
-        buffers: Any
-        is_prompt: bool
-        position: Any = None
-
-        def update(self, key: Tensor, value: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-            both = ((self.buffers.keys, key), (self.buffers.values, value))
-            room, given = int(self.buffers.keys.shape[_TOKENS]), int(key.shape[_TOKENS])
-            at = self.position
-            if self.is_prompt:
-                at = torch.arange(min(room, given), device=key.device)
-            elif self.is_sliding:
-                at = at % room
-            for held, made in both:
-                last = made if given <= room else made.narrow(_TOKENS, given - room, room)
-                held.index_copy_(held.dim() + _TOKENS, at, last)
-            return (key, value) if self.is_prompt else (self.buffers.keys, self.buffers.values)
-
-        def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-            return (query_length if self.is_prompt else int(self.buffers.keys.shape[_TOKENS])), 0
-
-        def get_seq_length(self) -> Any:
-            return 0 if self.is_prompt else self.position
-
-        def get_max_length(self) -> int:
-            return int(self.buffers.keys.shape[_TOKENS])
-
-        def lazy_initialization(self, *_: Any, **__: Any) -> None:
-            pass
-
-    class Attention(Tokens, theirs.CacheLayerMixin):  # type: ignore[misc]
-        def __init__(self, layer: LayerCache, buffers: Buffers, is_prompt: bool) -> None:
-            super().__init__()
-            self.buffers, self.is_prompt, self.is_sliding = buffers, is_prompt, layer.is_sliding
-            self.is_initialized = True
-
-    def states(self: Any, layer: LayerCache, buffers: Buffers, is_prompt: bool) -> None:
-        self.buffers, self.is_prompt = buffers, is_prompt
-        number = layer.num_states
-        names = {entry.name for entry in layer.entries}
-        self.conv_states = _States(buffers, "conv", number)
-        self.recurrent_states = _States(buffers, "recurrent", number)
-        self.has_previous_state = _Fixed(dict.fromkeys(range(number), not is_prompt))
-        sizes = {
-            i: int(self.conv_states[i].shape[-1]) for i in range(number) if f"conv_{i}" in names
-        }
-        self.conv_kernel_size = _Fixed(sizes)
-        self.is_conv_states_initialized = _Fixed(dict.fromkeys(range(number), True))
-        self.is_recurrent_states_initialized = _Fixed(dict.fromkeys(range(number), True))
-
-    class Recurrent(theirs.LinearAttentionLayer):  # type: ignore[misc]
-        def __init__(self, layer: LayerCache, buffers: Buffers, is_prompt: bool) -> None:
-            super().__init__(number_of_states=layer.num_states)
-            states(self, layer, buffers, is_prompt)
-
-    class Hybrid(Tokens, theirs.LinearAttentionAndFullAttentionLayer):  # type: ignore[misc]
-        def __init__(self, layer: LayerCache, buffers: Buffers, is_prompt: bool) -> None:
-            theirs.LinearAttentionAndFullAttentionLayer.__init__(self, layer.num_states)
-            states(self, layer, buffers, is_prompt)
-            self.is_sliding, self.is_initialized = layer.is_sliding, True
-
-    class Kept(theirs.Cache):  # type: ignore[misc]
-        """Stands for the cache of transformers; nested values have its position as their tensor."""
-
-        def __init__(self, layers: Sequence[Any], position: Tensor | None) -> None:
-            super().__init__(layers=list(layers))
-            self.position = position
-
-        def update(self, key: Tensor, value: Tensor, layer_idx: int, *_: Any, **__: Any) -> Any:
-            self.layers[layer_idx].position = self.position
-            return self.layers[layer_idx].update(key, value)
-
-        def get_seq_length(self, layer_idx: int = 0) -> Any:
-            return 0 if self.position is None else self.position
-
-    def flattened(value: Any) -> tuple[list[Any], Any]:
-        sealed = value.__dict__.setdefault("sealed", _Sealed(value.layers))
-        return ([] if value.position is None else [value.position]), sealed
-
-    def nested(leaves: Any, sealed: Any) -> Any:
-        made = Kept(sealed.layers, next(iter(leaves), None))
-        made.__dict__["sealed"] = sealed
-        return made
-
-    pytree.register_pytree_node(
-        Kept, flattened, nested, serialized_type_name="placement.huggingface.Kept"
-    )
-    known = {
-        theirs.DynamicLayer,
-        theirs.DynamicSlidingWindowLayer,
-        theirs.DummyLayer,
-        theirs.LinearAttentionLayer,
-        theirs.LinearAttentionAndFullAttentionLayer,
-        theirs.LinearAttentionAndSlidingWindowAttentionLayer,
-    }
-    return _Kinds(Kept, Attention, Recurrent, Hybrid, theirs.DummyLayer, frozenset(known))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from placement.core.graph import TOKEN_TASKS, Tokens
-from placement.formats.huggingface import caches
+from placement.formats.huggingface import caches, traced_cache
 from placement.formats.torch.caches import with_caches
 from placement.formats.torch.program import TorchProgram
 
@@ -102,7 +102,7 @@ def _stepping(module: nn.Module, layers: Sequence[caches.LayerCache]) -> Iterato
     last = {"logits_to_keep": 1} if "logits_to_keep" in asked else {}
 
     def stepped(input_ids: Tensor, position: Tensor | None = None) -> dict[str, Tensor]:
-        named: Mapping[str, Any] = {held: caches.kept(buffers, layers, position), **last}
+        named: Mapping[str, Any] = {held: traced_cache.kept(buffers, layers, position), **last}
         if position is not None and "position_ids" in asked:
             named = {**named, "position_ids": position[None].expand(input_ids.shape[0], 1)}
         return {"logits": forward(input_ids=input_ids, use_cache=True, **named).logits}

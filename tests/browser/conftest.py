@@ -68,27 +68,46 @@ def restartable(tmp_path, studio_log):
 
 
 @pytest.fixture(scope="session")
-def chromium():
+def executable():
     """A real Chromium; tests that need one fail where there is none."""
-    executable = find_browser()
-    if executable is None:
+    found = find_browser()
+    if found is None:
         pytest.fail("There is no Chromium or Chrome on the path; install one to run these tests.")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
-        yield browser
-        browser.close()
+    return found
 
 
 @pytest.fixture(scope="session")
-def visitor(chromium):
-    """A browser whose pages share what they have fetched: loading it all anew takes a second."""
-    context = chromium.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+def playwright():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def chromium(playwright, executable):
+    """A browser of which each test takes a window that nobody was in before."""
+    browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def visitor(playwright, executable, tmp_path_factory):
+    """A person's browser, whose pages share what they have fetched: to load and compile the scripts
+    of each anew takes a second."""
+    context = playwright.chromium.launch_persistent_context(
+        tmp_path_factory.mktemp("visitor"),
+        executable_path=executable,
+        args=list(FLAGS),
+        viewport={"width": 1440, "height": 900},
+        reduced_motion="reduce",
+    )
     context.set_default_timeout(PATIENCE_MS)
     # While one page is open, others open in its window: a new window takes a second, too.
     context.new_page()
-    return context
+    yield context
+    context.close()
 
 
 @pytest.fixture

@@ -70,26 +70,35 @@ def select(page: Page, number: int) -> dict:
 def choose(page: Page, label: str, option: str, within: Locator | None = None) -> None:
     """Pick an option of a Streamlit select box, which a redraw may close, or leave open.
 
-    A press during which the list is drawn anew picks nothing. Of a long list only what is in view
-    is there, so an option that does not show up is typed.
+    A press during which the list is drawn anew opens or picks nothing, so it is pressed again, with
+    more patience each time. Of a long list only what is in view is there, so an option that does
+    not show up is typed.
     """
     box = (within or page).get_by_role("combobox", name=re.compile(label)).first
+    listed = page.get_by_role("option")
     wanted = page.get_by_role("option", name=option, exact=True)
-    for attempt in range(5):
-        patience_ms = PATIENCE_MS if attempt == 4 else 10_000
+    for patience_ms in (1_000, 2_000, 4_000, 10_000, PATIENCE_MS):
         try:
             if not wanted.is_visible():
-                box.click(timeout=patience_ms)
-                with suppress(TimeoutError):
-                    wanted.wait_for(timeout=2_000)
+                box.click(timeout=max(patience_ms, 10_000))
+                listed.first.wait_for(timeout=patience_ms)
             if not wanted.is_visible():
                 box.fill(option, timeout=patience_ms)
             wanted.click(timeout=patience_ms)
-            wanted.wait_for(state="hidden", timeout=patience_ms)
+            wanted.wait_for(state="hidden", timeout=max(patience_ms, 10_000))
         except TimeoutError:
             continue
         return
     raise AssertionError(f"{option!r} of {label!r} cannot be picked")
+
+
+def open_small(page: Page) -> dict:
+    """The Studio page with a network of 66 ops, which is soon measured; what the canvas shows."""
+    drawn(page)
+    choose(page, "Sample", "onnx-squeezenet")
+    until(page, "p.counts.reduce((a, b) => a + b) === 66")
+    go(page, "Studio")
+    return drawn(page)
 
 
 def upload(page: Page, path: str) -> None:

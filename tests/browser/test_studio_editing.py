@@ -8,7 +8,7 @@ from tests.browser.studio import (
     PATIENCE_MS,
     choose,
     drawn,
-    go,
+    open_small,
     open_tab,
     select,
     settled,
@@ -23,17 +23,8 @@ def button(page, name):
     return page.get_by_role("button", name=name, exact=exact).first
 
 
-def opened(page):
-    """The Studio page with a small model, and its counts by device."""
-    drawn(page)
-    choose(page, "Sample", "onnx-squeezenet")
-    until(page, "p.counts.reduce((a, b) => a + b) === 66")
-    go(page, "Studio")
-    return drawn(page)["counts"]
-
-
 def test_pins_hold_against_keys_and_reload_and_are_undone(page):
-    before = opened(page)
+    before = open_small(page)["counts"]
     node = select(page, 1)
     button(page, "Pin").click()
     pinned = page.get_by_text(re.compile(r"Pinned: \d+ on "))
@@ -60,7 +51,7 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
 
 
 def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state(page):
-    before = opened(page)
+    before = open_small(page)["counts"]
     page.get_by_text("Rules by op type, block or name").click()
     choose(page, "New rule for", "Pattern or list of rules")
     page.get_by_role("textbox", name="Pattern or list of rules").fill(
@@ -89,7 +80,7 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
 
 
 def test_a_new_placement_is_started_deleted_and_brought_back(page):
-    before = opened(page)
+    before = open_small(page)["counts"]
     button(page, re.compile("^Edit")).click()
     button(page, "Start").click()
     until(page, SAME, [66, 0])
@@ -103,7 +94,7 @@ def test_a_new_placement_is_started_deleted_and_brought_back(page):
 
 
 def test_a_method_places_the_selection_and_nothing_else(page):
-    before = opened(page)
+    before = open_small(page)["counts"]
     choose(page, "Method", "single")
     select(page, 1)
     button(page, "Place selection").click()
@@ -119,8 +110,7 @@ def test_a_method_places_the_selection_and_nothing_else(page):
 
 def test_a_message_about_a_placement_goes_with_the_first_edit(page):
     """It told what the method found, and that is not on the screen any more."""
-    go(page, "Studio")
-    drawn(page)
+    open_small(page)
     choose(page, "Method", "single")
     page.get_by_role("button", name="Place", exact=True).click()
     told = page.get_by_text(re.compile("Placed by single"))

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/opt/google/chrome")
 DRIVER = "vk_swiftshader_icd.json"
+CPU, GPU = "cpu:0", "webgpu:0"
 
 
 def pytest_collection_modifyitems(items):
@@ -67,3 +68,16 @@ def command(environment):
         return json.loads(done.stdout), done.returncode
 
     return call
+
+
+@pytest.fixture(scope="session")
+def machine(command, tmp_path_factory):
+    """This computer as a machine file, CPU and WebGPU."""
+    path = tmp_path_factory.mktemp("machine") / "machine.json"
+    found, status = command("machine", "--lanes", 1, "--out", path)
+    assert status == 0
+    devices = {d["name"]: d for d in found["devices"]}
+    assert list(devices) == [CPU, GPU]
+    assert devices[GPU]["kind"] == "gpu" and devices[GPU]["runtime"] == "onnxruntime"
+    assert {(k["src"], k["dst"]) for k in found["links"]} == {(CPU, GPU), (GPU, CPU)}
+    return path

@@ -8,9 +8,9 @@ import zipfile
 import onnx
 import pytest
 
+from tests.webgpu.conftest import CPU, GPU
 from tests.webgpu.models import MODELS
 
-CPU, GPU = "cpu:0", "webgpu:0"
 ASK = """
 import json, sys
 
@@ -27,14 +27,6 @@ print(json.dumps({
     "y": made.run(None, given)[0].ravel().tolist(),
 }))
 """
-
-
-@pytest.fixture(scope="module")
-def machine(command, tmp_path_factory):
-    """This computer as a machine file, CPU and WebGPU."""
-    path = tmp_path_factory.mktemp("machine") / "machine.json"
-    command("machine", "--lanes", 1, "--out", path)
-    return path
 
 
 @pytest.mark.parametrize("name", MODELS)

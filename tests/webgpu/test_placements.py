@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from tests.webgpu.conftest import CPU, GPU
 from tests.webgpu.models import attention, cnn, with_fallback
 
-CPU, GPU = "cpu:0", "webgpu:0"
 PROVIDERS = {CPU: "CPUExecutionProvider", GPU: "WebGpuExecutionProvider"}
 CNN = ("conv1", "relu1", "conv2", "relu2", "sum", "pooled", "flat", "y")
 ATTENTION = ("q", "k", "v", "kt", "scores", "shares", "mixed", "y")
@@ -21,42 +21,12 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def machine(command, tmp_path_factory):
-    """This computer as a machine file, CPU and WebGPU."""
-    path = tmp_path_factory.mktemp("machine") / "machine.json"
-    found, status = command("machine", "--lanes", 1, "--out", path)
-    assert status == 0
-    devices = {d["name"]: d for d in found["devices"]}
-    assert list(devices) == [CPU, GPU]
-    assert devices[GPU]["kind"] == "gpu" and devices[GPU]["runtime"] == "onnxruntime"
-    assert {(k["src"], k["dst"]) for k in found["links"]} == {(CPU, GPU), (GPU, CPU)}
-    return path
-
-
-@pytest.fixture(scope="module")
-def fingerprint(command):
-    """The fingerprint of a model; models of one name are the same."""
-    known = {}
-
-    def of(model):
-        if model.stem not in known:
-            known[model.stem] = command("inspect", model)[0]["fingerprint"]
-        return known[model.stem]
-
-    return of
-
-
 @pytest.fixture
-def run(command, fingerprint, machine, tmp_path):
+def run(command, machine, tmp_path):
     """Run a model live with these ops on WebGPU and the rest on the CPU."""
 
     def call(model, names, on_gpu, *more):
-        placement = {
-            "graph": fingerprint(model),
-            "machine": "local",
-            "device_of": {name: GPU if name in on_gpu else CPU for name in names},
-        }
+        placement = {"device_of": {name: GPU if name in on_gpu else CPU for name in names}}
         path = tmp_path / "placement.json"
         path.write_text(json.dumps(placement))
         chosen = ("--placement", path, "--machine", machine)

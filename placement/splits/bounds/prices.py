@@ -11,6 +11,7 @@ yet (Marsten, Hogan, Blankenship, "The boxstep method for large-scale optimizati
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,7 +33,10 @@ THRESHOLDS, STRIDE, NEAR = 30, 0.4, 1e-6
 MOST_ROUNDS = 400
 # Steps of loads, of which a sweep holds a label for each state: the fewest, the most for each unit,
 # and labels, to begin with and after a threshold that was not reached.
-LEAST_STEPS, COARSE, FINE = 50, (64, 5_000_000), (512, 30_000_000)
+LEAST_STEPS, COARSE, FINE = 100, (64, 5_000_000), (512, 60_000_000)
+# Finer steps are so many times as many; they come where so many dearest parts in a row have larger
+# loads than steps tell, or where a threshold was not reached.
+FINER, MOST_UNTRUE, UNTRUE = 4, 8, 1e-6
 # A row with fewer states has more steps, so many times at most.
 MOST_FINER = 8
 # Parts that a sweep adds to the program: every third of the dearest ones.
@@ -76,7 +80,7 @@ def price_bound_s(
     """
     search = _Search(units, bound_s)
     high_s = known_s
-    for _ in range(THRESHOLDS):
+    for _ in range(THRESHOLDS if search.kinds else 0):
         if high_s - search.bound_s <= NEAR * high_s:
             break
         cap_s = search.bound_s + STRIDE * (high_s - search.bound_s)
@@ -84,7 +88,7 @@ def price_bound_s(
         if search.stopped:
             break
         if not reached:
-            # What fails with few steps is tried once more with many.
+            # What fails with few steps is tried once more with more.
             again_s = search.bound_s + (cap_s - search.bound_s) / STRIDE
             high_s = min(high_s, again_s) if search.refine() else cap_s
     return search.bound_s
@@ -96,6 +100,7 @@ class _Search:
     def __init__(self, units: Units, bound_s: float) -> None:
         instance = units.instance
         self.units, self.bound_s, self.stopped = units, bound_s, False
+        self.num_untrue = 0
         kinds = (
             _Kind(row_of_accelerator(units), instance.num_accelerators, False),
             _Kind(row_of_cpu(units), instance.num_cpus, True),
@@ -118,8 +123,9 @@ class _Search:
 
     def refine(self) -> bool:
         """Tell loads apart in more steps, if labels allow and there may be so many loads."""
-        finer = self._steps(*FINE)
+        finer = min(FINER * self.num_steps, self._steps(*FINE))
         num_parts = 2.0 ** min(self.units.num_units, 60)
+        self.num_untrue = 0
         if finer < 2 * self.num_steps or num_parts <= self.num_steps:
             return False
         self.num_steps = finer
@@ -139,6 +145,10 @@ class _Search:
             if not more(self.bound_s) or left_s() <= 0:
                 self.stopped = True
                 return False
+            if self.num_untrue >= MOST_UNTRUE and self.refine():
+                program.keep(cap_s * (1.0 + ROUNDING))
+                best, _ = self._worth(self.price, cap_s)
+                continue
             price, hoped, at_side = program.best(self.price, self.half)
             if min(best, self.total) - hoped <= NEAR * self.total:
                 # Nothing in the box can prove it, or hardly more than what is known.
@@ -164,14 +174,21 @@ class _Search:
         """
         from placement.splits.bounds.row_compiled import units_of, worth_by_load
 
-        fronts, new = [], False
-        for number, kind in enumerate(self.kinds):
+        def front(kind: _Kind) -> _Front:
             steps = self.num_steps * min(MOST_FINER, self.most_states // len(kind.row.after))
-            front = _Front(*worth_by_load(kind.row, price, cap_s * (1 + ROUNDING), steps, True))
-            fronts.append(front)
-            for i in range(len(front.label) - 1, -1, -EVERY)[:PARTS]:
-                held = units_of(kind.row, front.label[i], front.labels)
-                new |= self.program.add(number, held, part_load_s(self.units, held, kind.on_cpu))
+            return _Front(*worth_by_load(kind.row, price, cap_s * (1 + ROUNDING), steps, True))
+
+        # Compiled code runs side by side; what it finds does not depend on who is first.
+        with ThreadPoolExecutor(len(self.kinds)) as pool:
+            fronts = list(pool.map(front, self.kinds))
+        new, true = False, True
+        for number, (kind, found) in enumerate(zip(self.kinds, fronts, strict=True)):
+            for i in range(len(found.label) - 1, -1, -EVERY)[:PARTS]:
+                held = units_of(kind.row, found.label[i], found.labels)
+                load_s = part_load_s(self.units, held, kind.on_cpu)
+                new |= self.program.add(number, held, load_s)
+                true &= i < len(found.label) - 1 or load_s <= cap_s * (1.0 + UNTRUE)
+        self.num_untrue = 0 if true else self.num_untrue + 1
         least_s = self._least_s(fronts, price)
         self.bound_s = max(self.bound_s, min(least_s, cap_s) * (1.0 - ROUNDING))
         return sum(k.count * f.worth[-1] for k, f in zip(self.kinds, fronts, strict=True)), new

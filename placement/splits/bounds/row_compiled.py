@@ -26,18 +26,20 @@ def worth_by_load(
         most = max(most, first[i + 1] - first[i])
     per_s = num_steps / cap_s
     width = num_steps + 1
+    # What is kept of each state, by rising load, and what the next place has in its steps.
     worth, load, label = (
-        np.full((most, width), -np.inf),
+        np.zeros((most, width)),
         np.zeros((most, width)),
         np.zeros((most, width), np.int64),
     )
+    live = np.zeros(most, np.int64)
     next_worth, next_load, next_label = (
-        np.full((most, width), -np.inf),
+        np.zeros((most, width)),
         np.zeros((most, width)),
         np.zeros((most, width), np.int64),
     )
     labels = np.zeros(1 << 16, np.int32)
-    worth[0, 0] = 0.0
+    live[0] = 1
     num_labels = 1
     for i in range(len(order)):
         u = order[i]
@@ -52,9 +54,7 @@ def worth_by_load(
                 if choice == 1:
                     more_s += work_s[u]
                     gain = price[u]
-                for g in range(width):
-                    if worth[s, g] == -np.inf:
-                        continue
+                for g in range(live[s]):
                     then_s = load[s, g] + more_s
                     if then_s > cap_s:
                         break
@@ -73,20 +73,16 @@ def worth_by_load(
             longer[:num_labels] = labels[:num_labels]
             labels = longer
         for s in range(num_next):
-            best = -np.inf
+            best, kept = -np.inf, 0
             for g in range(width):
-                if next_worth[s, g] <= best:
-                    next_worth[s, g] = -np.inf
-                else:
+                if next_worth[s, g] > best:
                     best = next_worth[s, g]
-                    labels[num_labels] = next_label[s, g]
-                    next_label[s, g] = num_labels
+                    worth[s, kept], load[s, kept] = best, next_load[s, g]
+                    labels[num_labels], label[s, kept] = next_label[s, g], num_labels
                     num_labels += 1
-        worth, next_worth = next_worth, worth
-        load, next_load = next_load, load
-        label, next_label = next_label, label
-    found = np.flatnonzero(worth[0] > -np.inf)
-    return load[0][found], worth[0][found], label[0][found], labels
+                    kept += 1
+            live[s] = kept
+    return load[0, : live[0]].copy(), worth[0, : live[0]].copy(), label[0, : live[0]].copy(), labels
 
 
 @jit

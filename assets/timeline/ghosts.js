@@ -33,7 +33,8 @@ class Ghost {
     const end = gantt.x(this.bars.end_s), height = tall - gantt.sizes.gap;
     plot.append(node("line", { x1: end, x2: end, y1: top + gantt.sizes.title - 4, y2: top + height }));
     this.drawn.append(plot, this.label(top, end));
-    gantt.svg.append(this.drawn);
+    // Below what is being dragged, whose words must stay readable.
+    gantt.svg.insertBefore(this.drawn, gantt.svg.querySelector(".lane"));
   }
 
   path(number, top) {

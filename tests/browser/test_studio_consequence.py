@@ -145,6 +145,8 @@ def test_a_bar_over_another_lane_foretells_and_escape_takes_it_back(desk):
     desk.mouse.move(x + 10, middle(other)[1], steps=4)
     expect(desk.locator(GHOST)).to_have_attribute("d", re.compile("^M"))
     expect(desk.locator(".gantt .foretold .told")).to_have_text(re.compile("→"))
+    # What is said beside the bar lies above what is foretold.
+    expect(desk.locator(".gantt .foretold ~ .plate")).to_have_count(1)
     desk.keyboard.press("Escape")
     desk.mouse.up()
     unchanged(desk, before)

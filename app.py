@@ -98,7 +98,7 @@ else:
     app: "ASGIApp" = App(
         __file__,
         lifespan=begin,
-        routes=[route.route()],
+        routes=[route.route(), ahead.route()],
         middleware=[Middleware(SameOrigin), Middleware(PageScripts), Middleware(ahead.Ahead)],
     )
     app = SendAtOnce(app)

@@ -6,7 +6,8 @@ Before these, ops are dragged over devices of the studio (`_page/consequences.py
 it are started with a page that is asked for at once.
 
 Every server is up and has shown one page before the first measured one. A measured load is of a
-file that no server has met: in a profile without anything cached, and in one in which that side has
+file that no server has met, to the settled picture of the graph, and for the studio also to that of
+the whole page: in a profile without anything cached, and in one in which that side has
 shown other files before ("used"); "again" is the studio's second load of the same project. When a
 picture counts as settled is said in `watch.py`. The peers come from the package index into an
 environment of their own, `.venv-peers`, which is made where it is missing (about 800 MB); without
@@ -27,7 +28,7 @@ from typing import Any
 from benchmarks._page import consequences, edits, files, shares, sides
 from benchmarks._page.sides import Side
 from benchmarks._page.table import DRAGGED, HUGE, LARGE, SMALL, STUDIO, Found, text, to_json
-from benchmarks._page.watch import PATIENCE_S, NotDrawn, Watched, profile, watched
+from benchmarks._page.watch import PATIENCE_S, NotDrawn, Settled, Watched, profile, watched
 from benchmarks._shared.figures import parser
 
 FLAGS = (*edits.FLAGS, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
@@ -73,14 +74,14 @@ class Bench:
     @contextmanager
     def shown(
         self, side: Side, file: Path, *, used: bool = False, patience_s: float = PATIENCE_S
-    ) -> Iterator[tuple[Watched, str, float]]:
+    ) -> Iterator[tuple[Watched, str, Settled]]:
         """A settled page of a file, its address, and the seconds it took."""
         before = self.used[side.name] if used else None
         with side.opened(file) as url, watched(self.browser, side.cookies(url), before) as page:
-            seconds = page.settled_s(url, side.drawn, patience_s)
+            took = page.settled(url, side, patience_s)
             if self.shots is not None:
                 (self.shots / f"{file.stem}-{side.name}.jpg").write_bytes(page.frames.last)
-            yield page, url, seconds
+            yield page, url, took
 
     def load(self, name: str, copy: int, sides: Sequence[Side]) -> None:
         """Each side opens one copy of a file, the first to begin being another every time."""
@@ -89,16 +90,16 @@ class Bench:
         first = copy % len(sides)
         for side in (*sides[first:], *sides[:first]):
             try:
-                with self.shown(side, file) as (page, url, seconds):
-                    self.found.load(name, side.name, seconds)
+                with self.shown(side, file) as (page, url, took):
+                    self.found.load(name, side.name, took)
                     if name == EDITED and not copy:
                         self.handle(side, page)
                     if side.name == STUDIO and copy < AGAIN and name != HUGE:
                         with watched(self.browser) as second:
                             again = self.found.again.setdefault(name, [])
-                            again.append(second.settled_s(url, side.drawn))
-                with self.shown(side, another, used=True) as (_, _, seconds):
-                    self.found.load(name, side.name, seconds, used=True)
+                            again.append(second.settled(url, side).graph_s)
+                with self.shown(side, another, used=True) as (_, _, took):
+                    self.found.load(name, side.name, took, used=True)
             except (OSError, NotDrawn) as error:
                 self.found.missing[f"{side.name}, {name}"] = str(error)
         self.say(f"{name}, {copy + 1}: ", name)

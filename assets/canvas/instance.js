@@ -213,7 +213,8 @@ class Canvas {
     if (model.hasSelection()) return `Selected: ${opsText(ops)}`;
     const refused = model.view?.refused ?? 0;
     if (refused) return `${refused} ${refused === 1 ? "block stays" : "blocks stay"} closed: too many nodes to draw at once`;
-    return this.readOnly ? "Read only" : "Nothing selected";
+    // Whether it is more than read, a session says.
+    return this.readOnly && this.data.session ? "Read only" : "Nothing selected";
   }
 
   destroy() {
@@ -236,18 +237,48 @@ class Canvas {
 }
 
 const instances = new WeakMap();
+let first = null;
+
+// Draws what is known before a page is; `taken` is called when a component takes the canvas over.
+home.drawFirst = guarded((parent, { view, data }, taken) => {
+  home.views.set(view.hash, view);
+  first = { canvas: new Canvas(parent), taken };
+  first.canvas.update({ data, setStateValue: () => {} });
+});
+
+home.leaveFirst = guarded(() => {
+  first?.canvas.destroy();
+  first = null;
+});
+
+function takeFirst(parent, { key, session }) {
+  if (first?.canvas.data.key !== key) return null;
+  const { canvas, taken } = first;
+  first = null;
+  canvas.parent = parent;
+  parent.append(canvas.chrome.root);
+  taken();
+  canvas.outbox.greet(session);
+  return canvas;
+}
+
+home.first?.draw(home.drawFirst);
 
 // Called for every change of data or theme. Cleanup belongs to an unmount, but it also comes for a
 // call that was overtaken while it waited: only the latest call's cleanup counts.
 home.draw = guarded((args) => {
   let canvas = instances.get(args.parentElement);
+  let taken = null;
   if (!canvas) {
-    canvas = new Canvas(args.parentElement);
+    taken = args.data ? takeFirst(args.parentElement, args.data) : null;
+    canvas = taken ?? new Canvas(args.parentElement);
     instances.set(args.parentElement, canvas);
   }
   canvas.generation += 1;
   const { generation } = canvas;
   guarded(() => canvas.update(args))();
+  // What was done before there was a session to hear of it.
+  taken?.outbox.flush();
   return () => {
     setTimeout(
       guarded(() => {

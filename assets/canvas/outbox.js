@@ -45,6 +45,13 @@ class Outbox {
     }, RESEND_MS);
   }
 
+  // The first session that this canvas meets: what was done before is for it.
+  greet(session) {
+    this.session = session;
+    this.inFlight = 0;
+    clearTimeout(this.timer);
+  }
+
   // A new session nonce means that Python has forgotten everything: so do we.
   acknowledge(session, ack) {
     if (session !== this.session) {

@@ -1,8 +1,11 @@
 // A window for tests and benchmarks: reads what is on the screen, changes nothing.
 
-home.probe = (key = "canvas") => {
+// `early` sees the canvas also before there is a session, as somebody in front of the screen does.
+home.probe = (key = "canvas", early = false) => {
   // Streamlit draws now and then into an element that it throws away: that is not on the screen.
-  const shown = [...home.alive].filter((c) => c.data.key === key && c.parent.isConnected);
+  const shown = [...home.alive].filter(
+    (c) => c.data.key === key && c.parent.isConnected && (early || c !== first?.canvas),
+  );
   const canvas = shown[shown.length - 1];
   if (!canvas?.net) return null;
   const { model } = canvas;

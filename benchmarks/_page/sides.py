@@ -44,13 +44,16 @@ GROUND = """(() => {
 @dataclass(frozen=True)
 class Side:
     """A running server. `opened` gives the address that shows a model file; `drawn` is JavaScript
-    that is true once the graph is there, `grip` gives a point [x, y] to drag the picture by."""
+    that is true once the graph is there, `grip` gives a point [x, y] to drag the picture by. Where
+    the eye has the graph before the hand has, `seen` is true, in the part `stage` of the window."""
 
     name: str
     opened: Callable[[Path], AbstractContextManager[str]]
     drawn: str
     grip: str
     cookies: Callable[[str], Sequence[dict[str, Any]]] = lambda url: ()
+    seen: str = ""
+    stage: str = ""
 
 
 def studio(stack: ExitStack) -> Side:
@@ -72,7 +75,10 @@ def studio(stack: ExitStack) -> Side:
         return nullcontext(f"{url}/?project={folder.name}")
 
     drawn = f"(() => {{ const p = {PROBE}; return !!p && p.drawn === p.view && !p.busy; }})()"
-    return Side("Placement Studio", opened, drawn, GROUND)
+    early = "globalThis.__placementCanvas?.probe?.('canvas', true)"
+    seen = f"(() => {{ const p = {early}; return !!p && p.drawn === p.view; }})()"
+    stage = f"{early}.stage"
+    return Side("Placement Studio", opened, drawn, GROUND, seen=seen, stage=stage)
 
 
 def netron(stack: ExitStack) -> Side:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks._page.shares import LEAST
+from benchmarks._page.watch import Settled
 
 STUDIO = "Placement Studio"
 SMALL = ("Inception v2", "DenseNet-121", "3,000 ops")
@@ -20,12 +21,14 @@ Values = Sequence[float]
 
 @dataclass
 class Found:
-    """All that was measured: `loads[file][side]` in seconds, in empty profiles and in used ones,
-    `pans[side]` in frames per second, edits in seconds and bytes, `ghosts` and servers that were
-    `started` in seconds, shares of the window, and what could not be measured, in words."""
+    """All that was measured: `loads[file][side]` in seconds to the graph, in empty profiles and in
+    used ones, `pages[file]` those of the studio to the whole page, `pans[side]` in frames per
+    second, edits in seconds and bytes, `ghosts` and servers that were `started` in seconds, shares
+    of the window, and what could not be measured, in words."""
 
     loads: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     used: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    pages: dict[str, list[float]] = field(default_factory=dict)
     shares: dict[str, float] = field(default_factory=dict)
     again: dict[str, list[float]] = field(default_factory=dict)
     pans: dict[str, list[float]] = field(default_factory=dict)
@@ -36,9 +39,15 @@ class Found:
     started: list[float] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def load(self, file: str, side: str, seconds: float, *, used: bool = False) -> None:
+    def load(self, file: str, side: str, took: Settled, *, used: bool = False) -> None:
         loads = self.used if used else self.loads
-        loads.setdefault(file, {}).setdefault(side, []).append(seconds)
+        loads.setdefault(file, {}).setdefault(side, []).append(took.graph_s)
+        if side == STUDIO:
+            self.pages.setdefault(_told(file, used), []).append(took.page_s)
+
+
+def _told(file: str, used: bool) -> str:
+    return f"{file}, used profile" if used else file
 
 
 @dataclass(frozen=True)
@@ -115,18 +124,18 @@ def _load_lines(found: Found) -> list[str]:
     sides = list(dict.fromkeys(side for loads in found.loads.values() for side in loads))
     again = f"{STUDIO}, again"
     lines = [
-        f"| seconds to the settled picture | {' | '.join(sides)} | {again} |",
-        "|---" * (len(sides) + 2) + "|",
+        f"| seconds to the settled graph | {' | '.join(sides)} | {again} | {STUDIO}, whole page |",
+        "|---" * (len(sides) + 3) + "|",
     ]
-    for file, loads in found.loads.items():
-        cells = [spread(loads.get(side, ())) for side in sides]
-        lines.append(f"| {file} | {' | '.join(cells)} | {spread(found.again.get(file, ()))} |")
-    for file, loads in found.used.items():
-        cells = [spread(loads.get(side, ())) for side in sides]
-        lines.append(f"| {file}, used profile | {' | '.join(cells)} | - |")
+    for used in (False, True):
+        for file, loads in (found.used if used else found.loads).items():
+            cells = [spread(loads.get(side, ())) for side in sides]
+            cells.append("-" if used else spread(found.again.get(file, ())))
+            cells.append(spread(found.pages.get(_told(file, used), ())))
+            lines.append(f"| {_told(file, used)} | {' | '.join(cells)} |")
     if found.pans:
         cells = [spread(found.pans.get(side, ())) for side in sides]
-        lines.append(f"| panning 3,000 ops, frames per second | {' | '.join(cells)} | - |")
+        lines.append(f"| panning 3,000 ops, frames per second | {' | '.join(cells)} | - | - |")
     return lines
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks._page import files, sides, table, watch
 from benchmarks._page.table import Found
+from benchmarks._page.watch import Box, Settled
 from placement.loaders import load
 
 STUDIO = table.STUDIO
@@ -51,6 +52,17 @@ def test_small_changes_count_once_they_add_up():
     assert seen.changed_s == 2.0
 
 
+def test_a_part_of_the_window_is_looked_at_by_itself():
+    seen = watch.Frames(lambda image: np.full((8, 8), image[0]), Box(0.3, 0.5, 0.9, 1.0))
+    outside, inside = np.zeros((8, 8)), np.zeros((8, 8))
+    outside[:4, :], outside[:, :3], outside[:, 7] = 255, 255, 255
+    inside[4, 3] = 255
+    seen._decode = {b"0": np.zeros((8, 8)), b"1": outside, b"2": inside}.get
+    for second, image in enumerate((b"0", b"1", b"2", b"1")):
+        seen.add(float(second), image)
+        assert seen.changed_s == (0.0, 0.0, 2.0, 3.0)[second]
+
+
 def test_frame_rates_by_stretch():
     steady = [i * 20.0 for i in range(101)]
     assert watch.rates(steady) == pytest.approx([50.0] * 4)
@@ -64,14 +76,14 @@ def found(**seconds):
     for file in ("Inception v2", "10,000 ops"):
         for side, values in seconds.items():
             for value in values:
-                made.load(file, STUDIO if side == "studio" else side, value)
+                made.load(file, STUDIO if side == "studio" else side, Settled(value, value + 1.0))
     return made
 
 
 def test_the_faster_peer_counts_in_empty_and_in_used_profiles():
     made = found(studio=[2.0, 2.4, 9.0], netron=[2.5, 2.5], explorer=[3.0])
     for side, seconds in ((STUDIO, 1.2), ("netron", 1.1), ("explorer", 1.0)):
-        made.load("Inception v2", side, seconds, used=True)
+        made.load("Inception v2", side, Settled(seconds, seconds), used=True)
     assert [(row.what, row.met) for row in table.wishes(made)] == [
         ("Inception v2, opened", True),  # 2.4 against 2.5
         ("10,000 ops, opened", True),
@@ -104,7 +116,7 @@ def test_limits_of_the_studio_alone():
         started=[3.8, 4.1, 4.3],
         pans={STUDIO: [29.0, 31.0, 60.0], "Netron": [60.0]},
     )
-    made.load("30,000 ops", STUDIO, 8.1)
+    made.load("30,000 ops", STUDIO, Settled(8.1, 9.0))
     met = {row.what: row.met for row in table.wishes(made)}
     assert met == {
         "30,000 ops, opened": False,

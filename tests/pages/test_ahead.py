@@ -1,5 +1,6 @@
 """What is begun when a browser asks for a page: what it draws, and nothing is written."""
 
+import msgspec
 import pytest
 
 import placement as pl
@@ -37,6 +38,36 @@ def test_the_page_finds_everything_there(project, monkeypatch):
     placed = cache.placed(now.problem, first_placer(now.problem))
     assert cache.simulated(now.problem, placed.placement).value > 0
     assert cache.path_steps(now.problem, placed.placement)
+
+
+def test_the_first_sight_is_of_the_placement_that_the_session_will_write(project):
+    seen = msgspec.json.decode(ahead.prepare(project.id, "at first"))
+    now = snapshot(project)
+    placed = cache.placed(now.problem, first_placer(now.problem)).placement
+    nodes, devices = seen["view"]["nodes"], [d["name"] for d in seen["data"]["devices"]]
+    assert devices == [d.name for d in now.machine.devices]
+    colour_of = dict(zip((n["id"] for n in nodes), seen["data"]["colours"], strict=True))
+    for i, op in enumerate(now.model.graph.ops):
+        if f"n{i}" in colour_of:
+            assert devices[int(colour_of[f"n{i}"])] == placed.device_of[op.name]
+    assert sum(seen["data"]["counts"]) == len(now.model.graph.ops)
+    assert seen["data"]["readOnly"] and not seen["data"]["session"]
+
+
+@pytest.mark.parametrize(
+    ("form", "is_seen"),
+    [
+        ({"colour-by": "device", "hatch": True, "dock-tab": "Board"}, True),
+        ({"colour-by": "kind"}, False),
+        ({"dock-tab": "Steps"}, False),
+    ],
+)
+def test_what_a_session_would_draw_otherwise_is_not_drawn_before_it(project, form, is_seen):
+    project.change(form={**project.settings.form, **form})
+    seen = ahead.first_sight(project.id)
+    assert (seen is not None) == is_seen
+    if seen is not None:
+        assert msgspec.json.decode(seen)["data"]["hatched"]
 
 
 def test_only_who_goes_to_the_page_of_a_project_begins_it():

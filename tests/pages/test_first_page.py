@@ -15,7 +15,7 @@ GOING = [("Sec-Fetch-Dest", "document"), ("Accept-Encoding", "gzip"), ("If-None-
 
 
 def made():
-    return first_page(INDEX, SCRIPTS, "placement/canvas-1.js")
+    return first_page(INDEX, SCRIPTS, "placement/canvas-1.js", "go();")
 
 
 def carried(page):
@@ -63,7 +63,7 @@ def test_nothing_that_a_first_picture_needs_is_asked_for_later():
 
 
 def test_a_page_that_is_built_otherwise_stays_as_it_is():
-    assert first_page("<html></html>", SCRIPTS, "x.js") == "<html></html>"
+    assert first_page("<html></html>", SCRIPTS, "x.js", "") == "<html></html>"
 
 
 def test_whoever_goes_to_a_page_gets_it_and_nobody_else():

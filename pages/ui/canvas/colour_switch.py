@@ -1,5 +1,6 @@
 """The switch that says what the graph is coloured by, and the tones that follow from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -47,6 +48,16 @@ class Colouring:
 
     tones: canvas.Tones | None
     hatched: bool
+
+
+PLAIN = Colouring(None, hatched=False)
+
+
+def kept(form: Mapping[str, object]) -> Colouring | None:
+    """What a project's settings say of it; None where that takes more than the placement."""
+    if form.get("colour-by", "device") != "device":
+        return None
+    return Colouring(None, hatched=bool(form.get("hatch", False)))
 
 
 def switch(now: Studio, view: canvas.View) -> Colouring:

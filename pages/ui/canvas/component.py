@@ -61,6 +61,19 @@ def draw_canvas(
     _renderers()["canvas"](key=key, data=_checked(data), height=height, on_ops_change=on_ops)
 
 
+def first_sight(drawing: Drawing) -> dict[str, object]:
+    """What a browser needs to draw the canvas of the Studio page before it has a session.
+
+    It is read only until the session's own word comes, with which the same canvas goes on.
+    """
+    data = {"key": "canvas", "height": None, "ack": 0, "session": ""}
+    return {
+        "view": store_payload(drawing.view),
+        "data": {**data, **drawing.payload(), **Editing(read_only=True).payload()},
+        "css": asset("canvas.css"),
+    }
+
+
 def _checked(data: T) -> T:
     """Streamlit sends `str(data)` without an error where JSON fails; fail here instead."""
     json.dumps(data, allow_nan=False)

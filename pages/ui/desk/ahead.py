@@ -2,8 +2,9 @@
 
 A browser reads Streamlit's scripts for half a second before it opens a session, and only then does
 anything of a page run. Meanwhile the project that the address names is read, placed, simulated and
-laid out here, through the caches that the page looks into. Nothing is written, and nothing is said
-of what fails: the page meets it again, and says it.
+laid out here, through the caches that the page looks into, and the picture is there for whoever
+asks for it before a session can (assets/desk/first_sight.js). Nothing is written, and nothing is
+said of what fails: the page meets it again, and says it.
 """
 
 import logging
@@ -14,10 +15,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+from starlette.routing import Route
+from streamlit import config
 
+from pages.ui.shell.first_page import FIRST_SIGHT
 from pages.ui.shell.page_scripts import is_for_page
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Whoever asks for more pages at a time than this gets them as they come.
@@ -63,7 +70,28 @@ def asked_for(scope: "Scope") -> str:
     return query.get("project", [""])[0]
 
 
+def route() -> Route:
+    """The address at which a browser has the picture of a project before it has a session."""
+    base = str(config.get_option("server.baseUrlPath")).strip("/")
+    return Route("/".join(("", *([base] if base else []), FIRST_SIGHT)), _answer)
+
+
+async def _answer(request: "Request") -> Response:
+    found = await run_in_threadpool(first_sight, request.query_params.get("project", ""))
+    if found is None:
+        return Response(status_code=204)
+    return Response(found, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
 def begin(project: str) -> None:
+    try:
+        first_sight(project)
+    finally:
+        places.release()
+
+
+def first_sight(project: str) -> bytes | None:
+    """The picture of a project as JSON; None where it has none without a session."""
     try:
         # Not before somebody asks: the server starts without the studio's own modules.
         from pages.ui.session import cache
@@ -71,26 +99,29 @@ def begin(project: str) -> None:
 
         found = store.find(project)
         if found is not None:
-            prepare(found.id, cache.stamp(found.folder / "project.json"))
+            return prepare(found.id, cache.stamp(found.folder / "project.json"))
     except Exception:
         _log.debug("A page was not begun ahead", exc_info=True)
-    finally:
-        places.release()
+    return None
 
 
 # Inside of what it keeps Streamlit shows no spinner; elsewhere it would miss a session to show it.
 @st.cache_resource(max_entries=16, show_spinner=False)
-def prepare(project_id: str, when: str) -> None:
+def prepare(project_id: str, when: str) -> bytes | None:
     """Work out what the Studio page draws of a project, as far as no session is needed for it.
 
-    `when` stands for its settings.
+    `when` stands for its settings. The picture of the graph is returned, unless a session would
+    draw another one: of a lesson, of a method's step, or coloured by something else.
     """
+    import msgspec
+
     from pages.ui import canvas
-    from pages.ui.canvas.network import store_payload
+    from pages.ui.canvas import colour_switch, component, picture
     from pages.ui.session import cache, choices
-    from studio import model_reader
+    from pages.ui.steps import walk
+    from studio import lesson, model_reader
     from studio.project.store import Project, folder
-    from studio.snapshot import Studio, first_placer
+    from studio.snapshot import Studio
 
     project = Project(folder() / project_id)
     settings = project.settings
@@ -99,16 +130,16 @@ def prepare(project_id: str, when: str) -> None:
         # So that the page can say for how long it has been waiting, and stop waiting.
         model_reader.start(key).done.wait()
     now = Studio(project, settings, cache, Nobody())
-    if now.shelf.is_empty:
-        placement = cache.placed(now.problem, first_placer(now.problem)).placement
-    else:
-        placement = now.placement
-    cache.path_steps(now.problem, placement)
     graph = now.model.graph
     opened = choices.opened_in(settings.form.get("opened"), graph.fingerprint)
     groups = canvas.default_expanded(graph) if opened is None else opened
-    store_payload(canvas.build_view(graph, groups, aspect=choices.ASPECT))
+    view = canvas.build_view(graph, groups, aspect=choices.ASPECT)
+    colouring = colour_switch.kept(settings.form)
+    seen = picture.of_placement(now, view, colouring or colour_switch.PLAIN)
+    shown = msgspec.json.encode(component.first_sight(seen))
     cache.bound(now.problem)
+    is_plain = colouring is not None and settings.form.get(walk.DOCK) != walk.TAB
+    return shown if is_plain and lesson.readable(project) is None else None
 
 
 class Nobody:
@@ -118,7 +149,8 @@ class Nobody:
         return False
 
     def unwritable(self) -> str:
-        return ""
+        # The first placement is lent, then, and the session that comes writes it.
+        return "Nobody has this project open yet."
 
     def change(self, lost: str) -> AbstractContextManager[None]:
         return nullcontext()

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 # Modules that Streamlit loads late, by what they draw, and that the Studio page draws at first.
 DRAWN_FIRST = ("Html", "BidiComponent", "Button", "PageLink", "Selectbox", "Checkbox", "Metric")
+# Where the studio's server has the picture of a project, from the folder of the page.
+FIRST_SIGHT = "placement/first"
 # What is shorter travels with the page. Of the others a browser keeps what it has compiled, too.
 SMALL_BYTES = 24_000
 _IMPORT = re.compile(r'\b(from|import)"\./([\w.~-]+\.js)"')
@@ -36,8 +38,9 @@ _SCRIPT = """<script>(() => {
 """
 
 
-def first_page(page: str, scripts: Path, library: str) -> str:
-    """The page with its small modules, and with the script of the canvas at the path `library`.
+def first_page(page: str, scripts: Path, library: str, sight: str) -> str:
+    """The page with its small modules, with the script of the canvas at the path `library`, and
+    with the program `sight` that asks for a first picture before all else.
 
     It stays as it is where it is not built as this expects.
     """
@@ -65,7 +68,8 @@ def first_page(page: str, scripts: Path, library: str) -> str:
     # Streamlit asks for these when it draws the first of a kind; by then they have been run.
     run = "".join(f'import "./static/js/{name}";' for name in late)
     links += f'<script type="module">{run}</script>\n'
-    return f"{rest[:begin]}{head}{rest[begin:end]}{canvas}{links}{rest[end:]}"
+    asking = f"<script>(() => {{\n{sight}}})();</script>\n"
+    return f"{rest[:begin]}{asking}{head}{rest[begin:end]}{canvas}{links}{rest[end:]}"
 
 
 def _with_imports(names: tuple[str, ...], scripts: Path) -> dict[str, str]:

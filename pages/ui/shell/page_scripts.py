@@ -17,6 +17,7 @@ from streamlit import config
 
 from pages.ui.shell import canvas_scripts
 from pages.ui.shell.first_page import first_page
+from placement.files import program
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -91,7 +92,8 @@ def _index() -> bytes:
 @cache
 def _first_page() -> bytes:
     page = _index().decode("utf-8")
-    made = first_page(page, FOLDER / "static" / "js", canvas_scripts.library_path())
+    sight = (program.ASSETS / "desk" / "first_sight.js").read_text(encoding="utf-8")
+    made = first_page(page, FOLDER / "static" / "js", canvas_scripts.library_path(), sight)
     return made.encode("utf-8")
 
 

@@ -77,7 +77,8 @@ class Following:
     def _follow(self) -> None:
         try:
             self._steps = self._answer()
-        except (ValueError, OSError, RuntimeError, MemoryError) as error:
+        except Exception as error:
+            # Whatever it was, who waits must hear of it.
             self.error = str(error) or f"{type(error).__name__}: the computer could not do this."
         self.seconds = time.monotonic() - self._began_s
         self.done.set()

@@ -21,7 +21,7 @@ from placement.search.steps import Cell, Column, Kind, Question, Step, Table, op
 # Of what one step would list whole, the first are enough to see how it goes on.
 MOST_ROWS = 40
 # Kernels up to which a search predicts the timeline of every step.
-MOST_DRAWN = 300
+MOST_DRAWN = 600
 YES_OR_NO = ("yes", "no")
 
 
@@ -50,10 +50,15 @@ def name_of_kernel(problem: Problem, k: int) -> str:
 
 
 def kernel_called(problem: Problem, k: int) -> str:
-    """What people call a kernel: what they call the op of its name, or the first one behind it."""
+    """What people call a kernel: what they call the op of its name, or the first one behind it.
+
+    One that neither the model nor an op of it has is the runtime's own.
+    """
     name, ops = name_of_kernel(problem, k), ops_of_kernel(problem, k)
-    if name in problem.graph.index or not problem.sources[k]:
+    if name in problem.graph.index:
         return names_of(problem.graph).of(name)
+    if not problem.sources[k]:
+        return f"{names_of(problem.graph).of(name)} (made by the runtime)"
     return names_of(problem.graph).of(ops[0])
 
 

@@ -210,6 +210,9 @@ def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
         size = np.median([one["size"] for one in written if one["text"] in names])
         sizes.append(size / drawn(page)["scale"])
     assert sizes[1] > 1.3 * sizes[0]
+    legend = presented.get_by_role("group", name="Legend").bounding_box()
+    lowest = max(node["y"] + node["h"] / 2 for node in drawn(presented)["nodes"])
+    assert lowest <= legend["y"], "no block stands behind the legend"
 
 
 @pytest.mark.parametrize("size", [(960, 600), (1280, 720), (1440, 900)])

@@ -201,10 +201,15 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
     scale_s, _ = _unit(rows, now)
     least_s = min((row.value_s for row in rows), default=0.0)
     number = "%.2f" if least_s >= 10 * scale_s else "%.3f"
-    config = _columns(number)
+    # Widths are in pixels, which know nothing of how large the presenter's letters are.
+    enlarged = choices.ENLARGED if choices.presenting() else 1.0
+    config = _columns(number, enlarged)
     if choices.may_write():
         config["Open"] = st.column_config.ButtonColumn(
-            key="board-open", on_click=_open, args=([row.name for row in rows],), width=66
+            key="board-open",
+            on_click=_open,
+            args=([row.name for row in rows],),
+            width=round(66 * enlarged),
         )
     st.dataframe(
         [_cells(row, scale_s, number, row.name == now.named.name) for row in rows],
@@ -214,7 +219,7 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         key="board",
         placeholder="–",
         width="content",
-        height=min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3),
+        height=round(enlarged * min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3)),
         alt="Placements of this project with their predicted and measured times, the best first",
     )
     notes = [
@@ -234,7 +239,7 @@ def by_note(rows: Sequence[Standing]) -> dict[str, list[str]]:
     return found
 
 
-def _columns(number: str) -> dict[str, Column]:
+def _columns(number: str, enlarged: float) -> dict[str, Column]:
     """Columns that fit beside each other on a small screen; `number` is how times are written."""
     column = st.column_config
     formats = {
@@ -243,8 +248,9 @@ def _columns(number: str) -> dict[str, Column]:
         "Gap": "percent",
         "Error": "percent",
     }
-    config: dict[str, Column] = {"Placement": column.TextColumn(width=160)}
-    for name, width in WIDTHS.items():
+    config: dict[str, Column] = {"Placement": column.TextColumn(width=round(160 * enlarged))}
+    for name, width_px in WIDTHS.items():
+        width = round(width_px * enlarged)
         if name in formats:
             config[name] = column.NumberColumn(help=HELP[name], format=formats[name], width=width)
         else:

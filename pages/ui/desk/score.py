@@ -111,11 +111,12 @@ def _disproved(row: DeltaGenerator, now: Studio, job: jobs.Job) -> None:
     assert job.ran is not None
     rests_on, remedy = ("estimates", "measure") if now.is_estimate else ("costs", "measure again")
     is_own = runs.of_placement((job,), now.placement) is not None
-    whose = "" if is_own else f" of {glossary.plain(job.about.placement, 24)}"
+    of = "" if is_own else f" of {glossary.plain(job.about.placement, 24)}"
+    took = f"{job.ran.verb.lower()} **{formatting.seconds(runs.measured_s(job.ran))}**{of}"
     row.markdown(
         figure(
-            f"{job.ran.verb.lower()}{whose}, less than the {rests_on} allow",
-            f":orange[:material/warning: **{formatting.seconds(runs.measured_s(job.ran))}**]",
+            f"less than the {rests_on} allow",
+            f":orange[:material/warning: {took}]",
         ),
         width="content",
         help=run_warnings.DISPROVED[now.is_estimate],

@@ -50,17 +50,17 @@ def disproved(now: Studio) -> bool:
     took = formatting.seconds(runs.measured_s(job.ran))
     costs = "estimates" if now.is_estimate else "measured costs"
     row = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    row.warning(
-        glossary.plain(
-            f"Trust no predicted time here: a run of {job.about.placement} took {took}, less than"
-            f" the {costs} allow for any placement."
-        ),
-        icon=":material/warning:",
+    said = glossary.plain(
+        f"Trust no predicted time here: a run of {job.about.placement} took {took}, less than the"
+        f" {costs} allow for any placement."
     )
+    # In a line, not a box: the dock shows few lines at once.
+    row.markdown(f":orange[:material/warning: {said}]", width="content")
     row.page_link(
         "pages/devices.py",
         label="Measure this model" if now.is_estimate else "Measure this model again",
         icon=":material/speed:",
         help=DISPROVED[now.is_estimate],
+        width="content",
     )
     return True

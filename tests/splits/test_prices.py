@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from placement.splits.annealing.throughput import greedy_start, max_load_s
+from placement.splits.bounds import prices
 from placement.splits.bounds import row as rows
 from placement.splits.bounds.loads import throughput_bound_s
 from placement.splits.bounds.prices import price_bound_s
@@ -91,6 +92,31 @@ def test_bounds_are_never_above_the_optimum(training):
             gaps.append([optimum / plain - 1.0, optimum / bound - 1.0])
     before, after = np.mean(gaps, axis=0)
     assert after < 0.3 * before
+
+
+def test_bounds_hold_and_rise_where_steps_are_few(monkeypatch):
+    """Loads told far too low prove little; finer steps come where dearest parts are not true."""
+    monkeypatch.setattr(prices, "LEAST_STEPS", 2)
+    monkeypatch.setattr(prices, "MOST_UNTRUE", 1)
+    monkeypatch.setattr(prices, "COARSE", (1, 1))
+    sums = []
+    for seed in range(120):
+        instance = random_instance(seed, training=seed % 2 == 1)
+        units = class_units(instance)
+        splits = force.splits(instance)
+        optimum = force.loads_s(instance, splits).max(axis=1).min(initial=np.inf)
+        if not 0.0 < optimum < np.inf:
+            continue
+        bounds = []
+        for fine in ((1, 1), (512, 1_000_000)):
+            monkeypatch.setattr(prices, "FINE", fine)
+            plain = throughput_bound_s(units)
+            bounds.append(price_bound_s(units, plain, optimum, more=lambda bound_s: True))
+            assert bounds[-1] <= optimum * (1 + 1e-9), seed
+        sums.append([bound / optimum for bound in bounds])
+    coarse, fine = np.mean(sums, axis=0)
+    assert len(sums) > 80
+    assert fine > coarse
 
 
 def test_a_search_for_prices_ends_when_told():

@@ -29,14 +29,15 @@ from placement.splits.model.instance import Bools
 ROUNDING = 1e-9
 # Thresholds that are tried, how far from the bound towards what is not proven, and how near the
 # program must come to the best prices.
-THRESHOLDS, STRIDE, NEAR = 30, 0.4, 1e-6
-MOST_ROUNDS = 400
+THRESHOLDS, STRIDE, NEAR = 60, 0.4, 1e-6
+# Rounds for a threshold to begin with, twice as many after each that did not suffice, and at most.
+ROUNDS, MOST_ROUNDS = 60, 400
 # Steps of loads, of which a sweep holds a label for each state: the fewest, the most for each unit,
 # and labels, to begin with and after a threshold that was not reached.
 LEAST_STEPS, COARSE, FINE = 100, (64, 5_000_000), (512, 60_000_000)
 # Finer steps are so many times as many; they come where so many dearest parts in a row have larger
-# loads than steps tell, or where a threshold was not reached.
-FINER, MOST_UNTRUE, UNTRUE = 4, 8, 1e-6
+# loads than steps tell, by a share of what is open, or where a threshold was not reached so.
+FINER, MOST_UNTRUE, UNTRUE = 4, 8, 0.1
 # A row with fewer states has more steps, so many times at most.
 MOST_FINER = 8
 # Parts that a sweep adds to the program: every third of the dearest ones.
@@ -78,29 +79,37 @@ def price_bound_s(
 
     `more` hears what is proven and tells whether to go on, `left_s` how many seconds there are.
     """
-    search = _Search(units, bound_s)
-    high_s = known_s
+    search = _Search(units, bound_s, known_s)
+    high_s = unproven_s = known_s
     for _ in range(THRESHOLDS if search.kinds else 0):
         if high_s - search.bound_s <= NEAR * high_s:
             break
-        cap_s = search.bound_s + STRIDE * (high_s - search.bound_s)
+        search.open_s = high_s - search.bound_s
+        cap_s = search.bound_s + STRIDE * search.open_s
         reached = search.reaches(cap_s, more, left_s)
         if search.stopped:
             break
-        if not reached:
-            # What fails with few steps is tried once more with more.
+        if reached:
+            # What took too many rounds is tried again from better prices.
+            high_s = unproven_s
+        elif search.hurried:
+            high_s = cap_s
+        else:
+            # What fails because loads are told too low is tried once more with more steps.
             again_s = search.bound_s + (cap_s - search.bound_s) / STRIDE
-            high_s = min(high_s, again_s) if search.refine() else cap_s
+            finer = search.num_untrue > 0 and search.refine()
+            high_s = unproven_s = min(high_s, again_s) if finer else cap_s
     return search.bound_s
 
 
 class _Search:
     """The best prices so far, and what they prove; it ends `stopped` where it is told to."""
 
-    def __init__(self, units: Units, bound_s: float) -> None:
+    def __init__(self, units: Units, bound_s: float, known_s: float) -> None:
         instance = units.instance
         self.units, self.bound_s, self.stopped = units, bound_s, False
-        self.num_untrue = 0
+        self.open_s, self.num_untrue = known_s - bound_s, 0
+        self.num_rounds, self.hurried = ROUNDS, False
         kinds = (
             _Kind(row_of_accelerator(units), instance.num_accelerators, False),
             _Kind(row_of_cpu(units), instance.num_cpus, True),
@@ -139,7 +148,8 @@ class _Search:
         program.keep(cap_s * (1.0 + ROUNDING))
         self.half = min(max(self.half, self.least_half), self.most_half)
         best, _ = self._worth(self.price, cap_s)
-        for _ in range(MOST_ROUNDS):
+        self.hurried = False
+        for _ in range(self.num_rounds):
             if self.bound_s >= cap_s * (1.0 - ROUNDING):
                 return True
             if not more(self.bound_s) or left_s() <= 0:
@@ -165,6 +175,8 @@ class _Search:
                 return False
             elif worth > best:
                 self.half *= 0.8
+        self.hurried = self.num_rounds < MOST_ROUNDS
+        self.num_rounds = min(2 * self.num_rounds, MOST_ROUNDS)
         return False
 
     def _worth(self, price: Floats, cap_s: float) -> tuple[float, bool]:
@@ -187,7 +199,7 @@ class _Search:
                 held = units_of(kind.row, found.label[i], found.labels)
                 load_s = part_load_s(self.units, held, kind.on_cpu)
                 new |= self.program.add(number, held, load_s)
-                true &= i < len(found.label) - 1 or load_s <= cap_s * (1.0 + UNTRUE)
+                true &= i < len(found.label) - 1 or load_s <= cap_s + UNTRUE * self.open_s
         self.num_untrue = 0 if true else self.num_untrue + 1
         least_s = self._least_s(fronts, price)
         self.bound_s = max(self.bound_s, min(least_s, cap_s) * (1.0 - ROUNDING))

@@ -1,161 +1,285 @@
-"""What hosts of a Ray cluster cost: hand-overs by size, and steps over two nodes.
+"""What hosts of a Ray cluster cost: hand-overs by size, steps over two nodes, and pipelines.
 
-    python -m benchmarks.live.hosts [--json] [--rounds N] [--all] [MODEL ...]
+    python -m benchmarks.live.hosts --out ROWS [--part PART] [--most-s 150] [--all] [MODEL ...]
 
-Starts two nodes on this computer, one core each. First a value goes from an actor of one node to
-one of the other and both are done: by the call that carries values in a run, and by a compiled
-graph of Ray's own, turn by turn. Then steps of bundled samples: a random placement over both nodes,
-and the same one on two local lanes, with what was predicted of it from a profile right before.
-`--all` takes every bundled ONNX sample.
+Starts two nodes on this computer, one core each. `hand-over`: a value goes from one node to the
+other and an answer comes back, by the channels of a run and by a compiled graph of Ray's own, turn
+by turn. `steps`: placements of bundled samples over both nodes, and the same ones on two local
+lanes, each predicted from a profile right before. `pipelines`: samples per second of stages over
+both nodes beside the same on one. `bits` (only by name, or with `--all`): outputs of random
+placements over both nodes against two local lanes, bit by bit. Rows are kept in a file, and those
+that it has are not measured again, so that a run that was ended goes on. `--all` takes every
+bundled ONNX sample.
 """
 
 import argparse
 import json
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import placement as pl
 from benchmarks._shared.figures import parser, table
+from benchmarks._shared.hop import Hop
 from placement.core.machine import Machine
-from placement.core.model import Model
-from placement.core.verb_options import RunOptions
+from placement.core.placement import Placement
+from placement.core.problem import Problem
+from placement.core.verb_options import RunOptions, StreamOptions
+from placement.schedule.segments import make_schedule
 from profiling import backends
 from profiling.execution.execute import execute
+from profiling.execution.stream_outputs import same_bits
 from tests.hosts.two_nodes import nodes
 
-SIZES = (4 * 2**10, 64 * 2**10, 2**20, 4 * 2**20, 16 * 2**20)
-MODELS = ("onnx-squeezenet", "onnx-inception-v1", "onnx-resnet50")
+Row = dict[str, Any]
+SIZES = (2**12, 2**16, 2**18, 2**20, 2**22, 2**23)
+TURNS, WARMUP = 40, 5
+MODELS = (
+    "onnx-squeezenet",
+    "onnx-shufflenet",
+    "onnx-inception-v1",
+    "onnx-inception-v2",
+    "onnx-resnet50",
+)
+SEEDS = range(5)
 HAND_OVER = {
     "bytes": "{num_bytes}",
-    "call ms": "{call_ms:.2f}",
-    "compiled graph ms": "{graph_ms:.2f}",
+    "ours ms (p95)": "{ours_ms:.2f} ({ours_p95_ms:.2f})",
+    "compiled graph ms (p95)": "{graph_ms:.2f} ({graph_p95_ms:.2f})",
     "ratio": "{ratio:.2f}",
 }
 STEPS = {
     "model": "{model}",
+    "placement": "{placement}",
     "segments": "{num_segments}",
-    "two lanes ms": "{local_ms:.2f}",
+    "two lanes ms": "{lanes_ms:.2f}",
     "two nodes ms": "{nodes_ms:.2f}",
     "predicted ms": "{predicted_ms:.2f}",
     "error": "{error:+.1%}",
     "outputs": "{outputs}",
 }
+PIPELINES = {
+    "model": "{model}",
+    "one node, samples/s": "{one:.1f}",
+    "two nodes, samples/s": "{two:.1f}",
+    "ratio": "{ratio:.2f}",
+    "predicted ratio": "{predicted:.2f}",
+}
+BITS = {"model": "{model}", "placements": "{num}", "same bits": "{same}"}
 
 
-class Hop:
-    """An actor that has a value of a size, and one that takes it."""
+class Rows:
+    """What was measured so far, in a file with a line for each."""
 
-    def make(self, num_bytes: int) -> Any:
-        self._value = getattr(self, "_value", None)
-        if self._value is None or self._value.nbytes != num_bytes:
-            self._value = np.ones(num_bytes, np.uint8)
-        return self._value
+    def __init__(self, path: Path, most_s: float) -> None:
+        self._path, self._until_s = path, time.monotonic() + most_s
+        text = path.read_text("utf-8") if path.exists() else ""
+        self.rows: list[Row] = [json.loads(line) for line in text.splitlines()]
 
-    def take(self, value: Any) -> int:
-        return int(value.nbytes)
+    def lacks(self, **key: Any) -> bool:
+        """Whether there is no such row, and time for it."""
+        there = any(all(row.get(k) == v for k, v in key.items()) for row in self.rows)
+        return not there and time.monotonic() < self._until_s
 
-    def send(self, other: Any, num_bytes: int) -> int:
-        import ray
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
 
-        return int(ray.get(other.take.remote(self.make(num_bytes))))
+    def of(self, part: str) -> list[Row]:
+        return [row for row in self.rows if row["part"] == part]
 
 
-def hand_overs(rounds: int) -> list[dict[str, Any]]:
-    """A row per size: both ways turn by turn, the median of each."""
+def hand_overs(rows: Rows) -> None:
+    """A row per size: both ways turn by turn, there with the value and back without."""
     import ray
     from ray.dag import InputNode
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     cluster = backends.get("ray").cluster()  # type: ignore[attr-defined]
-    near, far, first, second = (
+    (source, near), (target, far) = cluster.hosts.items()
+    first, second = (
         ray.remote(Hop)
         .options(
             num_cpus=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(host.node_id, soft=False),
         )
         .remote()
-        for host in (*cluster.hosts.values(), *cluster.hosts.values())
+        for host in (near, far)
     )
     with InputNode() as size:
-        graph = second.take.bind(first.make.bind(size)).experimental_compile(
-            _buffer_size_bytes=2 * SIZES[-1]
-        )
-    rows = []
+        back = first.taken.bind(second.take.bind(first.give.bind(size)))
+        graph = back.experimental_compile(_buffer_size_bytes=SIZES[-1] + 2**16)
+    cluster.connect({(source, target): SIZES[-1], (target, source): 0})
     try:
         for num_bytes in SIZES:
-            call_s, graph_s = [], []
-            for _ in range(rounds + 3):
-                began_s = time.perf_counter()
-                ray.get(near.send.remote(far, num_bytes))
-                middle_s = time.perf_counter()
-                ray.get(graph.execute(num_bytes))
-                call_s.append(middle_s - began_s)
-                graph_s.append(time.perf_counter() - middle_s)
-            call, compiled = (statistics.median(s[3:]) * 1e3 for s in (call_s, graph_s))
-            rows.append(
+            if not rows.lacks(part="hand-over", num_bytes=num_bytes):
+                continue
+            ours_s, graph_s = list[float](), list[float]()
+            for _ in range(TURNS + WARMUP):
+                # In each turn some in a row, of which the last counts, as with steps.
+                ours_s.append(cluster.ask(source, "sent_s", target, num_bytes, 3)[-1])
+                graph_s.append([ray.get(graph.execute(num_bytes)) for _ in range(3)][-1])
+            ours, theirs = ours_s[WARMUP:], graph_s[WARMUP:]
+            rows.add(
                 {
+                    "part": "hand-over",
                     "num_bytes": num_bytes,
-                    "call_ms": call,
-                    "graph_ms": compiled,
-                    "ratio": call / compiled,
+                    "ours_ms": statistics.median(ours) * 1e3,
+                    "ours_p95_ms": float(np.percentile(ours, 95)) * 1e3,
+                    "graph_ms": statistics.median(theirs) * 1e3,
+                    "graph_p95_ms": float(np.percentile(theirs, 95)) * 1e3,
+                    "ratio": statistics.median(ours) / statistics.median(theirs),
                 }
             )
     finally:
         graph.teardown()
-    return rows
 
 
-def steps(model: Model, over: Machine, here: Machine, rounds: int) -> dict[str, Any]:
-    """One model on two nodes and on two lanes of this process, each by its own profile."""
-    found = {}
-    for machine in (here, over):
-        problem = pl.make_problem(model, machine, pl.profile(model, machine, refresh=True))
-        rng = np.random.default_rng(0)
-        placed = problem.placement_of(rng.integers(0, 2, problem.num_units))
-        schedule = pl.simulate(problem, placed)
-        run = execute(
-            problem,
-            schedule.schedule,
-            RunOptions(steps=rounds),
-            model=model,
-            baselines=False,
+def placements(problem: Problem) -> Iterator[tuple[str, Placement]]:
+    """Half and half, HEFT, and ops that change the host seldom or often."""
+    num = problem.num_units
+    yield "halves", problem.placement_of(np.arange(num) * 2 // num)
+    yield "heft", pl.place(problem, "heft").placement
+    rng = np.random.default_rng(0)
+    yield "seldom", problem.placement_of(np.cumsum(rng.random(num) < 0.1) % 2)
+    yield "often", problem.placement_of(rng.integers(0, 2, num))
+
+
+def on(machine: Machine, placement: Placement, from_: Machine) -> Placement:
+    """The same placement with the devices of another machine, number by number."""
+    names = [device.name for device in machine.devices]
+    moved = {op: names[from_.index[name]] for op, name in placement.device_of.items()}
+    return replace(placement, machine=machine.name, device_of=moved)
+
+
+def steps(name: str, rows: Rows, over: Machine, here: Machine, rounds: int) -> None:
+    """The placements of a model on two nodes and on two lanes of this process."""
+    model = pl.load(name)
+    local, away = (
+        pl.make_problem(model, machine, pl.profile(model, machine, refresh=True))
+        for machine in (here, over)
+    )
+    for called, placement in placements(away):
+        if not rows.lacks(part="steps", model=name, placement=called):
+            continue
+        predicted = pl.simulate(away, placement)
+        schedule = make_schedule(local, on(local.machine, placement, away.machine))
+        options = RunOptions(steps=rounds)
+        lanes = execute(local, schedule, options, model=model, baselines=False)
+        run = execute(away, predicted.schedule, options, model=model, baselines=False)
+        rows.add(
+            {
+                "part": "steps",
+                "model": name,
+                "placement": called,
+                "num_segments": len(predicted.schedule.segments),
+                "lanes_ms": lanes.median_s * 1e3,
+                "nodes_ms": run.median_s * 1e3,
+                "predicted_ms": predicted.value * 1e3,
+                "error": predicted.value / run.median_s - 1,
+                "outputs": "match" if run.outputs_match else "DIFFER",
+            }
         )
-        found[machine.name] = (schedule, run)
-    (_, local), (predicted, run) = found[here.name], found[over.name]
+
+
+def pipeline(name: str, over: Machine, num_samples: int) -> Row:
+    """Two stages over both nodes, and the whole model on the first."""
+    model = pl.load(name)
+    profile = pl.profile(model, over)
+    problem = pl.make_problem(model, over, profile, objective="throughput")
+    found = {}
+    for side, placer in (("one", "single"), ("two", "linear_dp")):
+        placed = pl.place(problem, placer)
+        options = StreamOptions(samples=num_samples)
+        stream = pl.stream(model, problem, placed.placement, options)
+        found[side] = (stream.measured.samples_per_s, placed.value)
+    (one, one_s), (two, two_s) = found["one"], found["two"]
     return {
-        "model": model.graph.name,
-        "num_segments": len(predicted.schedule.segments),
-        "local_ms": local.median_s * 1e3,
-        "nodes_ms": run.median_s * 1e3,
-        "predicted_ms": predicted.value * 1e3,
-        "error": predicted.value / run.median_s - 1,
-        "outputs": "match" if run.outputs_match else "differ",
+        "part": "pipelines",
+        "model": name,
+        "one": one,
+        "two": two,
+        "ratio": two / one,
+        "predicted": one_s / two_s,
     }
 
 
-def main(arguments: argparse.Namespace, names: Sequence[str]) -> None:
+def bits(name: str, over: Machine, here: Machine) -> Row:
+    """Outputs of random placements over both nodes against those of two local lanes."""
+    model = pl.load(name)
+    problem, local = pl.make_problem(model, over), pl.make_problem(model, here)
+    apart, lanes = backends.compiled(model, over), backends.compiled(model, here)
+    feeds, same = lanes.feeds(0, {}), 0
+    for seed in SEEDS:
+        placement = problem.placement_of(
+            np.random.default_rng(seed).integers(0, 2, problem.num_units)
+        )
+        moved, outputs = on(here, placement, over), []
+        for compiled, posed, placed in ((lanes, local, moved), (apart, problem, placement)):
+            schedule = make_schedule(posed, placed)
+            program = compiled.open(schedule, feeds)
+            for segment in range(len(schedule.segments)):
+                program.run(segment)
+            outputs.append(program.outputs())
+            program.close()
+        same += same_bits(*outputs)
+    return {"part": "bits", "model": name, "num": len(SEEDS), "same": same}
+
+
+def measure(options: argparse.Namespace, rows: Rows, names: Sequence[str]) -> None:
+    over, here = pl.machine("ray"), pl.machine("two-lanes")
+    if "hand-over" in options.part:
+        hand_overs(rows)
+    for name in names:
+        if "steps" in options.part and rows.lacks(part="steps", model=name, placement="often"):
+            steps(name, rows, over, here, options.rounds)
+        if "pipelines" in options.part and rows.lacks(part="pipelines", model=name):
+            rows.add(pipeline(name, over, options.samples))
+        if "bits" in options.part and rows.lacks(part="bits", model=name):
+            rows.add(bits(name, over, here))
+
+
+def show(rows: Rows) -> None:
+    parts = {"hand-over": HAND_OVER, "steps": STEPS, "pipelines": PIPELINES, "bits": BITS}
+    for part, columns in parts.items():
+        if rows.of(part):
+            print(table(columns, rows.of(part)), end="\n\n")
+    errors = [abs(row["error"]) for row in rows.of("steps")]
+    if errors:
+        print(f"Predictions are off by {statistics.median(errors):.1%} in the median.")
+
+
+def main() -> None:
+    parts = ("hand-over", "steps", "pipelines", "bits")
+    options = parser(__doc__, rounds=20, samples=40, most_s=150.0)
+    options.add_argument("--out", type=Path, required=True, help="keep the rows here, a line each")
+    options.add_argument("--part", action="append", choices=parts, help="default: all but bits")
+    options.add_argument("--all", action="store_true", help="every bundled ONNX sample, bits too")
+    options.add_argument("names", nargs="*", default=list(MODELS))
+    given = options.parse_args()
+    given.part = given.part or (parts if given.all else parts[:-1])
+    every = [row["name"] for row in pl.samples() if row["name"].startswith("onnx-")]
+    rows = Rows(given.out, given.most_s)
     with nodes():
         # Not before the nodes have said by which address they are reached.
         import ray
 
-        over, here = pl.machine("ray"), pl.machine("two-lanes")
-        sent = hand_overs(arguments.rounds)
-        rows = [steps(pl.load(name), over, here, arguments.rounds) for name in names]
-        ray.shutdown()
-    if arguments.json:
-        print(json.dumps({"hand_overs": sent, "steps": rows}))
+        try:
+            measure(given, rows, every if given.all else given.names)
+        finally:
+            # Whoever is connected still when the nodes end waits for them.
+            ray.shutdown()
+    if given.json:
+        print(json.dumps(rows.rows))
     else:
-        print(table(HAND_OVER, sent), table(STEPS, rows), sep="\n\n")
+        show(rows)
 
 
 if __name__ == "__main__":
-    options = parser(__doc__, rounds=30)
-    options.add_argument("--all", action="store_true", help="every bundled ONNX sample")
-    options.add_argument("names", nargs="*", default=list(MODELS))
-    given = options.parse_args()
-    every = [row["name"] for row in pl.samples() if row["name"].startswith("onnx-")]
-    main(given, every if given.all else given.names)
+    main()

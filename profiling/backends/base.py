@@ -91,7 +91,9 @@ class Program(ABC):
         raise NotImplementedError(f"this program gives no values away, {name!r} was asked for")
 
     def take(self, name: str, value: Any) -> None:
-        """Use the `value` of another program for a tensor that no segment here makes."""
+        """Use the `value` of another program for a tensor that no segment here makes; an array is
+        copied.
+        """
         raise NotImplementedError(f"this program takes no values, {name!r} came")
 
     def device_times(self) -> DeviceTimes | None:

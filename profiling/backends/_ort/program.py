@@ -146,7 +146,9 @@ class OrtProgram(Program):
             as_made = np.ascontiguousarray(value, dtype=dtype)
             self._values[name].update_inplace(as_made)
         else:
-            self._values[name] = ort_value(value, self._types[name])
+            # The array is its owner's again, who may write the next value into it.
+            own = np.array(value) if isinstance(value, np.ndarray) else value
+            self._values[name] = ort_value(own, self._types[name])
 
     def outputs(self) -> dict[str, Any]:
         found, names = dict(self._layout.constants[self._number]), self._layout.names

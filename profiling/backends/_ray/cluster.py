@@ -15,6 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from placement.core.decoding import shown
 from placement.core.machine import Device, Link, Machine
+from profiling.backends._ray.channels import room
 from profiling.backends._ray.clocks import Offset, offset_of
 from profiling.backends._ray.hosts import (
     ROOT,
@@ -45,6 +46,7 @@ class Cluster:
         self.address, self.is_whole = address, True
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
+        self._rooms: dict[tuple[str, str], int] = {}
         if not ray.is_initialized():
             _connect(address)
         self.hosts = {host.name: host for host in hosts_of(ray.nodes()) if host.num_cores}
@@ -109,6 +111,23 @@ class Cluster:
         """The hosts that are on the same computer, this one included."""
         boot = self.facts[name].boot
         return [n for n, f in self.facts.items() if n == name or (boot and f.boot == boot)]
+
+    def connect(self, num_bytes: Mapping[tuple[str, str], int]) -> None:
+        """Have channels for messages of so many bytes between pairs of hosts, from and to.
+
+        One pair after the other, each tried with a message: made side by side some never carry
+        anything. A pair without channels sends by calls.
+        """
+        for (source, target), size in num_bytes.items():
+            if room(size) <= self._rooms.get((source, target), 0):
+                continue
+            self._rooms[source, target] = room(size)
+            other, node_id = self.workers[target], self.hosts[target].node_id
+            made = self.ask(source, "connect", target, other, node_id, room(size))
+            self.ask(target, "listen", made)
+            self.ask(source, "greet", target)
+            if not self.ask(target, "was_greeted", len(made)):
+                self.ask(source, "disconnect", target)
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:
         """What a host answers, its errors and its end as ours."""

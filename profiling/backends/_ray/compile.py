@@ -89,7 +89,18 @@ class RayCompiled(Compiled):
             for host in used
         }
         told: dict[str, Opened] = self.cluster.settled(asked, READY_S)
-        return tuple(RayProgram(self, n, told, schedule, on) for n in numbers)
+        crossing = self._crossing(leaving, on)
+        return tuple(RayProgram(self, n, told, schedule, on, crossing) for n in numbers)
+
+    def _crossing(self, leaving: Leaving, on: Sequence[str]) -> dict[tuple[str, str], int]:
+        """Bytes of the largest message from one host to another in a step."""
+        num_bytes = {tensor.name: tensor.num_bytes for tensor in self.kernels.tensors}
+        found: dict[tuple[str, str], int] = {}
+        for segment, to in leaving.items():
+            for host, names in to:
+                pair, size = (on[segment], host), sum(num_bytes[name] for name in names)
+                found[pair] = max(found.get(pair, 0), size)
+        return found
 
     def _leaving(self, schedule: Schedule, on: Sequence[str]) -> Leaving:
         """By segment what other hosts read; ValueError for a value that none can hand over."""
@@ -129,8 +140,10 @@ class RayProgram(Program):
         told: Mapping[str, Opened],
         schedule: Schedule | None,
         on: Sequence[str],
+        crossing: Mapping[tuple[str, str], int] | None = None,
     ) -> None:
         self.cluster, self.number, self.on = compiled.cluster, number, tuple(on)
+        self.crossing = dict(crossing or {})
         self.hosts = tuple(told)
         self._kernels, self._schedule = compiled.kernels, schedule
         self._times: dict[int, tuple[float, float]] = {}
@@ -200,6 +213,7 @@ class HostLanes:
         for lane in lanes:
             by_host.setdefault(program.on[lane.segments[0]], []).append(lane)
         self._hosts = tuple(by_host)
+        self._cluster.connect(program.crossing)
         asked = {
             host: self._cluster.begin(host, "carry", program.number, own, num_segments)
             for host, own in by_host.items()

@@ -2,22 +2,27 @@
 
 It is an ordinary class, which Ray loads by its name from the installation of the host. Lanes are
 threads as in a local run; what a lane of another host reads is sent there when its segment is over,
-from host to host, and its arrival lets the lanes go on that wait for it.
+by channels between hosts, and its arrival lets the lanes go on that wait for it.
 """
 
 import importlib.metadata
 import platform
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from placement.core.graph import Graph
 from placement.core.machine import Machine
 from placement.core.schedule import Schedule
 from profiling import backends
+from profiling.backends._ray.channels import Outgoing, listen
 from profiling.backends._ray.hosts import STUDIO, Facts, Host, boot_id, share, studio_version
 from profiling.backends._ray.shipping import Shipment, unpacked
 from profiling.backends.base import Compiled, Program
@@ -28,6 +33,9 @@ LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
 # What a device of another host is to the runtime here.
 ELSEWHERE = "elsewhere"
 CPU = "cpu"
+# Messages that belong to no program: a question and its answer, for links, and a first one.
+ASKED, ANSWERED, GREETED = -1, -2, -3
+LIMIT_S, GREETING_S = 30.0, 2.0
 Values = Mapping[str, Any]
 
 
@@ -68,14 +76,27 @@ Leaving = Mapping[int, tuple[tuple[str, tuple[str, ...]], ...]]
 
 @dataclass
 class _Part:
-    """The share that a host has in one program; `lanes` are there while steps are carried."""
+    """The share that a host has in one program; `lanes` are there while steps are carried.
+
+    `errors` have come in with values of other hosts.
+    """
 
     program: Program
     cores: Mapping[int, tuple[int, ...]]
     leaving: Leaving
     others: Mapping[str, Any]
     lanes: Lanes | None = None
-    sent: list[Any] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
+
+    def leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
+        """The hosts that read what a segment has made, with what they read."""
+        for host, names in self.leaving.get(segment, ()):
+            yield host, {name: self.program.value(name) for name in names}
+
+    def stop(self) -> None:
+        self.program.stop()
+        if self.lanes is not None:
+            self.lanes.close(0.0)
 
 
 class Worker:
@@ -87,6 +108,8 @@ class Worker:
         self._compiled: dict[str, Compiled] = {}
         self._machine: dict[str, Machine] = {}
         self._parts: dict[int, _Part] = {}
+        self._outgoing: dict[str, Outgoing] = {}
+        self._answered, self._greeted = threading.Semaphore(0), threading.Semaphore(0)
         self._folder = tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True)
 
     def facts(self) -> Facts:
@@ -102,18 +125,69 @@ class Worker:
     def clock(self) -> float:
         return time.perf_counter()
 
-    def echo(self, value: Any) -> None:
-        """Take a value and do nothing: for links."""
+    def connect(self, host: str, reader: Any, node_id: str, num_bytes: int) -> tuple[Any, ...]:
+        """Make channels for messages of so many bytes to another host's actor on a node.
 
-    def sent_s(self, other: Any, num_bytes: int, rounds: int) -> list[float]:
+        There are none where the object store has no room for them.
+        """
+        from ray.exceptions import ObjectStoreFullError
+
+        self.disconnect(host)
+        with suppress(ObjectStoreFullError):
+            self._outgoing[host] = Outgoing(reader, node_id, num_bytes)
+            return self._outgoing[host].channels
+        return ()
+
+    def disconnect(self, host: str) -> None:
+        """Send to that host by calls from now on."""
+        before = self._outgoing.pop(host, None)
+        if before is not None:
+            before.close()
+
+    def listen(self, channels: Sequence[Any]) -> None:
+        """Take what comes by channels of another host from now on."""
+        for channel in channels:
+            listen(channel, self._told)
+
+    def greet(self, host: str) -> None:
+        """Send a first message by each channel."""
+        outgoing = self._outgoing.get(host)
+        for _ in outgoing.channels if outgoing else ():
+            outgoing.send(GREETED, 0, {})
+
+    def was_greeted(self, times: int) -> bool:
+        """Whether so many first messages have come."""
+        return all(self._greeted.acquire(timeout=GREETING_S) for _ in range(times))
+
+    def _told(self, number: int, segment: int, values: Values) -> None:
+        if number == ASKED:
+            # What is read by a segment is copied out of the channel.
+            back = {name: np.array(value) for name, value in values.items()}
+            self._outgoing[next(iter(back))].send(ANSWERED, segment, {})
+        elif number == ANSWERED:
+            self._answered.release()
+        elif number == GREETED:
+            self._greeted.release()
+        elif (part := self._parts.get(number)) is not None:
+            try:
+                self.arrive(number, segment, values)
+            except Exception as error:  # the step tells it, which ends here
+                part.errors.append(error)
+                part.stop()
+
+    def sent_s(self, other: str, num_bytes: int, rounds: int) -> list[float]:
         """Seconds to send so many bytes to another host and hear of it, by round."""
-        import numpy as np
-        import ray
-
+        if other not in self._outgoing:
+            raise ValueError(
+                f"No channel leads from host {self._host.name!r} to {other!r}, as where an object"
+                " store is full; start Ray with a larger one (--object-store-memory)."
+            )
         value, found = np.ones(num_bytes, np.uint8), list[float]()
-        for _ in range(rounds):
+        for number in range(rounds):
             began_s = time.perf_counter()
-            ray.get(other.echo.remote(value))
+            self._outgoing[other].send(ASKED, number, {self._host.name: value})
+            if not self._answered.acquire(timeout=LIMIT_S):
+                raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
             found.append(time.perf_counter() - began_s)
         return found
 
@@ -208,7 +282,11 @@ class Worker:
         began_s = time.perf_counter()
         part.program.run(segment)
         ended_s = time.perf_counter()
-        ray.get(self._sent(number, part, segment))
+        sent = (
+            part.others[host].arrive.remote(number, segment, values)
+            for host, values in part.leaves(segment)
+        )
+        ray.get(list(sent))
         return began_s, ended_s
 
     def carry(self, number: int, lanes: Sequence[Lane], num_segments: int) -> None:
@@ -225,24 +303,21 @@ class Worker:
 
         def run(segment: int) -> None:
             part.program.run(segment)
-            part.sent += self._sent(number, part, segment)
+            for host, values in part.leaves(segment):
+                outgoing = self._outgoing.get(host)
+                if outgoing is None or not outgoing.send(number, segment, values):
+                    part.others[host].arrive.remote(number, segment, values)
 
         part.lanes = Lanes(own, num_segments, run, native=native)
 
     def step(self, number: int, timeout_s: float) -> Times:
         part = self._parts[number]
         assert part.lanes is not None
-        part.sent.clear()
         step = part.lanes.step(timeout_s)
+        if part.errors:
+            raise part.errors[0]
         segments = {i: (step.start_s[i], step.end_s[i]) for i in part.cores}
         return Times(step.began_s, step.ended_s, segments, step.resumed_s)
-
-    def _sent(self, number: int, part: _Part, segment: int) -> list[Any]:
-        sent = []
-        for host, names in part.leaving.get(segment, ()):
-            values = {name: part.program.value(name) for name in names}
-            sent.append(part.others[host].arrive.remote(number, segment, values))
-        return sent
 
     def arrive(self, number: int, segment: int, values: Values) -> None:
         """What a segment of another host has made for lanes here."""
@@ -268,9 +343,7 @@ class Worker:
     def stop(self, number: int) -> None:
         part = self._parts.get(number)
         if part is not None:
-            part.program.stop()
-            if part.lanes is not None:
-                part.lanes.close(0.0)
+            part.stop()
 
     def close(self, number: int) -> None:
         part = self._parts.pop(number, None)

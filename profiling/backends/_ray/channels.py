@@ -1,0 +1,91 @@
+"""Values of a step between hosts, by the shared-memory channels of Ray's compiled graphs.
+
+A call of an actor goes through queues at both ends, and what is above 100 KB waits for the object
+directory of its owner, too. A channel is memory on either side: what is written here Ray copies
+there, and a thread that reads it is woken. That memory is taken from the object store for good, so
+what is very large goes by calls, which are no slower then.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+# Whoever writes waits until what was written before has been read, so they are two, by turns.
+NUM_CHANNELS = 2
+# What a message needs beside its values, and the most that goes by a channel.
+FRAME_BYTES, MOST_BYTES = 2**16, 2**24
+_LEAST_BYTES = 2**20
+Told = Callable[[int, int, Mapping[str, Any]], None]
+
+
+class Outgoing:
+    """The channels from the host of this process to another one, which its lanes share."""
+
+    def __init__(self, reader: Any, node_id: str, num_bytes: int) -> None:
+        import ray
+        from ray.experimental.channel.shared_memory_channel import Channel
+
+        writer = ray.get_runtime_context().current_actor
+        self.num_bytes = num_bytes
+        self.channels = tuple(
+            Channel(writer, [(reader, node_id)], num_bytes) for _ in range(NUM_CHANNELS)
+        )
+        locks = [threading.Lock() for _ in self.channels]
+        self._turns = itertools.cycle(tuple(zip(self.channels, locks, strict=True)))
+
+    def send(self, number: int, segment: int, values: Mapping[str, Any]) -> bool:
+        """Give a message away, which is copied; False where it is too large.
+
+        A RayError says that the channel was closed.
+        """
+        if sum(map(_num_bytes, values.values())) + FRAME_BYTES > self.num_bytes:
+            return False
+        channel, lock = next(self._turns)
+        with lock:
+            channel.write((number, segment, values))
+        return True
+
+    def close(self) -> None:
+        """End whoever writes and whoever reads."""
+        for channel in self.channels:
+            with suppress(Exception):
+                channel.close()
+
+
+def listen(channel: Any, told: Told) -> None:
+    """Have a thread that passes on what comes by a channel, until that is closed.
+
+    Arrays of a message are memory of the channel, which whoever is told may not keep.
+    """
+    from ray.exceptions import RayError
+
+    def go() -> None:
+        with suppress(RayError):
+            while True:
+                told(*channel.read())
+
+    # What is written before somebody is known to read is never told.
+    channel.ensure_registered_as_reader()
+    threading.Thread(target=go, name="channel", daemon=True).start()
+
+
+def room(num_bytes: int) -> int:
+    """How large channels are made for messages of so many bytes: seldom anew.
+
+    >>> room(1000) == 2**20, room(2**20) == 2**21, room(2**40) == MOST_BYTES + FRAME_BYTES
+    (True, True, True)
+    """
+    needed = min(num_bytes, MOST_BYTES) + FRAME_BYTES
+    size = _LEAST_BYTES
+    while size < needed:
+        size *= 2
+    return min(size, MOST_BYTES + FRAME_BYTES)
+
+
+def _num_bytes(value: Any) -> int:
+    """Bytes of an array, or of the arrays of a list."""
+    if isinstance(value, list | tuple):
+        return sum(map(_num_bytes, value))
+    return int(getattr(value, "nbytes", 0))

@@ -254,6 +254,11 @@ class Machine:
         ]
         return fingerprint_of([devices, self.libraries])
 
+    @cached_property
+    def content(self) -> str:
+        """Hash of all that is stated, figures too; kept, for there may be thousands of links."""
+        return fingerprint_of(self.to_json())
+
     def to_json(self) -> dict[str, Any]:
         """The machine as files hold it; what few machines state is left out where it is empty."""
         content = {**asdict(self), "devices": [_told(asdict(d)) for d in self.devices]}

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from placement.core import formatting
-from placement.core.fingerprint import fingerprint_of
 from placement.core.machine import Device, Link, Machine
 from placement.drawing.colours.palette import device_colour
 
@@ -76,7 +75,7 @@ class MachineGraph:
     @property
     def version(self) -> str:
         """What tells this drawing from others."""
-        return fingerprint_of(self.machine.to_json())[:16]
+        return self.machine.content[:16]
 
     def to_data(self, selected: str = "") -> dict[str, Any]:
         """What the browser draws; `selected` is a device's name or a rail's key."""

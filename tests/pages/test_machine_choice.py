@@ -1,6 +1,7 @@
 """The machine on the Devices page: this computer, all of it or by one runtime alone."""
 
 import pytest
+import streamlit as st
 
 from placement.core.machine import Device, Link, Machine, machine_to_text
 from profiling import backends
@@ -138,6 +139,46 @@ def test_a_cluster_that_is_not_there_is_named_and_nothing_changes(monkeypatch):
     next(b for b in app.button if "Ray cluster" in b.label).click().run()
     assert project.settings.machine == "local"
     assert any("No Ray cluster" in str(said.value) for said in (*app.error, *app.toast))
+
+
+def test_where_the_head_is_gone_this_computer_is_offered(monkeypatch):
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "")
+    monkeypatch.setattr("pages.ui.devices.machine_choice.save_hosts", two_hosts)
+    answers = {"head": ""}
+    monkeypatch.setattr("pages.ui.devices.machine_choice.silent_head", lambda: answers["head"])
+    app, project = opened("devices", model="onnx-squeezenet")
+    next(b for b in app.button if "Ray cluster" in b.label).click().run()
+    assert not any("instead" in b.label for b in app.button)
+    answers["head"] = "127.0.0.1:6379"
+    st.cache_data.clear()
+    app.run()
+    assert any("does not answer at 127.0.0.1:6379" in str(said.value) for said in app.warning)
+    next(b for b in app.button if "instead" in b.label).click().run()
+    assert project.settings.machine == "local"
+    assert not any("does not answer" in str(said.value) for said in app.warning)
+
+
+def test_of_very_many_links_those_of_one_device_are_listed(monkeypatch):
+    def many(path):
+        devices = tuple(
+            Device(f"h{i // 8}/cpu:{i % 8}", flops_per_s=1e9, memory_bytes_per_s=1e8)
+            for i in range(40)
+        )
+        links = tuple(Link(a.name, b.name, 1e-5, 1e9) for a in devices for b in devices if a != b)
+        path.write_text(machine_to_text(Machine("many", devices, links)))
+
+    monkeypatch.setattr(type(backends.get("ray")), "missing", lambda self: "")
+    monkeypatch.setattr("pages.ui.devices.machine_choice.save_hosts", many)
+    app, _ = opened("devices", model="onnx-squeezenet")
+    next(b for b in app.button if "Ray cluster" in b.label).click().run()
+    for name in ("h0/cpu:0", "h3/cpu:5"):
+        if name != "h0/cpu:0":
+            app.session_state["kept"] = {**app.session_state["kept"], "machine-picture": name}
+            app.run()
+        rows = checked(app).dataframe[1].value
+        assert len(rows) == 2 * 39
+        assert all(name in pair for pair in zip(rows["From"], rows["To"], strict=True))
+        assert any(f"those of {name}" in str(said.value).replace("\\", "") for said in app.caption)
 
 
 def test_without_ray_there_is_no_such_button(monkeypatch):

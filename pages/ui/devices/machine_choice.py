@@ -19,7 +19,7 @@ from placement.drawing.machine_graph import machine_graph
 from placement.files.input import json_value
 from profiling import backends
 from profiling.devices.local import presets
-from studio.cluster import save_hosts
+from studio.cluster import save_hosts, silent_head
 from studio.project.files import write_bytes
 from studio.snapshot import Studio
 
@@ -32,6 +32,8 @@ NEEDED = {
     "bandwidth of its memory (bytes per second)": "memory_bytes_per_s",
 }
 MOST_TOLD = 3
+# More links than these are listed device by device.
+MOST_LINKS = 1_000
 RAILS = (
     "Processors stand above the accelerators that are closest to them. A line carries all links"
     " between the devices below and above it that are about as fast; the faster, the thicker."
@@ -82,6 +84,7 @@ def chooser(now: Studio) -> None:
             help="The devices of all hosts of the cluster that runs here, as one machine; press it"
             " again when hosts have come or gone.",
         )
+    _tell_silence(now, locked)
     with file:
         given = st.file_uploader(
             "Machine file (JSON)", type=["json"], key="machine-upload", disabled=locked
@@ -96,6 +99,37 @@ def chooser(now: Studio) -> None:
             st.caption(f"Figures from: {', '.join(map(_link, now.machine.sources))}.")
     _offload(now, locked)
     load_rules.show(now)
+
+
+def _tell_silence(now: Studio, locked: bool) -> None:
+    """That the head of the cluster whose hosts were taken is gone, and what can be had instead."""
+    if not backends.elsewhere(now.stated_machine.devices):
+        return
+    address = _silent_head()
+    if not address:
+        return
+    st.warning(
+        glossary.plain(
+            f"The head of the Ray cluster does not answer at {address}, so nothing can be measured"
+            " or run on its hosts until it is started again. What is predicted stays."
+        ),
+        icon=":material/cloud_off:",
+    )
+    st.button(
+        "Use this computer instead",
+        on_click=_leave_cluster,
+        args=(now,),
+        disabled=locked,
+    )
+
+
+def _leave_cluster(now: Studio) -> None:
+    now.project.change(machine=LOCAL)
+
+
+@st.cache_data(ttl=5, show_spinner=False)
+def _silent_head() -> str:
+    return silent_head()
 
 
 def _offload(now: Studio, locked: bool) -> None:
@@ -226,6 +260,8 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
         )
         return
     measured = now.profile is not None
+    shown = problem.machine if problem and measured else machine
+    of = _whose_links(shown)
     rows = [
         {
             "From": link.src,
@@ -233,13 +269,29 @@ def _links(now: Studio, problem: Problem | None, machine: Machine) -> None:
             "Delay": formatting.seconds(link.latency_s),
             "Per second": formatting.bandwidth(link.bytes_per_s),
         }
-        for link in (problem.machine if problem and measured else machine).links
+        for link in shown.links
+        if not of or of in (link.src, link.dst)
     ]
     if rows:
         st.dataframe(rows, hide_index=True)
         st.caption("Measured here." if measured else "Nominal figures, not measured.")
+        if of:
+            st.caption(
+                glossary.plain(
+                    f"Of all {len(shown.links)} links these are those of {of}; pick another device"
+                    " in the picture to see its own."
+                )
+            )
     else:
         st.caption("One device alone needs no links.")
+
+
+def _whose_links(machine: Machine) -> str:
+    """The device whose links are listed, where all of them would be too many to read."""
+    if len(machine.links) <= MOST_LINKS:
+        return ""
+    what = picture.picked_name()
+    return what if what in machine.index else machine.devices[0].name
 
 
 def _device_row(now: Studio, number: int, device: Device) -> dict[str, object]:

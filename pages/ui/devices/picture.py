@@ -41,8 +41,13 @@ def draw(graph: MachineGraph) -> None:
 
 def picked(graph: MachineGraph) -> str:
     """The name of the device or the key of the rail that was picked last; empty for none."""
-    what = str(choices.kept(KEY, ""))
+    what = picked_name()
     return what if what in graph.machine.index or what in graph.rails else ""
+
+
+def picked_name() -> str:
+    """What was picked last, on whatever machine."""
+    return str(choices.kept(KEY, ""))
 
 
 def _on_pick() -> None:

@@ -73,12 +73,12 @@ def key_of(posed: Problem, placement: Placement) -> tuple[int, int]:
 KEYS: dict[str | type, Callable[..., object]] = {
     Model: lambda model: (model.graph.fingerprint, model.problem and model.problem.fingerprint),
     # With its rates, links and memory, which the fingerprint leaves out.
-    Machine: lambda machine: fingerprint_of(machine.to_json()),
+    Machine: lambda machine: machine.content,
     # By content: a profile that somebody edited and brought back keeps its date.
     Profile: lambda told: fingerprint_of(
         [
             *(told.measured_at, told.compute_s, told.call_s, told.contention),
-            told.machine.to_json(),
+            told.machine.content,
             told.refined_by and told.refined_by.strength,
             [(run.key, run.measured_at, run.step_s) for run in runs_of(told)],
         ]

@@ -28,6 +28,7 @@ PACKAGES = ("netron==9.3.3", "ai-edge-model-explorer==0.1.34", "model-explorer-o
 START_S = 120.0
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
+DRAWN = f"(() => {{ const p = {PROBE}; return !!p && p.drawn === p.view && !p.busy; }})()"
 # A point of the studio's canvas with no node and no frame's header near it.
 GROUND = """(() => {
   const { stage, nodes, boxes } = PROBE;
@@ -56,8 +57,8 @@ class Side:
     stage: str = ""
 
 
-def studio(stack: ExitStack) -> Side:
-    """The studio with an empty home folder; a file becomes the model of a new project."""
+def studio_server(stack: ExitStack) -> tuple[str, Path]:
+    """The address of a studio and its home folder, which is empty."""
     home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     port = _free_port()
     command = (
@@ -67,18 +68,28 @@ def studio(stack: ExitStack) -> Side:
     url = f"http://127.0.0.1:{port}"
     server = served(command, f"{url}/_stcore/health", {"PLACEMENT_STUDIO_HOME": str(home)})
     stack.enter_context(server)
+    return url, home
+
+
+def new_project(home: Path, settings: Settings) -> Path:
+    """The folder of a new project with these settings."""
+    folder = home / "projects" / secrets.token_hex(5)
+    write_json(folder / "project.json", msgspec.to_builtins(settings))
+    return folder
+
+
+def studio(stack: ExitStack) -> Side:
+    """The studio; a file becomes the model of a new project."""
+    url, home = studio_server(stack)
 
     def opened(file: Path) -> AbstractContextManager[str]:
-        folder = home / "projects" / secrets.token_hex(5)
         made = Settings(file.stem, time.time(), model_kind="path", model=str(file))
-        write_json(folder / "project.json", msgspec.to_builtins(made))
-        return nullcontext(f"{url}/?project={folder.name}")
+        return nullcontext(f"{url}/?project={new_project(home, made).name}")
 
-    drawn = f"(() => {{ const p = {PROBE}; return !!p && p.drawn === p.view && !p.busy; }})()"
     early = "globalThis.__placementCanvas?.probe?.('canvas', true)"
     seen = f"(() => {{ const p = {early}; return !!p && p.drawn === p.view; }})()"
     stage = f"{early}.stage"
-    return Side("Placement Studio", opened, drawn, GROUND, seen=seen, stage=stage)
+    return Side("Placement Studio", opened, DRAWN, GROUND, seen=seen, stage=stage)
 
 
 def netron(stack: ExitStack) -> Side:

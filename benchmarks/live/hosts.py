@@ -138,7 +138,7 @@ def hand_overs(rows: Rows) -> None:
                 }
             )
     finally:
-        graph.teardown()
+        graph.teardown(kill_actors=True)
 
 
 def placements(problem: Problem) -> Iterator[tuple[str, Placement]]:

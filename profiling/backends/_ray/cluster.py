@@ -123,10 +123,11 @@ class Cluster:
                 continue
             self._rooms[source, target] = room(size)
             other, node_id = self.workers[target], self.hosts[target].node_id
-            made = self.ask(source, "connect", target, other, node_id, room(size))
+            # Channels themselves never come here: who has them waits for their hosts at its end.
+            made = self.begin(source, "connect", target, other, node_id, room(size))
             self.ask(target, "listen", made)
-            self.ask(source, "greet", target)
-            if not self.ask(target, "was_greeted", len(made)):
+            times = self.ask(source, "greet", target)
+            if not self.ask(target, "was_greeted", times):
                 self.ask(source, "disconnect", target)
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:

@@ -149,11 +149,14 @@ class Worker:
         for channel in channels:
             listen(channel, self._told)
 
-    def greet(self, host: str) -> None:
-        """Send a first message by each channel."""
+    def greet(self, host: str) -> int:
+        """Send a first message by each channel; how many there are."""
         outgoing = self._outgoing.get(host)
-        for _ in outgoing.channels if outgoing else ():
+        if outgoing is None:
+            return 0
+        for _ in outgoing.channels:
             outgoing.send(GREETED, 0, {})
+        return len(outgoing.channels)
 
     def was_greeted(self, times: int) -> bool:
         """Whether so many first messages have come."""

@@ -1,6 +1,6 @@
 """Are 16 hosts with 128 devices as quick to work with as one host with 8? Simulated machines.
 
-    python -m benchmarks.many_hosts [--json] [--part library|page] [--rounds N] [MODEL]
+    python -m benchmarks.live.many_hosts [--json] [--part library|page] [--rounds N] [MODEL]
 
 Every host has a processor and seven accelerators. `library`: a large model becomes a problem, is
 placed by methods that have no time limit, simulated and drawn. `page`: a project with that machine

@@ -37,17 +37,6 @@ def require_training(graph: Graph) -> None:
         )
 
 
-def require_one_computer(problem: Problem) -> None:
-    """ValueError where devices are those of other computers, which keep no state of a training."""
-    from profiling import backends
-
-    if backends.elsewhere(problem.machine.devices):
-        raise ValueError(
-            f"A training runs on one computer, and machine {problem.machine.name!r} has devices of"
-            " others; use --machine local."
-        )
-
-
 def train(
     model: Model,
     problem: Problem,
@@ -63,9 +52,11 @@ def train(
 
     With `adjust` another placement takes over between two steps when the speed of a device has
     changed and `placer`, or a search from the current placement, finds one that is faster by more
-    than `margin`. On a machine of the null backend the steps follow a virtual clock. One measuring
-    job at a time on a computer: others wait, and `emit` hears who has it. The options may be named
-    instead: `train(model, problem, placement, steps=30)`.
+    than `margin`. With `resume` the state is kept on two hosts of a cluster; where one leaves, the
+    training goes on from its last step on the devices that are left. On a machine of the null
+    backend the steps follow a virtual clock. One measuring job at a time on a computer: others
+    wait, and `emit` hears who has it. The options may be named instead: `train(model, problem,
+    placement, steps=30)`.
     """
     require_training(model.graph)
     options = made(TrainOptions, options, named)
@@ -74,7 +65,6 @@ def train(
     from placement.advice.replacing import Policy
 
     require_runnable(model, problem, inputs)
-    require_one_computer(problem)
     predicted = simulate(problem, placement)
     trained = _trained(
         model,
@@ -89,7 +79,7 @@ def train(
     return predicted, trained
 
 
-@in_confinement("profiling.training.loop:Trained")
+@in_confinement("profiling.training.loop:Trained", on_hosts=True)
 def _trained(
     model: Model,
     problem: Problem,
@@ -102,6 +92,7 @@ def _trained(
     stop: Callable[[], bool],
 ) -> Trained:
     from placement.advice.replacing import prepare
+    from placement.api.place import place
     from profiling import backends
     from profiling.measuring.lock import measuring
     from profiling.training import loop
@@ -115,9 +106,20 @@ def _trained(
             adjust = loop.Adjust(policy=policy)
         virtual = backends.emulated(problem.machine.devices)
         site: Site = VirtualSite(problem) if virtual else LiveSite(problem, model, options, inputs)
+
+        def anew(left: Problem) -> Placement:
+            return place(left, options.placer).placement
+
         try:
             return loop.train(
-                problem, placement, site, steps=options.steps, adjust=adjust, emit=emit, stop=stop
+                problem,
+                placement,
+                site,
+                steps=options.steps,
+                adjust=adjust,
+                place=anew if options.resume else None,
+                emit=emit,
+                stop=stop,
             )
         finally:
             site.close()

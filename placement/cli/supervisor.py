@@ -72,8 +72,8 @@ def attend(arguments: Sequence[str]) -> int:
     if code in (-signal.SIGTERM, 128 + signal.SIGTERM):
         return 128 + signal.SIGTERM
     return fail(
-        "The node of the Ray cluster on this computer ended in the middle of this; nothing that was"
-        " saved is lost. Start the cluster again, or use --machine local."
+        "The node of the Ray cluster on this computer ended in the middle of this, and nothing that"
+        " was saved is lost; start the cluster again, or use --machine local."
     )
 
 

@@ -254,6 +254,13 @@ class TrainOptions(_Timed):
     )
     placer: str = option("ceft_pbqp", "what places anew", flag="--adjust-placer", metavar="NAME")
     margin: float = option(0.05, "the share of a step that a move must save", flag="--margin")
+    resume: bool = option(
+        False,
+        "keep what a step starts from on two hosts of a cluster; where one leaves in the middle, go"
+        " on from the last step on the devices that are left",
+        flag="--resume",
+        label="Go on without hosts that leave",
+    )
     timeout_s: float | None = _timeout("step")
 
     def __post_init__(self) -> None:

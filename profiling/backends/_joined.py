@@ -43,7 +43,8 @@ class Joined(Compiled):
                 )
         for name, part in parts.items():
             inner = [t for t in part.kernels.tensors if t.producer is not None and t.consumers]
-            if inner and not any(map(part.exchanges, inner)):
+            # What renews state would have to reach all programs that read it.
+            if inner and (part.renewals or not any(map(part.exchanges, inner))):
                 raise ValueError(
                     f"{name} exchanges no values of {one.kernels.name!r} with other runtimes, and"
                     f" machine {machine.name!r} has devices of {' and '.join(parts)};"

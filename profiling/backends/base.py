@@ -35,6 +35,20 @@ class DeviceTimes:
     copies: Mapping[tuple[str, str], tuple[float, float]]
 
 
+@dataclass(frozen=True)
+class Renewal:
+    """A piece of state, and the value that takes its place when a step is over, by kernels' names.
+
+    `maker` makes that value, and `readers` read the state in the next step.
+    """
+
+    state: str
+    made: str
+    maker: str
+    readers: tuple[str, ...]
+    num_bytes: int
+
+
 class DevicesLost(RuntimeError):
     """Devices that were there when something began and are no more; the message names them."""
 
@@ -135,12 +149,14 @@ class Compiled(ABC):
     """A model as the kernels that a runtime makes of it, with the real sizes of their tensors.
 
     `sources[k]` names the source ops whose work kernel k does: empty for the runtime's own.
-    `random_ops` names source ops that are random by definition.
+    `random_ops` names source ops that are random by definition. `renewals` are the state that a
+    step starts from and updates.
     """
 
     kernels: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]
+    renewals: tuple[Renewal, ...] = ()
 
     @abstractmethod
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
@@ -168,6 +184,14 @@ class Compiled(ABC):
     def in_python(self) -> "Compiled":
         """The same model, of whose programs none has `native` segments: to compare with."""
         return self
+
+    def with_copies(self) -> "Compiled":
+        """The same model, whose programs have all state in two places where one may be lost."""
+        return self
+
+    def probe(self) -> Mapping[str, float]:
+        """Seconds of a fixed piece of work by device, for those that are elsewhere."""
+        return {}
 
     def among(self, machine: Machine) -> "Compiled":
         """The same kernels on the same devices, of which some are another runtime's now."""

@@ -43,7 +43,7 @@ class Ray(Backend):
 
         if self._cluster is None or not self._cluster.is_whole:
             self._kept.clear()
-            self._cluster = Cluster(address)
+            self._cluster = Cluster(address, self._cluster)
         return self._cluster
 
     def machine(self, spec: str) -> Machine:

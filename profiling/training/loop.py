@@ -16,9 +16,11 @@ from placement.core.events import Emit, never, silent
 from placement.core.placement import Placement
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
+from placement.costs.remaining import without_devices
 from placement.schedule.segments import make_schedule
 from placement.simulator.simulate import step_time_s
-from profiling.devices.lanes import Clock
+from profiling.backends.base import DevicesLost
+from profiling.devices.lanes import Clock, Step
 from profiling.training.monitor import Drift, Monitor, Watch, in_words
 from profiling.training.sites import Site
 
@@ -90,16 +92,19 @@ def train(
     *,
     steps: int,
     adjust: Adjust | None = None,
+    place: Callable[[Problem], Placement] | None = None,
     emit: Emit = silent,
     stop: Callable[[], bool] = never,
     clock: Clock = time.perf_counter,
 ) -> Trained:
     """Train for `steps` steps, or until `stop` says so; without `adjust` in one placement.
 
-    `emit` hears {"event": "step", "index", "seconds", "loss", "predicted_s"}, and "move" and "stay"
-    where something was decided.
+    Where devices are lost, `place` places anew on those that are left, and training goes on from
+    the last step; without it that ends the training. `emit` hears {"event": "step", "index",
+    "seconds", "loss", "predicted_s"}, "move" and "stay" where something was decided, and {"event":
+    "lost", "message", "devices"}.
     """
-    run = _Run(problem, placement, site, steps, adjust, emit, clock)
+    run = _Run(problem, placement, site, steps, adjust, place, emit, clock)
     for number in range(steps):
         if stop():
             break
@@ -119,10 +124,11 @@ class _Run:
         site: Site,
         steps: int,
         adjust: Adjust | None,
+        place: Callable[[Problem], Placement] | None,
         emit: Emit,
         clock: Clock,
     ) -> None:
-        self._problem, self._site, self._steps = problem, site, steps
+        self._problem, self._site, self._steps, self._place = problem, site, steps, place
         self._emit, self._clock, self._adjust = emit, clock, adjust
         self._first = self._placement = placement
         self.monitor = None if adjust is None else Monitor(problem, adjust.watch)
@@ -138,7 +144,7 @@ class _Run:
         self._expected_s = step_time_s(problem, self._schedule)
 
     def step(self, number: int) -> None:
-        step = self._site.step()
+        step = self._stepped(number)
         loss = self._site.loss()
         self._step_s.append(step.seconds)
         self._predicted_s.append(self._expected_s)
@@ -156,8 +162,21 @@ class _Run:
         if self.monitor is not None:
             self.monitor.hear(step)
 
+    def _stepped(self, number: int) -> Step:
+        while True:
+            try:
+                return self._site.step()
+            except DevicesLost as lost:
+                self._go_on(number, lost)
+
     def look(self, number: int) -> None:
         """Between two steps, `number` the next: probe now and then, and see to what has changed."""
+        try:
+            self._look(number)
+        except DevicesLost as lost:
+            self._go_on(number, lost)
+
+    def _look(self, number: int) -> None:
         assert self.monitor is not None
         if number <= self.monitor.watch.probes or number % self._probe_every == 0:
             self._probe()
@@ -226,23 +245,53 @@ class _Run:
         self._emit({"event": "stay", "step": number, "reason": reason})
 
     def _move(self, number: int, now: Problem, found: Decision, reason: str) -> None:
-        moved = ops_moved(self._placement, found.placement)
+        before = self._placement
         self._opening_s = self._open(make_schedule(now, found.placement))
-        self._switch_s += self._opening_s
         self._placement = found.placement
-        made = Move(
-            number,
-            reason,
-            moved,
-            bytes_of(self._problem, {op for op, _, _ in moved}),
-            found.before_s,
-            found.after_s,
-            found.seconds,
-            self._opening_s,
-            found.placement,
-        )
+        predicted_s, spent_s = (found.before_s, found.after_s), (found.seconds, self._opening_s)
+        self._note(number, reason, before, predicted_s, spent_s)
+
+    def _note(
+        self,
+        number: int,
+        reason: str,
+        before: Placement,
+        predicted_s: tuple[float, float],
+        spent_s: tuple[float, float],
+    ) -> None:
+        """Keep a move to the placement of now: predicted before and after, searched and opened."""
+        moved = ops_moved(before, self._placement)
+        num_bytes = bytes_of(self._problem, {op for op, _, _ in moved})
+        self._switch_s += spent_s[1]
+        made = Move(number, reason, moved, num_bytes, *predicted_s, *spent_s, self._placement)
         self._moves.append(made)
         self._emit({"event": "move", **move_to_json(made)})
+
+    def _go_on(self, number: int, lost: DevicesLost) -> None:
+        """Before step `number`: place anew on the devices that are left, and go on there."""
+        begun_s, before, solve_s = self._clock(), self._placement, 0.0
+        while True:
+            if self._place is None or not lost.devices:
+                raise lost
+            self._emit({"event": "lost", "message": str(lost), "devices": list(lost.devices)})
+            problem = without_devices(self._problem, lost.devices)
+            try:
+                self._site.remain(problem)
+                self._problem = problem
+                searched_s = self._clock()
+                self._first = self._placement = self._place(problem)
+                solve_s += self._clock() - searched_s
+                if self._adjust is not None:
+                    self.monitor = Monitor(problem, self._adjust.watch)
+                self._open(make_schedule(problem, self._placement))
+                break
+            except DevicesLost as another:
+                self._problem, lost = problem, another
+        self._solve_s += solve_s
+        switch_s = self._clock() - begun_s - solve_s
+        before_s, self._expected_s = self._expected_s, step_time_s(problem, self._schedule)
+        reason = f"{' and '.join(lost.devices)} left, and what ran there goes on elsewhere"
+        self._note(number, reason, before, (before_s, self._expected_s), (solve_s, switch_s))
 
     def _open(self, schedule: Schedule) -> float:
         """Go on with a schedule; the seconds that this takes."""

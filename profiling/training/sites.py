@@ -10,11 +10,12 @@ from placement.core.schedule import Schedule
 from placement.core.verb_options import TrainOptions
 from placement.simulator.executions import lower
 from placement.simulator.simulate import times_of
+from profiling import backends
 from profiling.backends.base import Carried, Program
 from profiling.devices.lanes import Step
+from profiling.devices.probes import Probes
 from profiling.execution.execute import compiled_for, require_memory, started
 from profiling.measuring.reference import release, safe_step
-from profiling.training.probes import Probes
 
 # What a probe takes on a virtual clock, undisturbed.
 VIRTUAL_PROBE_S = 0.01
@@ -30,7 +31,16 @@ class Site(Protocol):
         """
 
     def step(self) -> Step:
-        """One training step; the next one starts from the state that it has made."""
+        """One training step; the next one starts from the state that it has made.
+
+        DevicesLost where devices have left in the middle: the step has not been then.
+        """
+
+    def remain(self, problem: Problem) -> None:
+        """Go on without devices that are lost, with the kernels and the machine of this problem.
+
+        A schedule of it is to be opened next. DevicesLost where the state is lost with them.
+        """
 
     def loss(self) -> float | None:
         """The loss of the last step; None where nothing is computed."""
@@ -42,7 +52,7 @@ class Site(Protocol):
 
 
 class LiveSite:
-    """Devices of this computer, on the same seeded or given inputs in every step."""
+    """Devices of this computer or of others, on the same seeded or given inputs in every step."""
 
     def __init__(
         self,
@@ -51,39 +61,54 @@ class LiveSite:
         options: TrainOptions,
         inputs: Mapping[str, Any] | None = None,
     ) -> None:
-        self._problem, self._timeout_s = problem, options.step_timeout_s
-        self._compiled = compiled_for(problem, model)
+        self._model, self._options = model, options
+        self._compile(problem)
         self._feeds = self._compiled.feeds(options.seed, inputs or {})
-        self._loss = loss_name(model)
+        self._loss_name, self._loss = loss_name(model), float("nan")
         self._program: Program | None = None
         self._lanes: Carried | None = None
-        self._probes = Probes(problem.machine)
+        # What the next step starts from, between two machines.
+        self._state: Mapping[str, Any] = {}
+        away = backends.elsewhere(problem.machine.devices)
+        self._probes = Probes(d for d in problem.machine.devices if d.name not in away)
+
+    def _compile(self, problem: Problem) -> None:
+        compiled = compiled_for(problem, self._model)
+        self._problem = problem
+        self._compiled = compiled.with_copies() if self._options.resume else compiled
 
     def open(self, schedule: Schedule) -> None:
         require_memory(self._problem, schedule)
         program = self._compiled.open(schedule, self._feeds)
-        if self._program is not None:
-            program.take_state(self._program.state())
+        state = self.state()
+        if state:
+            program.take_state(state)
         self._release()
         self._lanes = started(program, self._problem, lower(self._problem, schedule))
-        self._program = program
+        self._program, self._state = program, {}
 
     def step(self) -> Step:
         assert self._program is not None and self._lanes is not None
-        step = safe_step(self._lanes, self._program, self._timeout_s)
+        step = safe_step(self._lanes, self._program, self._options.step_timeout_s)
+        # Before the state moves on: whoever is lost until then leaves the step undone.
+        self._loss = float(self._program.output(self._loss_name))
         self._program.advance()
         return step
 
-    def loss(self) -> float | None:
-        assert self._program is not None
-        return float(self._program.output(self._loss))
+    def remain(self, problem: Problem) -> None:
+        self._state = self.state()
+        self._release()
+        self._compile(problem)
 
-    def state(self) -> dict[str, Any]:
+    def loss(self) -> float | None:
+        return self._loss
+
+    def state(self) -> Mapping[str, Any]:
         """What the next step starts from."""
-        return {} if self._program is None else self._program.state()
+        return self._state if self._program is None else self._program.state()
 
     def probe(self) -> Mapping[str, float]:
-        return self._probes.probe()
+        return {**self._probes.probe(), **self._compiled.probe()}
 
     def close(self) -> None:
         self._release()
@@ -117,6 +142,11 @@ class VirtualSite:
 
     def open(self, schedule: Schedule) -> None:
         self._schedule, self._tasks = schedule, lower(self._problem, schedule)
+        self._known.clear()
+
+    def remain(self, problem: Problem) -> None:
+        calm = unslowed(problem)
+        self._problem, self._world = problem, lambda number: calm
         self._known.clear()
 
     def step(self) -> Step:

@@ -1,9 +1,12 @@
 """Live runs over two hosts: outputs to the bit, spans, what is predicted, the command line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import placement as pl
+from placement.core.objective import Objective
 from placement.core.verb_options import RunOptions, StreamOptions
 from profiling import backends
 from profiling.execution.execute import execute
@@ -11,6 +14,15 @@ from tests.command import answer, refused
 from tests.profiling.live import diamond, problem_of, random_schedule, two_lanes
 
 ONCE = RunOptions(steps=2, warmup=1)
+TINY = {"batch": 1, "length": 2, "depth": 2, "width": 8}
+SMALL = [
+    ("onnx-squeezenet", {}),
+    ("onnx-shufflenet", {}),
+    ("onnx-inception-v1", {}),
+    ("rnnlm", {"batch": 1, "length": 3}),
+    ("nmt", TINY),
+    ("nmt:training", TINY),
+]
 
 
 def outputs_of(compiled, schedule, feeds):
@@ -24,16 +36,14 @@ def outputs_of(compiled, schedule, feeds):
         program.close()
 
 
-@pytest.mark.parametrize(
-    "name", ["onnx-squeezenet", "onnx-shufflenet", "onnx-inception-v1", "rnnlm"]
-)
-def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name):
-    model = pl.load(name)
+@pytest.mark.parametrize(("name", "dims"), SMALL)
+def test_outputs_are_those_of_two_local_lanes_to_the_bit(machine, name, dims):
+    model = pl.load(name, dims)
     lanes = pl.machine_for(model, two_lanes())
     over, here = problem_of(model, machine), problem_of(model, lanes)
     compiled, local = backends.compiled(model, machine), backends.compiled(model, lanes)
     feeds = local.feeds(0, {})
-    for seed in range(2):
+    for seed in range(5):
         sides = ((local, here), (compiled, over))
         expected, found = (
             outputs_of(side, random_schedule(problem, np.random.default_rng(seed)), feeds)
@@ -64,8 +74,7 @@ def test_a_run_is_a_step_of_that_schedule(machine, tmp_path, seed):
 
 def test_a_pipeline_gives_every_sample_its_outputs(machine):
     model = pl.load("onnx-squeezenet")
-    profile = pl.profile(model, machine)
-    problem = pl.make_problem(model, machine, profile, objective="throughput")
+    problem = replace(problem_of(model, machine), objective=Objective.THROUGHPUT)
     half = problem.num_units // 2
     placed = problem.placement_of([0] * half + [1] * (problem.num_units - half))
     stream = pl.stream(model, problem, placed, StreamOptions(samples=6, warmup=1)).measured

@@ -1,22 +1,85 @@
 """A Ray cluster of nodes on this computer, one core each, that only this computer can reach."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import signal
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+import psutil
+
+from placement.core.machine import Machine
+from profiling import backends
 
 ADDRESS = "127.0.0.1"
 LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 STORE_BYTES = 128 * 2**20
 
 
-@dataclass(frozen=True)
 class Nodes:
-    """The address of a cluster, and Ray's nodes by name."""
+    """Nodes of a cluster by name, the head first; they may be killed and replaced."""
 
-    address: str
-    by_name: Mapping[str, Any]
+    def __init__(self, cluster: Any, names: Sequence[str]) -> None:
+        self._cluster, self._names = cluster, tuple(names)
+        self.by_name: dict[str, Any] = {}
+        self.replace()
+
+    @property
+    def address(self) -> str:
+        return str(self._cluster.address)
+
+    def replace(self) -> None:
+        """Start the nodes that are not there, or are no more."""
+        for name in self._names:
+            if name in self.by_name:
+                if self._process(name).poll() is None:
+                    continue
+                self._cluster.remove_node(self.by_name[name], allow_graceful=False)
+            self.by_name[name] = self._cluster.add_node(
+                node_name=name,
+                num_cpus=1,
+                node_ip_address=ADDRESS,
+                include_dashboard=False,
+                object_store_memory=STORE_BYTES,
+            )
+
+    def machine(self) -> Machine:
+        """The machine of all nodes, those that had ended started anew."""
+        self.replace()
+        return backends.get("ray").machine("ray")
+
+    def raylet(self, name: str) -> psutil.Process:
+        """The process of a node itself."""
+        return psutil.Process(self._process(name).pid)
+
+    def processes(self, name: str) -> list[psutil.Process]:
+        """The processes that Ray started for a node, on the head those of the cluster, too."""
+        started = self.by_name[name].all_processes.values()
+        return [psutil.Process(each.process.pid) for several in started for each in several]
+
+    def _process(self, name: str) -> Any:
+        return self.by_name[name].all_processes["raylet"][0].process
+
+    def own_worker(self, name: str) -> psutil.Process:
+        """The process of the actor that this process has on a node."""
+        import ray
+
+        actor = backends.get("ray").cluster().workers[name]
+        return psutil.Process(ray.get(actor.__ray_call__.remote(lambda actor: os.getpid())))
+
+    def worker(self, name: str) -> psutil.Process:
+        """The process of the studio's actor that was started last on a node."""
+        found: list[psutil.Process] = []
+        # A process that is just changing its title has none for a moment.
+        while not found:
+            children = self.raylet(name).children(recursive=True)
+            found = [child for child in children if "ray::Worker" in " ".join(child.cmdline())]
+        return max(found, key=lambda child: child.create_time())
+
+
+def kill(process: psutil.Process) -> None:
+    """End a process at once, as a computer that loses its power ends it."""
+    os.kill(process.pid, signal.SIGKILL)
 
 
 @contextmanager
@@ -29,18 +92,9 @@ def nodes(names: Sequence[str] = ("alpha", "beta")) -> Iterator[Nodes]:
 
     cluster, before = Cluster(), os.environ.get("RAY_ADDRESS")
     try:
-        added = {
-            name: cluster.add_node(
-                node_name=name,
-                num_cpus=1,
-                node_ip_address=ADDRESS,
-                include_dashboard=False,
-                object_store_memory=STORE_BYTES,
-            )
-            for name in names
-        }
-        os.environ["RAY_ADDRESS"] = cluster.address
-        yield Nodes(cluster.address, added)
+        started = Nodes(cluster, names)
+        os.environ["RAY_ADDRESS"] = started.address
+        yield started
     finally:
         if before is None:
             os.environ.pop("RAY_ADDRESS", None)

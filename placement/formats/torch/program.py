@@ -23,10 +23,10 @@ class TorchProgram:
     `state` has the tensor of each placeholder that is none of `inputs`; `labels` how people know a
     placeholder ("features.0.weight"). `outputs` are (label, node name); `updates` (placeholder,
     node name) pairs say which state takes which value when a step is over. `symbolic_dims` are the
-    sizes that whoever opens the model may set. A model may be without weights: its state is on the
-    meta device then. `stored_bytes` has the bytes of weights that are stored otherwise than they
-    are computed with. `caches` are the placeholders of state that is no weight: what a language
-    model keeps of earlier words, which a step reads and writes its part of.
+    sizes that whoever opens the model may set, `dims` those that were set. A model may be without
+    weights: its state is on the meta device then. `stored_bytes` has the bytes of weights that are
+    stored otherwise than they are computed with. `caches` are the placeholders of state that is no
+    weight: what a language model keeps of earlier words, which a step reads and writes its part of.
     """
 
     name: str
@@ -39,6 +39,7 @@ class TorchProgram:
     symbolic_dims: tuple[SymbolicDim, ...] = ()
     stored_bytes: Mapping[str, int] = field(default_factory=dict)
     caches: tuple[str, ...] = ()
+    dims: tuple[tuple[str, int], ...] = ()
 
     @property
     def has_weights(self) -> bool:
@@ -84,6 +85,14 @@ class TorchProgram:
             if node.op == "call_function":
                 found[node.name] = found[node.args[0].name] if is_part(node) else node
         return found
+
+    @cached_property
+    def _by_label(self) -> Mapping[str, str]:
+        return {label: name for name, label in self.labels.items()}
+
+    def node_of(self, label: str) -> str:
+        """The name of the node that people know by this label; others are known by their name."""
+        return self._by_label.get(label, label)
 
     def reads(self, kernel: Node) -> tuple[Node, ...]:
         """Values that a kernel reads, each once, in order."""

@@ -41,7 +41,8 @@ def open_sample(
             text = " ".join(str(error).split())[:200]
             raise ValueError(f"{sample!r} cannot be built with these sizes: {text}") from None
     program: Any = model.executable
-    return replace(model, executable=replace(program, symbolic_dims=open_dims))
+    known = replace(program, symbolic_dims=open_dims, dims=tuple(sorted(dims.items())))
+    return replace(model, executable=known)
 
 
 def network_of(sample: str) -> Any:

@@ -2,10 +2,11 @@
 
 import os
 import signal
+import socket
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import ray
@@ -30,8 +31,8 @@ from profiling.backends._ray.worker import Worker
 from profiling.backends.base import NOMINAL, DevicesLost
 from profiling.devices.cores import split
 
-# A host that answers nothing for so long is gone; what it computes is asked for in pieces.
-SILENCE_S, LOOK_S = 4.0, 2.0
+# How often those that are waited for are looked after, and how long that may take.
+LOOK_S, SILENCE_S = 2.0, 8.0
 START_S = 60.0
 AT_ONCE = 64
 _WITHIN = (30e-6, 20e9)
@@ -40,46 +41,59 @@ _NOTE = "Link figures between hosts are nominal until this machine is profiled."
 
 
 class Cluster:
-    """The hosts of a cluster that this process is connected to, by name, the head first."""
+    """The hosts of a cluster that this process is connected to, by name, the head first.
 
-    def __init__(self, address: str) -> None:
-        self.address, self.is_whole = address, True
+    Hosts that are left of a cluster that was there `before` go on with their actors and names.
+    """
+
+    def __init__(self, address: str, before: "Cluster | None" = None) -> None:
+        self.address, self.lost = address, set[str]()
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
         self._rooms: dict[tuple[str, str], int] = {}
         if not ray.is_initialized():
             _connect(address)
-        self.hosts = {host.name: host for host in hosts_of(ray.nodes()) if host.num_cores}
+        known: dict[str, Host] = {}
+        if before is not None:
+            known = {host.node_id: host for host in before.hosts.values()}
+        hosts = [known.get(host.node_id, host) for host in hosts_of(ray.nodes()) if host.num_cores]
+        self.hosts: dict[str, Host] = {h.name: h for h in hosts if self._is_there(h)}
         if not self.hosts:
             raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
-        actor = ray.remote(Worker)
-        self.workers: dict[str, Any] = {
-            name: actor.options(
-                num_cpus=0,
-                max_concurrency=AT_ONCE,
-                scheduling_strategy=NodeAffinitySchedulingStrategy(host.node_id, soft=False),
-            ).remote(host)
-            for name, host in self.hosts.items()
-        }
+        self.workers = _Workers(self.hosts)
+        self._facts: dict[str, Facts] = {}
+        self._offsets: dict[str, Offset] = {}
+        if before is not None:
+            gone = {n for n, host in before.hosts.items() if self.hosts.get(n) is not host}
+            lost = before.lost | gone
+            self.workers |= {n: actor for n, actor in before.workers.items() if n not in lost}
+            self._facts |= {n: facts for n, facts in before._facts.items() if n not in lost}
 
-    @cached_property
+    @property
+    def is_whole(self) -> bool:
+        """Whether no host was lost since this was made."""
+        return not self.lost
+
+    @property
     def facts(self) -> Mapping[str, Facts]:
         """What the hosts say of themselves; a RuntimeError names one that has no studio."""
-        return self.all("facts", self.hosts, timeout_s=START_S)
+        asked = [name for name in self.hosts if name not in self._facts]
+        self._facts |= self.all("facts", asked, timeout_s=START_S)
+        return {name: self._facts[name] for name in self.hosts}
 
-    @cached_property
-    def offsets(self) -> Mapping[str, Offset]:
-        """The clocks of the hosts; those of this computer have the clock of this process."""
-        return {
-            name: Offset()
-            if facts.boot and facts.boot == boot_id()
-            else offset_of(partial(self.ask, name, "clock"))
-            for name, facts in self.facts.items()
-        }
+    def offset(self, host: str) -> Offset:
+        """The clock of a host; one of this computer has the clock of this process."""
+        if host not in self._facts:
+            self._facts[host] = self.ask(host, "facts", timeout_s=START_S)
+        if host not in self._offsets:
+            is_here = self._facts[host].boot and self._facts[host].boot == boot_id()
+            ask = partial(self.ask, host, "clock")
+            self._offsets[host] = Offset() if is_here else offset_of(ask)
+        return self._offsets[host]
 
     def read_clocks(self) -> None:
         """Estimate clocks anew: they drift."""
-        self.__dict__.pop("offsets", None)
+        self._offsets.clear()
 
     def machine(self, name: str, lanes: int = 1) -> Machine:
         """The CPUs of all hosts, each as so many lanes where it has as many cores; ValueError where
@@ -162,15 +176,24 @@ class Cluster:
                     raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
         return {host: found[host] for host in asked}
 
-    def _require_alive(self, hosts: Mapping[str, Any]) -> None:
-        asked = {host: self.begin(host, "clock") for host in hosts}
-        # While its code is loaded a host answers nothing.
-        patience_s = SILENCE_S if "facts" in self.__dict__ else START_S
-        ready, _ = ray.wait(list(asked.values()), num_returns=len(asked), timeout=patience_s)
-        for host, ref in asked.items():
-            if ref not in ready:
+    def _require_alive(self, hosts: Iterable[str]) -> None:
+        """Raise for a node that is gone; of an actor that has ended Ray tells in its answers.
+
+        One that computes may be silent for any time.
+        """
+        for host in hosts:
+            if not self._is_there(self.hosts[host]):
                 raise self._lost(host)
-            self._answer(host, ref)
+
+    def _is_there(self, host: Host) -> bool:
+        """Whether a node's own process takes connections: Ray lists one for some time after it has
+        ended. Who is connected from outside the cluster cannot tell.
+        """
+        if self.address.startswith("ray://"):
+            return True
+        with suppress(OSError), socket.create_connection((host.address, host.port), SILENCE_S):
+            return True
+        return False
 
     def _answer(self, host: str, ref: Any) -> Any:
         try:
@@ -201,13 +224,30 @@ class Cluster:
 
     def _lost(self, host: str) -> DevicesLost:
         """What is raised where a host has left; whoever comes next asks the cluster anew."""
-        self.is_whole = False
+        self.lost.add(host)
         return DevicesLost(
-            f"Host {shown(host)} left the cluster in the middle of this; what was running is given"
-            " up, and nothing that was saved is lost. Run again on the hosts that are left, with"
-            " --resume at once, start the host again, or use --machine local.",
+            f"Host {shown(host)} left the cluster in the middle of this, and nothing that was saved"
+            " is lost; run again on the hosts that are left (with --resume at once), start the host"
+            " again, or use --machine local.",
             self.devices.get(host, ()),
         )
+
+
+class _Workers(dict[str, Any]):
+    """The actors by host, each started when it is first asked for."""
+
+    def __init__(self, hosts: Mapping[str, Host]) -> None:
+        super().__init__()
+        self._hosts, self._actor = hosts, ray.remote(Worker)
+
+    def __missing__(self, name: str) -> Any:
+        host = self._hosts[name]
+        self[name] = self._actor.options(
+            num_cpus=0,
+            max_concurrency=AT_ONCE,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(host.node_id, soft=False),
+        ).remote(host)
+        return self[name]
 
 
 def host_of(device: Device) -> str:

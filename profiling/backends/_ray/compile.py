@@ -4,6 +4,7 @@ Every host makes the same kernels of the model and opens its own share of a sche
 call to each host, whose lanes then run as in a local step and send values to each other.
 """
 
+import copy
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,13 +21,15 @@ from profiling.backends._joined import difference
 from profiling.backends._ray.cluster import Cluster, host_of
 from profiling.backends._ray.shipping import packed
 from profiling.backends._ray.worker import Kernels, Leaving, Opened, Times
-from profiling.backends.base import Compiled, DeviceTimes, Feeds, Program
+from profiling.backends.base import Compiled, DevicesLost, DeviceTimes, Feeds, Program, Renewal
 from profiling.devices.lanes import Lane, Step
 
 # Compiling and opening have limits of their own; a host that is gone is noticed at any time.
 READY_S = 600.0
 # What a step may take longer than its limit until the hosts have told so.
 MARGIN_S = 5.0
+# How long a fixed piece of work may take on a host.
+PROBE_S = 60.0
 _numbers = itertools.count()
 
 
@@ -56,6 +59,8 @@ class RayCompiled(Compiled):
                 )
         self.kernels: Graph = first.graph
         self.sources, self.random_ops = first.sources, first.random_ops
+        self.renewals = first.renewals
+        self._has_copies = False
         self._exchanged = first.exchanged
 
     def feeds(self, seed: int, given: Feeds) -> dict[str, Any]:
@@ -72,7 +77,11 @@ class RayCompiled(Compiled):
     ) -> tuple[Program, ...]:
         on = [host_of(self.machine.device(segment.device)) for segment in schedule.segments]
         used = tuple(dict.fromkeys(on or self.hosts[:1]))
-        leaving = self._leaving(schedule, on)
+        if self._has_copies and len(used) == 1:
+            # The others hold a copy and compute nothing.
+            used += tuple(host for host in self.hosts if host not in used)[:1]
+        held = {r: self._holders(r, schedule, on, used) for r in self.renewals}
+        leaving = self._leaving(schedule, on, held)
         numbers = [next(_numbers) for _ in range(depth)]
         fed = ray.put([dict(one) for one in feeds])
         asked = {
@@ -85,16 +94,22 @@ class RayCompiled(Compiled):
                 fed,
                 {i: to for i, to in leaving.items() if on[i] == host},
                 {other: self.cluster.workers[other] for other in used if other != host},
+                frozenset(
+                    schedule.segment_of[renewal.maker]
+                    for renewal, (_, *others) in held.items()
+                    if host in others
+                ),
             )
             for host in used
         }
         told: dict[str, Opened] = self.cluster.settled(asked, READY_S)
         crossing = self._crossing(leaving, on)
-        return tuple(RayProgram(self, n, told, schedule, on, crossing) for n in numbers)
+        return tuple(RayProgram(self, n, told, schedule, on, crossing, held) for n in numbers)
 
     def _crossing(self, leaving: Leaving, on: Sequence[str]) -> dict[tuple[str, str], int]:
         """Bytes of the largest message from one host to another in a step."""
-        num_bytes = {tensor.name: tensor.num_bytes for tensor in self.kernels.tensors}
+        num_bytes = {renewal.made: renewal.num_bytes for renewal in self.renewals}
+        num_bytes |= {tensor.name: tensor.num_bytes for tensor in self.kernels.tensors}
         found: dict[tuple[str, str], int] = {}
         for segment, to in leaving.items():
             for host, names in to:
@@ -102,9 +117,27 @@ class RayCompiled(Compiled):
                 found[pair] = max(found.get(pair, 0), size)
         return found
 
-    def _leaving(self, schedule: Schedule, on: Sequence[str]) -> Leaving:
+    def _holders(
+        self, renewal: Renewal, schedule: Schedule, on: Sequence[str], used: Sequence[str]
+    ) -> tuple[str, ...]:
+        """The hosts that have a piece of state after each step: first who makes it, then whoever
+        reads it, and with copies one more where these are one.
+        """
+        maker = on[schedule.segment_of[renewal.maker]]
+        found = dict.fromkeys([maker, *(on[schedule.segment_of[n]] for n in renewal.readers)])
+        if self._has_copies and len(found) == 1 and len(used) > 1:
+            found[used[(used.index(maker) + 1) % len(used)]] = None
+        return tuple(found)
+
+    def _leaving(
+        self, schedule: Schedule, on: Sequence[str], held: Mapping[Renewal, Sequence[str]]
+    ) -> Leaving:
         """By segment what other hosts read; ValueError for a value that none can hand over."""
         found: dict[int, dict[str, list[str]]] = {}
+        for renewal, (_, *others) in held.items():
+            for host in others:
+                maker = schedule.segment_of[renewal.maker]
+                found.setdefault(maker, {}).setdefault(host, []).append(renewal.made)
         for tensor in self.kernels.tensors:
             if tensor.producer is None:
                 continue
@@ -118,13 +151,26 @@ class RayCompiled(Compiled):
                 )
             for host in readers:
                 found.setdefault(maker, {}).setdefault(host, []).append(tensor.name)
-        return {i: tuple((h, tuple(n)) for h, n in to.items()) for i, to in found.items()}
+        return {
+            i: tuple((h, tuple(dict.fromkeys(n))) for h, n in to.items()) for i, to in found.items()
+        }
 
     def unplaced(self, device: Device | None, feeds: Feeds) -> Program:
         host = self.hosts[0] if device is None else host_of(device)
         number, name = next(_numbers), device.name if device is not None else ""
         told = self.cluster.ask(host, "open_unplaced", number, self.key, name, dict(feeds))
         return RayProgram(self, number, {host: told}, None, [host])
+
+    def with_copies(self) -> "RayCompiled":
+        other = copy.copy(self)
+        other._has_copies = True
+        return other
+
+    def probe(self) -> dict[str, float]:
+        told: Mapping[str, dict[str, float]] = self.cluster.all(
+            "probe", self.hosts, self.key, timeout_s=PROBE_S
+        )
+        return _joined(told.values())
 
     def exchanges(self, tensor: Tensor) -> bool:
         return tensor.name in self._exchanged
@@ -141,11 +187,13 @@ class RayProgram(Program):
         schedule: Schedule | None,
         on: Sequence[str],
         crossing: Mapping[tuple[str, str], int] | None = None,
+        held: Mapping[Renewal, Sequence[str]] | None = None,
     ) -> None:
         self.cluster, self.number, self.on = compiled.cluster, number, tuple(on)
         self.crossing = dict(crossing or {})
         self.hosts = tuple(told)
         self._kernels, self._schedule = compiled.kernels, schedule
+        self._held, self._has_begun = held or {}, False
         self._times: dict[int, tuple[float, float]] = {}
         self.actual_devices = _joined(each.actual_devices for each in told.values())
         self.peak_bytes = _joined(each.peak_bytes for each in told.values())
@@ -160,7 +208,7 @@ class RayProgram(Program):
     def run(self, segment: int) -> None:
         host = self.on[segment]
         began_s, ended_s = self.cluster.ask(host, "run", self.number, segment)
-        offset = self.cluster.offsets[host]
+        offset = self.cluster.offset(host)
         self._times[segment] = offset.here(began_s), offset.here(ended_s)
 
     def device_times(self) -> DeviceTimes | None:
@@ -176,11 +224,61 @@ class RayProgram(Program):
             for tensor in self._kernels.outputs
             if self._schedule is not None and tensor.producer is not None
         ]
-        away = [(name, host) for name, host in away if host != first]
+        away += [(renewal.made, hosts[0]) for renewal, hosts in self._held.items()]
+        away = [(name, host) for name, host in dict.fromkeys(away) if host != first]
         values = [self.cluster.begin(host, "value", self.number, name) for name, host in away]
         names = [name for name, _ in away]
         found: dict[str, Any] = self.cluster.ask(first, "outputs", self.number, names, *values)
         return found
+
+    @property
+    def moves_on(self) -> bool:
+        """Whether the next step starts from what one has made."""
+        return bool(self._held)
+
+    def output(self, name: str) -> Any:
+        found = next((t for t in self._kernels.outputs if t.name == name), None)
+        is_made = self._schedule is not None and found is not None and found.producer is not None
+        return self.value(name) if is_made else self.outputs()[name]
+
+    def advance(self) -> None:
+        """All hosts that are left move on; one that is lost now is missed by the next step."""
+        self._has_begun = True
+        asked = {host: self.cluster.begin(host, "advance", self.number) for host in self.hosts}
+        for host, ref in asked.items():
+            with suppress(DevicesLost):
+                self.cluster.settled({host: ref}, READY_S)
+
+    def state(self) -> dict[str, Any]:
+        while True:
+            lost = frozenset(self.cluster.lost)
+            try:
+                return self._state_without(lost)
+            except DevicesLost:
+                if self.cluster.lost == lost:
+                    raise
+
+    def _state_without(self, lost: frozenset[str]) -> dict[str, Any]:
+        """The state from hosts that are left; DevicesLost where a part was on none of them."""
+        wanted: dict[str, list[str]] = {}
+        for renewal, holders in self._held.items():
+            hosts = holders if self._has_begun else self.hosts
+            left = next((host for host in hosts if host not in lost), None)
+            if left is None:
+                raise DevicesLost(
+                    f"What the training had reached was on {' and '.join(map(shown, hosts))} alone"
+                    " and is lost; train again, with --resume to keep it on two hosts."
+                )
+            wanted.setdefault(left, []).append(renewal.state)
+        asked = {
+            host: self.cluster.begin(host, "values", self.number, names)
+            for host, names in wanted.items()
+        }
+        return _joined(self.cluster.settled(asked, READY_S).values())
+
+    def take_state(self, state: Mapping[str, Any]) -> None:
+        sent = ray.put(dict(state))
+        self.cluster.all("take", self.hosts, self.number, sent, timeout_s=READY_S)
 
     def value(self, name: str) -> Any:
         maker = next(t.producer for t in self._kernels.tensors if t.name == name)
@@ -212,6 +310,9 @@ class HostLanes:
         by_host: dict[str, list[Lane]] = {}
         for lane in lanes:
             by_host.setdefault(program.on[lane.segments[0]], []).append(lane)
+        self._computing = frozenset(by_host)
+        # Who only keeps state has a step, too, which ends when that has come.
+        by_host |= {host: [] for host in program.hosts if program.moves_on and host not in by_host}
         self._hosts = tuple(by_host)
         self._cluster.connect(program.crossing)
         asked = {
@@ -235,8 +336,9 @@ class HostLanes:
         resumed_s: dict[tuple[int, str], float] = {}
         bounds_s = []
         for host, times in told.items():
-            here = self._cluster.offsets[host].here
-            bounds_s.append((here(times.began_s), here(times.ended_s)))
+            here = self._cluster.offset(host).here
+            if host in self._computing:
+                bounds_s.append((here(times.began_s), here(times.ended_s)))
             for segment, (start, end) in times.segments.items():
                 start_s[segment], end_s[segment] = here(start), here(end)
             resumed_s |= {key: here(at_s) for key, at_s in times.resumed_s.items()}
@@ -259,6 +361,6 @@ def _joined(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _note(cluster: Cluster, hosts: Sequence[str]) -> str:
     """How well the clocks of hosts are known here."""
-    worst_s = max((cluster.offsets[host].uncertainty_s for host in hosts), default=0.0)
+    worst_s = max((cluster.offset(host).uncertainty_s for host in hosts), default=0.0)
     clocks = f", whose clocks are known to {worst_s * 1e3:.2g} ms" if worst_s else ""
     return f"Lanes ran on {' and '.join(hosts)}{clocks}."

@@ -22,13 +22,17 @@ _HEAD = "node:__internal_head__"
 
 @dataclass(frozen=True)
 class Host:
-    """A node of the cluster: `first_core` and `num_cores` are its share of the computer's cores."""
+    """A node of the cluster: `first_core` and `num_cores` are its share of the computer's cores.
+
+    The node's own process listens at `port`.
+    """
 
     name: str
     node_id: str
     address: str
     first_core: int
     num_cores: int
+    port: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ def hosts_of(nodes: Iterable[Mapping[str, Any]]) -> tuple[Host, ...]:
         name = called if named[called] == 1 else f"{called}-{named[called]}"
         num_cores = int(node["Resources"].get("CPU", 0))
         address = node["NodeManagerAddress"]
-        hosts.append(Host(name, node["NodeID"], address, shared[computer], num_cores))
+        port = int(node.get("NodeManagerPort", 0))
+        hosts.append(Host(name, node["NodeID"], address, shared[computer], num_cores, port))
         shared[computer] += num_cores
     return tuple(hosts)
 

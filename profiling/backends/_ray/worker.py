@@ -20,14 +20,16 @@ import numpy as np
 
 from placement.core.graph import Graph
 from placement.core.machine import Machine
+from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling import backends
 from profiling.backends._ray.channels import Outgoing, listen
 from profiling.backends._ray.hosts import STUDIO, Facts, Host, boot_id, share, studio_version
 from profiling.backends._ray.shipping import Shipment, unpacked
-from profiling.backends.base import Compiled, Program
+from profiling.backends.base import Compiled, Program, Renewal
 from profiling.devices.cores import cpu_model, host_memory_bytes, split, usable_cores
 from profiling.devices.lanes import Lane, Lanes, pin
+from profiling.devices.probes import Probes
 
 LIBRARIES = ("numpy", "onnx", "onnxruntime", "torch", "ray")
 # What a device of another host is to the runtime here.
@@ -46,6 +48,7 @@ class Kernels:
     graph: Graph
     sources: tuple[tuple[str, ...], ...]
     random_ops: tuple[str, ...]
+    renewals: tuple[Renewal, ...]
     exchanged: frozenset[str]
 
 
@@ -78,6 +81,7 @@ Leaving = Mapping[int, tuple[tuple[str, tuple[str, ...]], ...]]
 class _Part:
     """The share that a host has in one program; `lanes` are there while steps are carried.
 
+    A step is over when the state that segments of other hosts renew has come; these are `due`.
     `errors` have come in with values of other hosts.
     """
 
@@ -85,16 +89,34 @@ class _Part:
     cores: Mapping[int, tuple[int, ...]]
     leaving: Leaving
     others: Mapping[str, Any]
+    due: frozenset[int] = frozenset()
     lanes: Lanes | None = None
     errors: list[BaseException] = field(default_factory=list)
+    come: set[int] = field(default_factory=set)
+    is_over: bool = False
+    told: threading.Condition = field(default_factory=threading.Condition)
 
     def leaves(self, segment: int) -> Iterator[tuple[str, Values]]:
         """The hosts that read what a segment has made, with what they read."""
         for host, names in self.leaving.get(segment, ()):
             yield host, {name: self.program.value(name) for name in names}
 
+    def await_state(self, timeout_s: float) -> None:
+        with self.told:
+            if not self.told.wait_for(lambda: self.is_over or self.come >= self.due, timeout_s):
+                raise TimeoutError(f"State did not come from other hosts within {timeout_s:g} s.")
+            self.come.clear()
+
+    def note(self, segment: int) -> None:
+        with self.told:
+            self.come.add(segment)
+            self.told.notify_all()
+
     def stop(self) -> None:
         self.program.stop()
+        with self.told:
+            self.is_over = True
+            self.told.notify_all()
         if self.lanes is not None:
             self.lanes.close(0.0)
 
@@ -107,9 +129,11 @@ class Worker:
         self._cores = share(usable_cores(), host.first_core, host.num_cores)
         self._compiled: dict[str, Compiled] = {}
         self._machine: dict[str, Machine] = {}
+        self._read: dict[str, Model] = {}
         self._parts: dict[int, _Part] = {}
         self._outgoing: dict[str, Outgoing] = {}
         self._answered, self._greeted = threading.Semaphore(0), threading.Semaphore(0)
+        self._probes: dict[str, Probes] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True)
 
     def facts(self) -> Facts:
@@ -203,8 +227,9 @@ class Worker:
             for part in list(self._parts):
                 self.close(part)
             self._compiled.clear()
-            folder = Path(tempfile.mkdtemp(dir=self._folder.name))
-            model = unpacked(shipment, folder)
+            while self._probes:
+                self._probes.popitem()[1].close()
+            model = self._model(shipment)
             executable: Any = model.executable
             able = [b for b in backends.running(executable.format) if not b.missing()]
             if not able:
@@ -233,7 +258,15 @@ class Worker:
             self._compiled[key] = compiled.among(self._machine[key])
         found = self._compiled[key]
         exchanged = frozenset(t.name for t in found.kernels.tensors if found.exchanges(t))
-        return Kernels(found.kernels, found.sources, found.random_ops, exchanged)
+        return Kernels(found.kernels, found.sources, found.random_ops, found.renewals, exchanged)
+
+    def _model(self, shipment: Shipment) -> Model:
+        """The model of a shipment; the last one that was read is kept for other machines."""
+        if shipment.key not in self._read:
+            self._read.clear()
+            folder = Path(tempfile.mkdtemp(dir=self._folder.name))
+            self._read[shipment.key] = unpacked(shipment, folder)
+        return self._read[shipment.key]
 
     def _own(self, device: str) -> bool:
         return device.rpartition("/")[0] == self._host.name
@@ -249,6 +282,7 @@ class Worker:
         feeds: Sequence[Values],
         leaving: Leaving,
         others: Mapping[str, Any],
+        due: frozenset[int],
     ) -> Opened:
         """Programs of a schedule by these numbers; of several inputs all take any of them."""
         compiled = self._compiled[key]
@@ -263,7 +297,7 @@ class Worker:
             if self._own(segment.device)
         }
         for number, program in zip(numbers, programs, strict=True):
-            self._parts[number] = _Part(program, cores, leaving, others)
+            self._parts[number] = _Part(program, cores, leaving, others, due)
         own = {d.name: d.provider for d in machine.devices if self._own(d.name)}
         return _opened(programs[0], own)
 
@@ -317,6 +351,7 @@ class Worker:
         part = self._parts[number]
         assert part.lanes is not None
         step = part.lanes.step(timeout_s)
+        part.await_state(timeout_s)
         if part.errors:
             raise part.errors[0]
         segments = {i: (step.start_s[i], step.end_s[i]) for i in part.cores}
@@ -327,6 +362,7 @@ class Worker:
         part = self._parts[number]
         for name, value in values.items():
             part.program.take(name, value)
+        part.note(segment)
         if part.lanes is not None:
             part.lanes.arrive(segment)
 
@@ -339,6 +375,24 @@ class Worker:
 
     def value(self, number: int, name: str) -> Any:
         return self._parts[number].program.value(name)
+
+    def values(self, number: int, names: Sequence[str]) -> dict[str, Any]:
+        return {name: self._parts[number].program.value(name) for name in names}
+
+    def take(self, number: int, state: Values) -> None:
+        """Let the next step start from this state."""
+        for name, value in state.items():
+            self._parts[number].program.take(name, value)
+
+    def advance(self, number: int) -> None:
+        self._parts[number].program.advance()
+
+    def probe(self, key: str) -> dict[str, float]:
+        """Seconds of a fixed piece of work by device of this host."""
+        if key not in self._probes:
+            devices = self._machine[key].devices
+            self._probes[key] = Probes(d for d in devices if self._own(d.name))
+        return self._probes[key].probe()
 
     def feed(self, number: int, which: int) -> None:
         self._parts[number].program.feed(which)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,11 +11,11 @@ from placement.core.graph import Graph, Tensor
 from placement.core.machine import Device, Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule, Segment
-from placement.formats.torch.program import Node, TorchProgram
+from placement.formats.torch.program import Node, TorchProgram, num_bytes
 from profiling.backends._torch.feeds import all_feeds
 from profiling.backends._torch.memories import SpreadTorch
 from profiling.backends._torch.run import PlacedTorch, WholeTorch
-from profiling.backends.base import Compiled, Feeds, Program
+from profiling.backends.base import Compiled, Feeds, Program, Renewal
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +77,25 @@ class TorchCompiled(Compiled):
     def among(self, machine: Machine) -> "TorchCompiled":
         return replace(self, machine=machine)
 
+    @cached_property
+    def renewals(self) -> tuple[Renewal, ...]:  # type: ignore[override]
+        program, nodes = self.program, self.program.nodes
+        return tuple(
+            Renewal(
+                held,
+                made,
+                program.maker[made].name,
+                tuple(reader.name for reader in nodes[held].users),
+                num_bytes(program.state[held]),
+            )
+            for held, made in program.updates
+            if made in program.maker
+        )
+
     def exchanges(self, tensor: Tensor) -> bool:
-        """Tensors, where no state passes on: each runtime would have one of its own."""
-        node = self.program.nodes.get(tensor.name)
-        is_tensor = node is not None and isinstance(node.meta.get("val"), torch.Tensor)
-        return is_tensor and not self.program.updates
+        """Tensors, where there are no caches: steps write into these where they lie."""
+        node = self.program.nodes[self.program.node_of(tensor.name)]
+        return isinstance(node.meta.get("val"), torch.Tensor) and not self.program.caches
 
 
 def _is_random(node: Node) -> bool:

@@ -209,16 +209,18 @@ class SpreadTorch(Program):
         return self._on_host(*self._value(name))
 
     def value(self, name: str) -> Any:
-        move = Move(name, self._moves.home[name], HOST)
+        node = self._program.node_of(name)
+        move = Move(node, self._moves.home[node], HOST)
         if move.src != HOST:
             self._marks[move][1].wait()
-        return as_array(self._tables[HOST][self._shared[name]])
+        return as_array(self._tables[HOST][self._shared[node]])
 
     def take(self, name: str, value: Any) -> None:
-        self._tables[HOST][self._shared[name]] = as_tensor(self._program, name, value)
-        maker = self._schedule.segment_of[self._program.maker[name].name]
+        node = self._program.node_of(name)
+        self._tables[HOST][self._shared[node]] = as_tensor(self._program, node, value)
+        maker = self._schedule.segment_of[self._program.maker[node].name]
         for move in self._moves.sends[maker]:
-            if move.value == name:
+            if move.value == node:
                 self._send(move)
 
     def _value(self, name: str) -> tuple[int, Any]:

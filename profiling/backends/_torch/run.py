@@ -29,6 +29,8 @@ from profiling.backends.base import Program
 from profiling.devices.cores import usable_cores
 
 _thread = threading.local()
+# Numbers of elements after which memory is aligned as before, whatever their type.
+ALIGNED = 64
 
 
 class PlacedTorch(Program):
@@ -116,10 +118,11 @@ class PlacedTorch(Program):
         return as_array(self._values[self._shared[dict(self._program.outputs)[name]]])
 
     def value(self, name: str) -> Any:
-        return as_array(self._values[self._shared[name]])
+        return as_array(self._values[self._shared[self._program.node_of(name)]])
 
     def take(self, name: str, value: Any) -> None:
-        self._values[self._shared[name]] = as_tensor(self._program, name, value)
+        node = self._program.node_of(name)
+        self._values[self._shared[node]] = as_tensor(self._program, node, value)
 
     def close(self) -> None:
         self._values = []
@@ -247,8 +250,20 @@ def as_array(value: Any) -> Any:
 
 
 def as_tensor(program: TorchProgram, name: str, value: Any) -> torch.Tensor:
-    """What `as_array` has made of a value, as the program's kernels read it."""
-    return torch.from_numpy(np.array(value)).to(program.nodes[name].meta["val"].dtype)
+    """What `as_array` has made of a value, as the program's kernels read it.
+
+    It lies in memory as what the kernel makes here: kernels sum in an order that follows from that.
+    """
+    like = program.nodes[name].meta["val"]
+    given = torch.from_numpy(np.array(value))
+    sides = tuple(zip(like.shape, like.stride(), strict=True))
+    is_repeated = any(stride == 0 and size > 1 for size, stride in sides)
+    if is_repeated or like.numel() == 0:
+        return given.to(like.dtype)
+    offset = like.storage_offset() % ALIGNED
+    reach = 1 + sum((size - 1) * stride for size, stride in sides)
+    room = torch.empty(offset + reach, dtype=like.dtype)
+    return room.as_strided(like.shape, like.stride(), offset).copy_(given)
 
 
 def planned_peak_bytes(program: TorchProgram, schedule: Schedule) -> dict[str, int]:

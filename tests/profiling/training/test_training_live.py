@@ -9,11 +9,13 @@ from torch import nn
 
 import placement as pl
 from placement.advice.replacing import Policy, Slowdown, prepare, unslowed
+from placement.core.machine import Link
 from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
+from profiling.backends.base import DevicesLost
+from profiling.devices.probes import Probes
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Watch
-from profiling.training.probes import Probes
 from profiling.training.sites import LiveSite, VirtualSite
 from tests.exporters.torch_models import Seeing
 from tests.profiling.backends.test_torch import lanes
@@ -79,6 +81,72 @@ def test_losses_and_state_are_the_same_through_real_moves(optimizer):
     assert all(torch.equal(state[name], moved_state[name]) for name in state)
 
 
+class Leaving(LiveSite):
+    """Loses one device before its step 3 and another before step 6, the second while it opens."""
+
+    number = 0
+
+    def __init__(self, problem, model):
+        super().__init__(problem, model, TrainOptions())
+        self._leaving = {3: "cpu:2", 6: "cpu:1"}
+
+    def step(self):
+        self._lose(self.number)
+        made = super().step()
+        self.number += 1
+        return made
+
+    def _lose(self, number):
+        if number in self._leaving:
+            name = self._leaving.pop(number)
+            raise DevicesLost(f"{name} left", (name,))
+
+
+class LeavingAtOnce(Leaving):
+    """Loses both before the same step, the second while it goes on without the first."""
+
+    def remain(self, problem):
+        super().remain(problem)
+        self._lose(6)
+
+
+def three_lanes(model):
+    device = lanes(model).devices[0]
+    three = tuple(replace(device, name=f"cpu:{i}", core_ids=()) for i in range(3))
+    links = tuple(Link(a.name, b.name, 2e-5, 1e10) for a in three for b in three if a is not b)
+    return replace(lanes(model), devices=three, links=links)
+
+
+@pytest.mark.parametrize("kind", [Leaving, LeavingAtOnce])
+def test_a_training_goes_on_from_its_last_step_where_devices_are_lost(kind):
+    opened = model("adam")
+    problem = pl.make_problem(opened, three_lanes(opened))
+    begun = placer_class("round_robin")().place(problem)
+    whole = LiveSite(problem, opened, TrainOptions())
+    still = train(problem, begun, whole, steps=9)
+    site, heard = kind(problem, opened), []
+    run = train(
+        problem, begun, site, steps=9, place=placer_class("heft")().place, emit=heard.append
+    )
+    assert run.losses == still.losses and len(run.step_s) == len(run.predicted_s) == 9
+    state, moved = whole.state(), site.state()
+    assert all(torch.equal(state[name], moved[name]) for name in state)
+    assert [e["devices"] for e in heard if e["event"] == "lost"] == [["cpu:2"], ["cpu:1"]]
+    assert [move.step for move in run.moves] == ([3, 6] if kind is Leaving else [3])
+    assert set(run.placement.device_of.values()) == {"cpu:0"}
+    for each in (whole, site):
+        each.close()
+
+
+def test_devices_that_are_lost_end_a_training_that_is_not_to_be_placed_anew():
+    opened = model("sgd")
+    problem = pl.make_problem(opened, three_lanes(opened))
+    site = Leaving(problem, opened)
+    with pytest.raises(DevicesLost, match="cpu:2 left"):
+        train(problem, placer_class("round_robin")().place(problem), site, steps=9)
+    site.close()
+
+
 def test_the_verb_trains_for_real():
     opened = model("sgd")
     problem = pl.make_problem(opened, lanes(opened))
@@ -111,7 +179,7 @@ def test_what_cannot_be_trained_is_refused():
 
 def test_probes_measure_every_device_of_the_host():
     machine = pl.machine("two-lanes")
-    probes = Probes(machine)
+    probes = Probes(machine.devices)
     try:
         found = [probes.probe() for _ in range(3)]
     finally:

@@ -8,8 +8,9 @@ other cores.
 
 import hashlib
 import time
+from collections.abc import Iterable
 
-from placement.core.machine import Device, Machine
+from placement.core.machine import Device
 from profiling.devices.lanes import Clock, Lane, Lanes
 
 PIECE_S = 0.012
@@ -20,12 +21,13 @@ _BLOCK = bytes(256 * 1024)
 class Probes:
     """Threads that probe all cores at once until closed; devices off the host are not probed."""
 
-    def __init__(self, machine: Machine, *, clock: Clock = time.perf_counter) -> None:
-        self._device = [d.name for d in machine.devices if d.on_host for _ in _cores(d)]
+    def __init__(self, devices: Iterable[Device], *, clock: Clock = time.perf_counter) -> None:
+        probed = [d for d in devices if d.on_host]
+        self._device = [d.name for d in probed for _ in _cores(d)]
         lanes = [
             Lane(Device(f"{d.name} core {i}", core_ids=ids), (number,), ((),))
             for number, (d, i, ids) in enumerate(
-                (d, i, ids) for d in machine.devices if d.on_host for i, ids in enumerate(_cores(d))
+                (d, i, ids) for d in probed for i, ids in enumerate(_cores(d))
             )
         ]
         self._num_blocks = 8

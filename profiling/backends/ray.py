@@ -58,6 +58,10 @@ class Ray(Backend):
                 f"Machine {spec!r} is no cluster; use ray, ray:2 for two lanes per host, or"
                 " ray://HOST:PORT."
             )
+        if not self.cluster().is_current:
+            # Who asks by name means the hosts of now.
+            self._kept.clear()
+            self._cluster = self.cluster().anew()
         return self.cluster().machine(spec, int(word or 1))
 
     def hosts(self, spec: str) -> Sequence[Mapping[str, Any]]:

@@ -26,7 +26,10 @@ ENDLESS = RunOptions(steps=10**6)
 RUN_S, STEP_S = 1.0, 0.05
 LIMIT_S = 90.0
 DIMS = [word for name, size in SIZES.items() for word in ("--dim", f"{name}={size}")]
-WORK = {"run": ["run", "onnx-squeezenet"], "train": ["train", "nmt:training", *DIMS]}
+WORK = {
+    "run": ["run", "onnx-squeezenet"],
+    "train": ["train", "nmt:training", *DIMS, "--analytic"],
+}
 
 
 class _Enough(Exception):
@@ -118,7 +121,7 @@ def during_a_training(
 @contextmanager
 def running(verb: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A run or a training over all hosts that will not end by itself, once it is at its steps."""
-    command = [sys.executable, "-m", "placement", *WORK[verb], "--machine", "ray", "--analytic"]
+    command = [sys.executable, "-m", "placement", *WORK[verb], "--machine", "ray"]
     command += ["--placer", "round_robin", "--steps", "100000", "--jsonl", *arguments]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

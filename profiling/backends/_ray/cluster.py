@@ -56,8 +56,8 @@ class Cluster:
         known: dict[str, Host] = {}
         if before is not None:
             known = {host.node_id: host for host in before.hosts.values()}
-        hosts = [known.get(host.node_id, host) for host in hosts_of(ray.nodes()) if host.num_cores]
-        self.hosts: dict[str, Host] = {h.name: h for h in hosts if self._is_there(h)}
+        hosts = (known.get(host.node_id, host) for host in self._listed())
+        self.hosts: dict[str, Host] = {host.name: host for host in hosts}
         if not self.hosts:
             raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
         self.workers = _Workers(self.hosts)
@@ -73,6 +73,20 @@ class Cluster:
     def is_whole(self) -> bool:
         """Whether no host was lost since this was made."""
         return not self.lost
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no host has come or gone since this was made."""
+        known = {host.node_id for host in self.hosts.values()}
+        return self.is_whole and known == {host.node_id for host in self._listed()}
+
+    def anew(self) -> "Cluster":
+        """The cluster as it is now."""
+        return Cluster(self.address, self)
+
+    def _listed(self) -> list[Host]:
+        """The hosts that can be computed on now."""
+        return [h for h in hosts_of(ray.nodes()) if h.num_cores and self._is_there(h)]
 
     @property
     def facts(self) -> Mapping[str, Facts]:

@@ -28,10 +28,12 @@ from placement.schedule.segments import make_schedule
 from placement.search.chain import Chain, start_of
 from placement.search.coarsening import blocks
 from placement.search.feasible import (
+    STARTS,
     best_of,
     limit_bytes,
     missing_bytes,
     require_room_for_weights,
+    unit_bytes,
     within_memory,
 )
 from placement.search.improvement import improve
@@ -40,6 +42,8 @@ from placement.simulator import throughput
 # Costs of sharing a device with a rival, as multiples of the time that both would overlap. The
 # first variants are the ones that large graphs are left with.
 _SHARING = (1.0, 0.0, 0.5, 2.0)
+# Shares of the memory limits that weights may fill where some have to leave: values want room too.
+_SHARES = (1.0, 0.9, 0.75)
 # Kernels that the simulations of all variants may visit together: some seconds.
 _MAX_VISITS = 300_000
 # The same of adjusting moves, of which most visit a part only, and blocks that a kick moves.
@@ -137,12 +141,26 @@ class CeftPbqp(Placer):
     def _best(
         self, problem: Problem, net: UnitNet, values: dict[tuple[int, ...], float]
     ) -> Placement:
-        """The best answer that keeps to memory."""
-        for devices in (*sorted(values, key=values.__getitem__), *alone(net)):
+        """The best answer that keeps to memory.
+
+        Where none does, the cheapest units leave devices that are too full, or where that does not
+        suffice bytes get prices; one device may take everything, but is often the slowest.
+        """
+        found = sorted(values, key=values.__getitem__)
+        for devices in found:
             placement = problem.placement_of(devices)
             if _fits(problem, placement):
                 return placement
-        return within_memory(problem, lambda share: self._small(problem, net, share))
+        left = [relieved(problem, net, v, share) for v in found[:STARTS] for share in _SHARES]
+        within = [p for p in map(problem.placement_of, left) if _fits(problem, p)]
+        single = [p for p in map(problem.placement_of, alone(net)) if _fits(problem, p)]
+        if not within:
+            try:
+                within = [within_memory(problem, lambda share: self._small(problem, net, share))]
+            except ValueError:
+                if not single:
+                    raise
+        return best_of(problem, [*within, *single])
 
     def _adjusted(self, problem: Problem, chosen: Placement, report: Report) -> Placement:
         """The placement after moves that make the step no longer, in an order that suits them."""
@@ -200,16 +218,15 @@ class CeftPbqp(Placer):
         After 20 rounds it may still be; the caller checks.
         """
         limits = share * limit_bytes(problem)
-        weights = problem.kernels.arrays.resident_bytes
-        unit_bytes = np.bincount(problem.unit_of_kernel, weights, problem.num_units)
+        size = unit_bytes(problem)
         finite = net.node_s[np.isfinite(net.node_s)]
-        price = float(finite.sum()) / max(1.0, float(unit_bytes.sum())) / problem.num_devices
+        price = float(finite.sum()) / max(1.0, float(size.sum())) / problem.num_devices
         prices = np.zeros(problem.num_devices)
         devices: tuple[int, ...] = ()
         for _ in range(20):
-            dear = net._replace(node_s=net.node_s + unit_bytes[:, None] * prices)
+            dear = net._replace(node_s=net.node_s + size[:, None] * prices)
             devices = self._solved(dear)
-            held = np.bincount(np.array(devices), unit_bytes, problem.num_devices)
+            held = np.bincount(np.array(devices), size, problem.num_devices)
             if (held <= limits).all():
                 break
             prices = prices + price * (held > limits)
@@ -239,6 +256,39 @@ def alone(net: UnitNet) -> list[tuple[int, ...]]:
         np.where(np.isfinite(seconds), d, cheapest) for d, seconds in enumerate(net.node_s.T)
     )
     return [tuple(choice.tolist()) for choice in devices]
+
+
+def relieved(
+    problem: Problem, net: UnitNet, devices: tuple[int, ...], share: float
+) -> tuple[int, ...]:
+    """Devices of units after one unit after another has left what holds more than a share of its
+    limit: the one that makes the program the least dearer by byte, for a device with room."""
+    size, room = unit_bytes(problem), share * limit_bytes(problem)
+    chosen = np.array(devices)
+    room -= np.bincount(chosen, size, room.size)
+    while (room < 0.0).any():
+        seconds = costs_s(net, chosen)
+        more_s = seconds - seconds[np.arange(chosen.size), chosen][:, None]
+        may = (room[chosen] < 0.0)[:, None] & (size[:, None] <= room) & (size > 0.0)[:, None]
+        may &= np.isfinite(net.node_s)
+        if not may.any():
+            break
+        by_byte = np.where(may, more_s / np.maximum(size, 1.0)[:, None], np.inf)
+        unit, target = divmod(int(by_byte.argmin()), room.size)
+        room[chosen[unit]] += size[unit]
+        room[target] -= size[unit]
+        chosen[unit] = target
+    return tuple(chosen.tolist())
+
+
+def costs_s(net: UnitNet, device: Ints) -> Floats:
+    """What each unit costs on each device (U, D) while all others stay where they are."""
+    found = net.node_s.copy()
+    if len(net.ends):
+        edges, (first, second) = np.arange(len(net.ends)), net.ends.T
+        np.add.at(found, first, net.edge_s[edges, :, device[second]])
+        np.add.at(found, second, net.edge_s[edges, device[first], :])
+    return np.asarray(found, dtype=np.float64)
 
 
 def critical_devices(problem: Problem, found: Ceft) -> Ints:

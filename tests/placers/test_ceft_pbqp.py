@@ -196,6 +196,22 @@ def test_tight_memory_is_kept():
         CeftPbqp().place(problem_from_json(content, "too tight"))
 
 
+def test_a_slow_device_with_room_for_everything_is_not_the_way_out_of_tight_memory():
+    content = canonical_file()
+    for row in content["ops"]:
+        row["memory_bytes"] = 10
+        row["times_s"][2] = 1000.0
+    for device, room in zip(content["devices"], (60, 60, 1000), strict=True):
+        device["memory_bytes"] = room
+    problem = problem_from_json(content, "tight")
+    # No two devices are alike here, so that nothing but their room speaks for the slow one.
+    assert place(problem, "single").value >= 10_000.0
+    for placer in (CeftPbqp(), CeftPbqp(adjusting=0)):
+        placement = placer.place(problem)
+        assert violations(problem, make_schedule(problem, placement)) == ()
+        assert value_s(problem, placement) < 1000.0
+
+
 def test_one_device_alone_is_the_last_resort():
     problem = random_problem(2, num_ops=10, num_devices=3, with_gaps=True)
     net = unit_net(problem)

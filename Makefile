@@ -4,7 +4,7 @@
 # make fuzz    mutated files of every kind and fresh examples of properties; the seed is printed
 #              (ROUNDS=100: as often as that, or until something is found)
 # make setup-hosts   what Ray clusters need, too (python -m placement hosts)
-# make test-hosts    runs over two Ray nodes on this computer; part of make test
+# make test-hosts    runs over two Ray nodes on this computer, apart from make test
 # make setup   only the environment of `make run`
 # make pictures   every page in docs/screenshots, taken anew
 
@@ -48,9 +48,9 @@ WORKERS = 4
 SIDE_BY_SIDE = -n $(WORKERS) --dist worksteal
 
 # What waits for a browser or a measurement leaves room for the types and the second provider.
-check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test $(VENV)/ready-for-hosts browser
+check: lint $(VENV)/compiled $(WEBGPU)/ready-to-test browser
 ifeq ($(TESTS),)
-	$(MAKE) -j3 types webgpu all-tests test-hosts
+	$(MAKE) -j3 types webgpu all-tests
 else
 	$(PYTEST) $(TESTS)
 endif
@@ -91,7 +91,7 @@ fuzz: $(VENV)/ready-to-test $(VENV)/compiled
 webgpu: $(WEBGPU)/ready-to-test browser
 	$(WEBGPU)/bin/python -m pytest -q -p no:cacheprovider tests/webgpu
 
-# A process of its own, for it is connected to one cluster as long as it lives.
+# Alone: what is lost when a host ends is noticed by the clock.
 test-hosts: $(VENV)/ready-to-test $(VENV)/ready-for-hosts $(VENV)/compiled
 	$(PYTEST) tests/hosts
 

@@ -16,7 +16,8 @@ function percentText(share) {
 Object.assign(Canvas.prototype, {
   send(entry) {
     if (this.readOnly && EDITS.has(entry.kind)) {
-      this.chrome.notice(`${this.data.shows || "Read only: this placement"} cannot be changed here`);
+      const shown = `${this.data.shows || "Read only: this placement"} cannot be changed here`;
+      this.chrome.notice(this.data.session ? shown : "The page is still opening; try again in a moment");
       return 0;
     }
     return this.outbox.push(entry);

@@ -27,7 +27,7 @@ function handleKey(canvas, event) {
 // back letters.
 function handlePageKey(canvas, event) {
   const kind = backOrForth(event);
-  if (!kind || event.defaultPrevented || !canvas.net || !canvas.chrome.root.isConnected || isTyping(event)) return;
+  if (!kind || event.defaultPrevented || canvas.readOnly || !canvas.net || !canvas.chrome.root.isConnected || isTyping(event)) return;
   canvas.send({ kind });
   event.preventDefault();
 }

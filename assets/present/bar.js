@@ -9,6 +9,7 @@ const bars = new WeakMap();
 const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]";
 const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
+const LEAVING_MS = 20_000;
 const ENDS = { Home: 0, End: Infinity };
 
 class Bar {
@@ -121,8 +122,11 @@ class Bar {
   leave() {
     const root = document.documentElement;
     root.dataset.presented = "";
+    // Where nobody answers any more, the view stays as large as it is.
+    const until = performance.now() + LEAVING_MS;
     const ending = setInterval(() => {
-      if (getComputedStyle(root).getPropertyValue("--presenting")) return;
+      const isStill = getComputedStyle(root).getPropertyValue("--presenting");
+      if (isStill && performance.now() < until) return;
       delete root.dataset.presented;
       clearInterval(ending);
     }, 100);

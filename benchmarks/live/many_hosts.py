@@ -14,8 +14,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import placement as pl
 from benchmarks._page import edits, sides
@@ -25,6 +26,9 @@ from placement.core.machine import Machine, machine_from_json
 from placement.drawing.machine_graph import machine_graph
 from studio.project.files import write_json
 from studio.project.store import Settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 HOSTS = {"8 devices": 1, "128 devices": 16}
 PER_HOST = 8
@@ -144,14 +148,27 @@ def page(name: str, rounds: int) -> Iterator[Row]:
         yield _ratio(what, by_machine)
 
 
-def _seen(browser: Any, url: str, project: str) -> dict[str, list[float]]:
+@dataclass(frozen=True)
+class Shown:
+    """A page that says by `drawn` that it is there."""
+
+    drawn: str
+    seen: str = ""
+    stage: str = ""
+
+
+STUDIO = Shown(sides.DRAWN)
+DEVICES = Shown("!!document.querySelector('.machine .card')")
+
+
+def _seen(browser: "Browser", url: str, project: str) -> dict[str, list[float]]:
     """Seconds of one visit to the Studio page, and of one to the Devices page."""
     with watched(browser) as shown:
-        opened_s = shown.settled_s(f"{url}/?project={project}", sides.DRAWN, PATIENCE_S)
+        opened_s = shown.settled(f"{url}/?project={project}", STUDIO, PATIENCE_S).page_s
         painted_s, confirmed_s = edits.edits(shown.page, NUM_EDITS)
     with watched(browser) as shown:
         there = f"{url}/devices?project={project}"
-        devices_s = shown.settled_s(there, "!!document.querySelector('.machine .card')", PATIENCE_S)
+        devices_s = shown.settled(there, DEVICES, PATIENCE_S).page_s
     # The first edit starts a placement of its own.
     return {
         "open the project": [opened_s],

@@ -13,6 +13,7 @@ runs, only beforehand.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -151,8 +152,10 @@ class CeftPbqp(Placer):
             placement = problem.placement_of(devices)
             if _fits(problem, placement):
                 return placement
-        left = [relieved(problem, net, v, share) for v in found[:STARTS] for share in _SHARES]
-        within = [p for p in map(problem.placement_of, left) if _fits(problem, p)]
+        within: list[Placement] = []
+        for devices in found[:STARTS]:
+            left = (relieved(problem, net, devices, share) for share in _SHARES)
+            within += islice((p for p in map(problem.placement_of, left) if _fits(problem, p)), 1)
         single = [p for p in map(problem.placement_of, alone(net)) if _fits(problem, p)]
         if not within:
             try:
@@ -264,31 +267,48 @@ def relieved(
     """Devices of units after one unit after another has left what holds more than a share of its
     limit: the one that makes the program the least dearer by byte, for a device with room."""
     size, room = unit_bytes(problem), share * limit_bytes(problem)
-    chosen = np.array(devices)
+    chosen, pairs = np.array(devices), _pairs_of(net)
     room -= np.bincount(chosen, size, room.size)
-    while (room < 0.0).any():
-        seconds = costs_s(net, chosen)
-        more_s = seconds - seconds[np.arange(chosen.size), chosen][:, None]
-        may = (room[chosen] < 0.0)[:, None] & (size[:, None] <= room) & (size > 0.0)[:, None]
-        may &= np.isfinite(net.node_s)
+    seconds = net.node_s.copy()
+    for unit, device in enumerate(devices):
+        _charge(seconds, net, pairs[unit], unit, device, 1.0)
+    while room.min() < 0.0:
+        full = int(room.argmin())
+        units = np.flatnonzero((chosen == full) & (size > 0.0))
+        may = np.isfinite(net.node_s[units]) & (size[units, None] <= room)
         if not may.any():
             break
-        by_byte = np.where(may, more_s / np.maximum(size, 1.0)[:, None], np.inf)
-        unit, target = divmod(int(by_byte.argmin()), room.size)
-        room[chosen[unit]] += size[unit]
+        more_s = seconds[units] - seconds[units, full][:, None]
+        by_byte = np.where(may, more_s / size[units, None], np.inf)
+        row, target = divmod(int(by_byte.argmin()), room.size)
+        unit = int(units[row])
+        _charge(seconds, net, pairs[unit], unit, full, -1.0)
+        _charge(seconds, net, pairs[unit], unit, target, 1.0)
+        room[full] += size[unit]
         room[target] -= size[unit]
         chosen[unit] = target
     return tuple(chosen.tolist())
 
 
-def costs_s(net: UnitNet, device: Ints) -> Floats:
-    """What each unit costs on each device (U, D) while all others stay where they are."""
-    found = net.node_s.copy()
-    if len(net.ends):
-        edges, (first, second) = np.arange(len(net.ends)), net.ends.T
-        np.add.at(found, first, net.edge_s[edges, :, device[second]])
-        np.add.at(found, second, net.edge_s[edges, device[first], :])
-    return np.asarray(found, dtype=np.float64)
+def _pairs_of(net: UnitNet) -> list[list[int]]:
+    """The edges at each unit."""
+    found: list[list[int]] = [[] for _ in net.node_s]
+    for edge, (first, second) in enumerate(net.ends.tolist()):
+        found[first].append(edge)
+        found[second].append(edge)
+    return found
+
+
+def _charge(
+    seconds: Floats, net: UnitNet, edges: list[int], unit: int, device: int, sign: float
+) -> None:
+    """Add what a unit on a device costs its neighbours on each of theirs; take it away for -1."""
+    for edge in edges:
+        first, second = net.ends[edge]
+        if first == unit:
+            seconds[second] += sign * net.edge_s[edge, device]
+        else:
+            seconds[first] += sign * net.edge_s[edge, :, device]
 
 
 def critical_devices(problem: Problem, found: Ceft) -> Ints:

@@ -1,7 +1,7 @@
 """What becomes of jobs that try things out: several methods, or a what-if machine."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -106,10 +106,14 @@ def best_in_words(
     rows = {row.placer: row for row in allowed}
     best = rows[leaders(of_rows)[0]]
     unit = best.unit
-    before = {name: in_unit(s, unit) for name, s in {**others_s, **by_hand_s}.items()}
+    own, others = (
+        {_apart(name, of_rows): in_unit(s, unit) for name, s in known.items()}
+        for known in (by_hand_s, others_s)
+    )
+    before = {**others, **own}
     among = {**before, **({} if best.violations else of_rows)} or of_rows
-    first, *equal = leaders(among, by_hand_s)
-    by_hand = ", made by hand" * (first in by_hand_s)
+    first, *equal = leaders(among, own)
+    by_hand = ", made by hand" * (first in own)
     also = f"; as good: {listed(equal)}" if equal else ""
     if best.placer in (first, *equal):
         return f"the best is {first}{by_hand}, {predicted(best)}{also}"
@@ -118,6 +122,11 @@ def best_in_words(
         f"the best is {first}{by_hand}, predicted {value}{also};"
         f" the best method is {best.placer}, {predicted(best)}"
     )
+
+
+def _apart(name: str, rows: Collection[str]) -> str:
+    """A placement's name that no method of the comparison bears."""
+    return f"{name} of before" if name in rows else name
 
 
 def _value(row: CompareRow) -> float:

@@ -16,7 +16,7 @@ from placement.core.violations import violations
 from placement.pbqp.problem import solve_packed
 from placement.schedule.segments import make_schedule
 
-NOTHING = {"time_limit": 0.1, "only": "", "placers": ""}
+NOTHING = {"time_limit": 0.1, "only": "", "placers": "", "draw": 0, "seed": 0}
 
 
 def row(case, placer, value, bound=0.0, seconds=1.0, error=""):
@@ -124,6 +124,18 @@ def test_rows_are_kept_and_not_made_twice(tmp_path):
     assert placers.load(out) == kept
     assert "| heft | 1 | 0 |" in placers.summary(kept)
     assert "onnx-squeezenet/null-2/latency" in placers.case_table(kept)
+
+
+def test_cases_are_drawn_by_the_seed_from_those_that_are_named():
+    def drawn(**options):
+        given = argparse.Namespace(**{**NOTHING, "only": "squeezenet,alexnet/", **options})
+        return [case.name for case in placers.chosen_cases(given)]
+
+    named, some = drawn(), drawn(draw=5)
+    assert len(some) == 5 and some == drawn(draw=5)
+    assert some == [name for name in named if name in some]
+    assert some != drawn(draw=5, seed=1)
+    assert drawn(draw=10_000) == named
 
 
 def test_made_up_graphs_are_the_same_again_and_survive_their_file():

@@ -25,7 +25,7 @@ def test_the_first_screen_shows_the_default_sample_coloured_by_device(restartabl
     page.goto(restartable.start())
     shown = drawn(page)
     assert sum(shown["counts"]) == 371 and all(shown["counts"])
-    expect(page.get_by_text(re.compile("per step, estimate")).first).to_be_visible()
+    expect(page.locator(".st-key-desk-score").get_by_text("estimated", exact=True)).to_be_visible()
     page.close()
 
 

@@ -1,5 +1,7 @@
 """What is begun when a browser asks for a page: what it draws, and nothing is written."""
 
+import threading
+
 import msgspec
 import pytest
 
@@ -7,6 +9,7 @@ import placement as pl
 from pages.ui.desk import ahead
 from pages.ui.session import cache
 from pages.ui.session.current import snapshot
+from studio.project.facts import Facts
 from studio.snapshot import first_placer
 from tests.studio.test_order_kept import project_of
 
@@ -68,6 +71,27 @@ def test_what_a_session_would_draw_otherwise_is_not_drawn_before_it(project, for
     assert (seen is not None) == is_seen
     if seen is not None:
         assert msgspec.json.decode(seen)["data"]["hatched"]
+
+
+def test_a_changed_placement_is_seen_by_who_comes_next(project):
+    first = ahead.first_sight(project.id)
+    now = snapshot(project)
+    placed = cache.placed(now.problem, "single").placement
+    now.shelf.add("single", placed, "single", Facts())
+    seen = msgspec.json.decode(ahead.first_sight(project.id))["data"]["counts"]
+    assert seen != msgspec.json.decode(first)["data"]["counts"]
+    assert sorted(seen)[-1] == len(now.model.graph.ops)
+
+
+def test_a_model_that_takes_long_is_drawn_by_its_session(project, monkeypatch):
+    class Reading:
+        done = threading.Event()
+
+    monkeypatch.setattr(ahead, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(cache, "is_open", lambda key: False)
+    monkeypatch.setattr("studio.model_reader.start", lambda key: Reading)
+    assert ahead.first_sight(project.id) is None
+    monkeypatch.undo()
 
 
 def test_only_who_goes_to_the_page_of_a_project_begins_it():

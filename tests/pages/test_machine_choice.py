@@ -146,6 +146,7 @@ def test_where_the_head_is_gone_this_computer_is_offered(monkeypatch):
     monkeypatch.setattr("pages.ui.devices.machine_choice.save_hosts", two_hosts)
     answers = {"head": ""}
     monkeypatch.setattr("pages.ui.devices.machine_choice.silent_head", lambda: answers["head"])
+    st.cache_data.clear()
     app, project = opened("devices", model="onnx-squeezenet")
     next(b for b in app.button if "Ray cluster" in b.label).click().run()
     assert not any("instead" in b.label for b in app.button)

@@ -12,8 +12,17 @@ from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import fixed, joined, rivals, unit_net, weighted
-from placement.placers.ceft_pbqp import CeftPbqp, alone, critical_devices, loads_s, stages, value_s
+from placement.placers.ceft_pbqp import (
+    CeftPbqp,
+    alone,
+    critical_devices,
+    loads_s,
+    relieved,
+    stages,
+    value_s,
+)
 from placement.schedule.segments import make_schedule
+from placement.search.feasible import unit_bytes
 from placement.simulator.throughput import loads_s as simulated_loads_s
 from tests.instances import canonical_file, random_devices, random_problem
 
@@ -210,6 +219,35 @@ def test_a_slow_device_with_room_for_everything_is_not_the_way_out_of_tight_memo
         placement = placer.place(problem)
         assert violations(problem, make_schedule(problem, placement)) == ()
         assert value_s(problem, placement) < 1000.0
+
+
+def with_limits(machine, limits):
+    pairs = zip(machine.devices, limits, strict=True)
+    return replace(machine, devices=tuple(replace(d, memory_bytes=int(b)) for d, b in pairs))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_units_leave_full_devices_by_what_they_cost_by_byte(seed):
+    problem = random_problem(seed, num_ops=12, num_devices=3)
+    net, begun = unit_net(problem), (0,) * problem.num_units
+    size = unit_bytes(problem)
+    roomy = replace(problem, machine=with_limits(problem.machine, [size.sum() // 2 + 49] * 3))
+    chosen = relieved(roomy, net, begun, 1.0)
+    held = np.bincount(chosen, size, 3)
+    assert (held <= size.sum() // 2 + 49).all()
+
+    def dearer(unit, device):
+        moved = tuple(device if u == unit else d for u, d in enumerate(begun))
+        return (net_cost(net, moved) - net_cost(net, begun)) / size[unit]
+
+    first = min(
+        ((dearer(u, d), u, d) for u in range(len(begun)) if size[u] for d in (1, 2)),
+        key=lambda found: found[0],
+    )
+    barely = replace(problem, machine=with_limits(problem.machine, [size.sum() - 1, 1e9, 1e9]))
+    once = relieved(barely, net, begun, 1.0)
+    assert [u for u, d in enumerate(once) if d] == [first[1]]
+    assert once[first[1]] == first[2]
 
 
 def test_one_device_alone_is_the_last_resort():

@@ -11,11 +11,12 @@ import logging
 import sys
 import threading
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import streamlit as st
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.responses import Response
 from starlette.routing import Route
 from streamlit import config
@@ -27,10 +28,15 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from studio.project.store import Project
+
 # Whoever asks for more pages at a time than this gets them as they come.
 MOST_AT_ONCE = 2
 SWITCH_S = 5e-4
+# A picture that takes longer than this comes with its session.
+PATIENCE_S = 10.0
 places = threading.BoundedSemaphore(MOST_AT_ONCE)
+waiting = CapacityLimiter(2 * MOST_AT_ONCE)
 _log = logging.getLogger(__name__)
 
 
@@ -66,8 +72,12 @@ def asked_for(scope: "Scope") -> str:
     """Id of the project whose page a browser goes to; empty for every other request."""
     if not is_for_page(scope):
         return ""
-    query = parse_qs(str(scope["query_string"], "latin-1"))
-    return query.get("project", [""])[0]
+    return project_in(str(scope["query_string"], "latin-1"))
+
+
+def project_in(query: str) -> str:
+    """The project that an address names; empty where it names none."""
+    return parse_qs(query).get("project", [""])[0]
 
 
 def route() -> Route:
@@ -77,7 +87,11 @@ def route() -> Route:
 
 
 async def _answer(request: "Request") -> Response:
-    found = await run_in_threadpool(first_sight, request.query_params.get("project", ""))
+    # Threads of its own: those of the server send the page's files meanwhile.
+    if waiting.available_tokens < 1:
+        return Response(status_code=204)
+    asked = project_in(request.url.query)
+    found = await to_thread.run_sync(first_sight, asked, limiter=waiting)
     if found is None:
         return Response(status_code=204)
     return Response(found, media_type="application/json", headers={"Cache-Control": "no-store"})
@@ -94,15 +108,24 @@ def first_sight(project: str) -> bytes | None:
     """The picture of a project as JSON; None where it has none without a session."""
     try:
         # Not before somebody asks: the server starts without the studio's own modules.
-        from pages.ui.session import cache
         from studio.project import store
 
         found = store.find(project)
         if found is not None:
-            return prepare(found.id, cache.stamp(found.folder / "project.json"))
+            return prepare(found.id, _stamp(found))
     except Exception:
         _log.debug("A page was not begun ahead", exc_info=True)
     return None
+
+
+def _stamp(project: "Project") -> str:
+    """Changes with whatever a picture of a project is made of."""
+    from pages.ui.session import cache
+
+    named = (Path(project.source), Path(project.machine_spec))
+    shelves = sorted(project.folder.glob("placements/*/*"))
+    files = (project.folder / "project.json", *named, *shelves)
+    return " ".join((cache.store_stamp(), *(cache.stamp(file) for file in files)))
 
 
 # Inside of what it keeps Streamlit shows no spinner; elsewhere it would miss a session to show it.
@@ -110,8 +133,9 @@ def first_sight(project: str) -> bytes | None:
 def prepare(project_id: str, when: str) -> bytes | None:
     """Work out what the Studio page draws of a project, as far as no session is needed for it.
 
-    `when` stands for its settings. The picture of the graph is returned, unless a session would
-    draw another one: of a lesson, of a method's step, or coloured by something else.
+    `when` stands for all that it is made of. The picture of the graph is returned, unless a session
+    would draw another one: of a lesson, of a method's step, or coloured by something else. Raises
+    TimeoutError where the model takes long to read, so that nothing is kept then.
     """
     import msgspec
 
@@ -126,9 +150,9 @@ def prepare(project_id: str, when: str) -> bytes | None:
     project = Project(folder() / project_id)
     settings = project.settings
     key = cache.model_key(project.source, tuple(sorted(settings.dims.items())))
-    if not cache.is_open(key):
-        # So that the page can say for how long it has been waiting, and stop waiting.
-        model_reader.start(key).done.wait()
+    # By a reader, so that the page can say for how long it has been waiting, and stop waiting.
+    if not cache.is_open(key) and not model_reader.start(key).done.wait(PATIENCE_S):
+        raise TimeoutError(f"The model of {project_id} is still being read")
     now = Studio(project, settings, cache, Nobody())
     graph = now.model.graph
     opened = choices.opened_in(settings.form.get("opened"), graph.fingerprint)

@@ -159,7 +159,7 @@ def forget_machines() -> None:
 
 
 def profile(opened: Model, on: Machine) -> Profile | None:
-    return _profile(opened, on, _store_stamp())
+    return _profile(opened, on, store_stamp())
 
 
 @_kept(16)
@@ -180,7 +180,7 @@ def _is_here(on: Machine) -> bool:
 
 
 def other_profiles(opened: Model, on: Machine) -> tuple[Profile, ...]:
-    return _others(opened.graph.fingerprint, on.fingerprint, _store_stamp())
+    return _others(opened.graph.fingerprint, on.fingerprint, store_stamp())
 
 
 @_kept(16)
@@ -188,7 +188,8 @@ def _others(graph: str, on: str, when: str) -> tuple[Profile, ...]:
     return ProfileStore().others(graph, on)
 
 
-def _store_stamp() -> str:
+def store_stamp() -> str:
+    """Changes when a profile is stored."""
     path = ProfileStore().path
     return stamp(path) + stamp(f"{path}-wal")
 

@@ -257,11 +257,11 @@ def as_tensor(program: TorchProgram, name: str, value: Any) -> torch.Tensor:
     like = program.nodes[name].meta["val"]
     given = torch.from_numpy(np.array(value))
     sides = tuple(zip(like.shape, like.stride(), strict=True))
-    is_repeated = any(stride == 0 and size > 1 for size, stride in sides)
-    if is_repeated or like.numel() == 0:
+    reach = 1 + sum((size - 1) * stride for size, stride in sides)
+    # One place in memory for several elements: repeated ones, or windows that overlap.
+    if reach < like.numel() or like.numel() == 0 or any(stride == 0 for _, stride in sides):
         return given.to(like.dtype)
     offset = like.storage_offset() % ALIGNED
-    reach = 1 + sum((size - 1) * stride for size, stride in sides)
     room = torch.empty(offset + reach, dtype=like.dtype)
     return room.as_strided(like.shape, like.stride(), offset).copy_(given)
 

@@ -216,7 +216,8 @@ def _board(now: Studio, rows: Sequence[Standing]) -> None:
         column_config=config,
         column_order=list(config),
         hide_index=True,
-        key="board",
+        # Another table in each size: Streamlit's own may keep the height that it was drawn with.
+        key=f"board-{enlarged:g}",
         placeholder="–",
         width="content",
         height=round(enlarged * min(MAX_HEIGHT, ROW * (len(rows) + 1) + 3)),

@@ -13,6 +13,10 @@ const PATIENCE_MS = 20_000;
 // What a run has sent is drawn a moment after its end.
 const REST_MS = 2000;
 const LOOK_MS = 100;
+const REM = 16;
+
+// Browsers lay out in steps of 1/64 pixel: what is off by less is drawn anew, and seen to move.
+const snapped = (px) => Math.floor(px * 64) / 64;
 
 class FirstSight {
   constructor(project) {
@@ -65,13 +69,15 @@ class FirstSight {
     const kept = this.remembered();
     const details = kept.details || (matchMedia(NARROW).matches ? "folded" : "open");
     const beside = details === "folded" || matchMedia(NARROW).matches ? "0px" : matchMedia(SMALL).matches ? "264px" : "304px";
-    const dock = kept.dock === "folded" ? "2.3rem" : kept.height ? `${kept.height}px` : "25vh";
+    const dock = kept.dock === "folded" ? 2.3 * REM : kept.height || innerHeight / 4;
+    const [head, strip, score, notices, gap] = [2.2 * REM, 2.6 * REM, 2.35 * REM, 1.7 * REM, 4];
+    const room = innerHeight - snapped(head) - snapped(0.2 * REM);
     return {
       display: kept.dock === "full" ? "none" : "block",
-      top: "calc(2.2rem + 2.6rem + 2.35rem + 8px)",
+      top: `${snapped(head) + snapped(strip) + snapped(score) + 2 * gap}px`,
       left: "0.5rem",
       width: `calc(100vw - 1rem - ${beside})`,
-      height: `calc(100vh - 2.4rem - 2.6rem - 2.35rem - 1.7rem - 20px - ${dock})`,
+      height: `${snapped(room - strip - score - dock - notices - 5 * gap)}px`,
     };
   }
 

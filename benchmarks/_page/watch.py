@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 QUIET_S, PATIENCE_S = 1.5, 90.0
 LEVELS, SHARE = 16, 1 / 2000
 WIDTH, HEIGHT = 1440, 900
-SCREENCAST = {"format": "jpeg", "quality": 40, "maxWidth": WIDTH // 2, "maxHeight": HEIGHT // 2}
+SCREENCAST = {"format": "jpeg", "quality": 80, "maxWidth": WIDTH // 2, "maxHeight": HEIGHT // 2}
 STRETCH_MS = 500.0
 COUNT_FRAMES = """(() => {
   const times = (globalThis.frameTimes = []);

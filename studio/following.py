@@ -1,7 +1,8 @@
 """Methods that are followed step by step, each in a process of its own while it searches.
 
 A search has steps to show only once it has ended, of a learner after seconds to minutes. Pages tell
-meanwhile how far it is, and can end it. What it has found is kept for whoever asks again.
+meanwhile how far it is, and can end it. What it has found is kept for whoever asks again. It needs
+all cores and lets nothing be measured, so it goes on only while a page asks how far it is.
 
 `python -m studio.following` is the other end: the question comes pickled on standard input, for it
 comes from here; frames go to standard output, as of confined processes (`placement.remote.wire`).
@@ -27,19 +28,24 @@ from placement.remote.wire import EVENT, HEAD, REFUSAL, RESULT, decoded, encoded
 from placement.search.steps import Step
 
 ROOT = Path(__file__).resolve().parents[1]
-# Walks that are kept, and for how long one goes on that nobody looks at where another is wanted.
-MOST_KEPT, UNWATCHED_S = 8, 10.0
+MOST_KEPT = 8
+# For how long a search goes on that nobody asks about: where another one is wanted, and at all. A
+# browser lets a page that is out of sight ask once a minute.
+UNWATCHED_S, ALONE_S = 10.0, 90.0
+# A problem by its content, for the same one is posed anew for another page, and a method.
+Key = tuple[str, ...]
 COUNTED = {"batches": "batch", "steps": "step"}
 STOPPED = "Stopped before it finished."
 _guard = threading.Lock()
-_known: OrderedDict[tuple[Problem, str], Following] = OrderedDict()
+_known: OrderedDict[Key, Following] = OrderedDict()
 
 
 class Following:
     """A method that is being followed; `done` is set when its steps are there or it has failed.
 
     `share` (0 to 1) and `doing`, a few words, say how far it is, `account` what its search came to,
-    `seconds` how long all of it took, `error` why it has no steps.
+    `seconds` how long all of it took, `error` why it has no steps. `watched_s` is when somebody
+    asked last.
     """
 
     def __init__(
@@ -51,11 +57,13 @@ class Following:
         self.is_stopped = False
         self.watched_s = self._began_s = time.monotonic()
         self._problem, self._placer = problem, placer
+        self.key = _key(problem, placer)
         self._question = problem, placer, most, dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._steps: Steps | None = None
         self.error = ""
         threading.Thread(target=self._follow, name=f"following {placer}", daemon=True).start()
+        threading.Thread(target=_end_alone, args=(self,), name="watched?", daemon=True).start()
 
     @property
     def is_there(self) -> bool:
@@ -63,7 +71,9 @@ class Following:
 
     def result(self) -> Steps:
         """The steps, once they are there; a ValueError says why there are none."""
-        self.done.wait()
+        while not self.done.wait(UNWATCHED_S / 2):
+            # Who waits looks at it as well.
+            self.watched_s = time.monotonic()
         if self._steps is None:
             raise ValueError(self.error)
         return self._steps
@@ -132,8 +142,11 @@ class Following:
 
 
 def start(problem: Problem, placer: str, most: int, settings: Mapping[str, Any]) -> Following:
-    """Begin to follow a method, or join whoever has begun, or find what it has worked out."""
-    key = problem, placer
+    """Begin to follow a method, or join whoever has begun, or find what it has worked out.
+
+    Whoever joins gets what was asked for by whom they join: pages give each method one setting.
+    """
+    key = _key(problem, placer)
     with _guard:
         found = _known.get(key)
         if found is None:
@@ -141,31 +154,59 @@ def start(problem: Problem, placer: str, most: int, settings: Mapping[str, Any])
             found = _known[key] = Following(problem, placer, most, settings)
         _known.move_to_end(key)
         found.watched_s = time.monotonic()
+        if not found.done.is_set():
+            _end_unwatched(found)
         return found
 
 
 def find(problem: Problem, placer: str) -> Following | None:
     """What became of a method that was followed before."""
     with _guard:
-        return _known.get((problem, placer))
+        return _known.get(_key(problem, placer))
 
 
-def forget(problem: Problem, placer: str) -> None:
-    """Let a method be followed anew."""
+def forget(found: Following) -> None:
+    """Let what it followed be followed anew, unless somebody has begun that already."""
     with _guard:
-        _known.pop((problem, placer), None)
+        if _known.get(found.key) is found:
+            _drop(found)
+
+
+def _key(problem: Problem, placer: str) -> Key:
+    # Steps have sentences with times in the problem's unit, and their answer the machine's name.
+    return problem.fingerprint, problem.machine.content, problem.unit, placer
 
 
 def _make_room() -> None:
-    """Let go of the oldest walks, and of searches that go on for nobody: they need all cores."""
-    now_s = time.monotonic()
-    for key, one in list(_known.items()):
-        if not one.done.is_set() and now_s - one.watched_s > UNWATCHED_S:
-            one.stop()
-            del _known[key]
-    over = [key for key, one in _known.items() if one.done.is_set()]
-    for key in over[: max(0, len(_known) - MOST_KEPT + 1)]:
-        del _known[key]
+    """Let go of the oldest walks that have ended."""
+    over = [one for one in _known.values() if one.done.is_set()]
+    for one in over[: max(0, len(_known) - MOST_KEPT + 1)]:
+        _drop(one)
+
+
+def _end_unwatched(wanted: Following) -> None:
+    """End the searches that hold the cores for nobody while another one is wanted."""
+    for one in [one for one in _known.values() if one is not wanted and not one.done.is_set()]:
+        if time.monotonic() - one.watched_s > UNWATCHED_S:
+            _drop(one)
+
+
+def _end_alone(found: Following) -> None:
+    """End a search that nobody has asked about for long, as the window is closed for example."""
+    while not found.done.wait(max(0.0, found.watched_s + ALONE_S - time.monotonic())):
+        with _guard:
+            # Somebody may have come just now.
+            if time.monotonic() - found.watched_s >= ALONE_S:
+                _drop(found)
+                return
+
+
+def _drop(found: Following) -> None:
+    """Take it from the known ones; nothing goes on that is not among them."""
+    if not found.done.is_set():
+        found.stop()
+    if _known.get(found.key) is found:
+        del _known[found.key]
 
 
 def _read(stream: IO[bytes]) -> tuple[bytes, bytes]:

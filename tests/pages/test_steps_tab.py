@@ -46,7 +46,7 @@ def test_a_workload_and_a_learner_are_followed_too(tmp_path):
     checked(offered.set_value("mutation").run())
     assert "Followed for 40 batches; Place searches as long as its settings say." in texts(app)
     ahead = following.find(snapshot(project).pinned_problem, "mutation")
-    assert ahead.done.wait(PATIENCE_S)
+    assert ahead.result().steps
     checked(app.run())
     taken = next(b for b in app.button if b.label == "Make this the placement")
     checked(taken.click().run())

@@ -1,8 +1,10 @@
 """Learners followed in processes of their own: what comes back, how far they are, how they end."""
 
+import dataclasses
 import os
 import re
 import signal
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +18,13 @@ LONG = {"max_iterations": 100_000}
 
 @pytest.fixture
 def problem():
-    return random_problem(1, num_ops=20, num_devices=3)
+    """The same content for each test, and nothing known of it."""
+    posed = random_problem(1, num_ops=20, num_devices=3)
+    yield posed
+    for found in (following.find(posed, placer) for placer in ("mutation", "random_search")):
+        if found is not None:
+            following.forget(found)
+            assert found.done.wait(PATIENCE_S)
 
 
 def searching(problem, placer):
@@ -24,6 +32,7 @@ def searching(problem, placer):
     found = following.start(problem, placer, 5, LONG)
     while not found.doing.startswith("batch"):
         assert not found.done.wait(0.02), found.result()
+        assert following.start(problem, placer, 5, LONG) is found
     return found
 
 
@@ -51,7 +60,7 @@ def test_one_that_is_stopped_says_so_and_can_be_followed_again(problem):
     with pytest.raises(ValueError, match="Stopped before it finished"):
         found.result()
     assert following.find(problem, "mutation") is found
-    following.forget(problem, "mutation")
+    following.forget(found)
     assert following.find(problem, "mutation") is None
 
 
@@ -60,22 +69,74 @@ def test_a_process_that_is_gone_is_told_in_a_sentence(problem):
     os.kill(found._process.pid, signal.SIGKILL)
     with pytest.raises(ValueError, match="'mutation' ended before it had steps to show"):
         found.result()
-    following.forget(problem, "mutation")
+    following.forget(found)
 
 
 def test_what_a_method_refuses_is_told_in_its_words(problem):
     found = following.start(problem, "mutation", 5, {"nonsense": 1})
     with pytest.raises(ValueError, match="has no setting 'nonsense'"):
         found.result()
-    following.forget(problem, "mutation")
+    following.forget(found)
 
 
-def test_a_search_that_nobody_looks_at_ends_when_another_begins(problem, monkeypatch):
+def test_two_who_follow_again_share_one_search(problem):
+    found = searching(problem, "mutation")
+    found.stop()
+    assert found.done.wait(PATIENCE_S)
+    following.forget(found)
+    again = following.start(problem, "mutation", 5, LONG)
+    following.forget(found)
+    assert following.start(problem, "mutation", 5, LONG) is again and not again.is_stopped
+    following.forget(again)
+    assert again.done.wait(PATIENCE_S) and again.is_stopped, "none goes on that is not known"
+    assert following.find(problem, "mutation") is None
+
+
+def test_the_same_problem_posed_anew_is_the_same_walk(problem):
+    found = following.start(problem, "mutation", 5, {"max_iterations": 1})
+    posed = dataclasses.replace(problem)
+    assert following.start(posed, "mutation", 5, {"max_iterations": 1}) is found
+    device = problem.machine.devices[0].name
+    pinned = dataclasses.replace(posed, pins=((problem.graph.ops[0].name, device),))
+    renamed = dataclasses.replace(posed, machine=dataclasses.replace(posed.machine, name="other"))
+    for other in (pinned, renamed, dataclasses.replace(posed, unit="ms")):
+        assert following.find(other, "mutation") is None
+    assert found.result().steps
+
+
+def test_a_search_that_nobody_looks_at_ends_where_another_goes_on(problem, monkeypatch):
     forgotten = searching(problem, "mutation")
     watched = following.start(problem, "random_search", 5, LONG)
     assert following.find(problem, "mutation") is forgotten, "it may be looked at again soon"
+    assert not forgotten.is_stopped
     monkeypatch.setattr(following, "UNWATCHED_S", 0.0)
-    other = random_problem(2, num_ops=20, num_devices=3)
-    last = following.start(other, "mutation", 5, {"max_iterations": 1})
+    assert following.start(problem, "random_search", 5, LONG) is watched
     assert forgotten.done.wait(PATIENCE_S) and not forgotten.is_there
-    assert watched.is_stopped and last.result().steps
+    assert following.find(problem, "mutation") is None and not watched.is_stopped
+    following.forget(watched)
+    assert watched.done.wait(PATIENCE_S)
+
+
+def test_what_has_ended_lets_others_go_on(problem, monkeypatch):
+    ended = following.start(problem, "random_search", 5, {"max_iterations": 1})
+    assert ended.result().steps
+    going = searching(problem, "mutation")
+    monkeypatch.setattr(following, "UNWATCHED_S", 0.0)
+    assert following.start(problem, "random_search", 5, {"max_iterations": 1}) is ended
+    assert not going.is_stopped
+    following.forget(going)
+    assert going.done.wait(PATIENCE_S)
+
+
+def test_a_search_goes_on_until_nobody_has_asked_for_long(problem, monkeypatch):
+    clock = SimpleNamespace(monotonic=lambda: 0.0)
+    monkeypatch.setattr(following, "time", clock)
+    monkeypatch.setattr(following, "ALONE_S", 0.1)
+    left = following.start(problem, "mutation", 5, LONG)
+    clock.monotonic = lambda: 0.08
+    assert following.start(problem, "mutation", 5, LONG) is left
+    clock.monotonic = lambda: 0.15
+    assert not left.done.wait(0.3) and following.find(problem, "mutation") is left
+    clock.monotonic = lambda: 0.2
+    assert left.done.wait(PATIENCE_S) and not left.is_there
+    assert following.find(problem, "mutation") is None, "who comes back begins anew"

@@ -24,6 +24,7 @@ from studio.snapshot import Studio
 
 PREDICT_HELP = "Hides each choice of the method until you have said what it will be."
 TAKE_HELP = "Makes what the method answers in its last step the placement, as Place does."
+CANCEL_HELP = "Ends the search, also for other windows that wait for it."
 LEGEND = (
     {"mark": "selected", "text": "placed in this step"},
     {"mark": "alternative", "text": "where it could have run"},
@@ -52,7 +53,7 @@ def _walk(now: Studio) -> None:
             _under_way()
             return
         if not ahead.is_there:
-            _ended(now, ahead)
+            _ended(ahead)
             return
     shown = walk.walk(now)
     assert shown is not None
@@ -76,17 +77,19 @@ def _under_way() -> None:
     assert ahead is not None
     bar, cancel = st.columns([0.84, 0.16], vertical_alignment="center")
     bar.progress(ahead.share, text=glossary.plain(f"Following {method}: {ahead.doing}"))
-    cancel.button("Cancel", key="steps-cancel", on_click=ahead.stop, width="stretch")
+    cancel.button(
+        "Cancel", key="steps-cancel", on_click=ahead.stop, width="stretch", help=CANCEL_HELP
+    )
 
 
-def _ended(now: Studio, ahead: Following) -> None:
+def _ended(ahead: Following) -> None:
     """Why there are no steps, and the way to follow the method once more."""
     (st.info if ahead.is_stopped else st.error)(glossary.plain(ahead.error))
     st.button(
         "Follow it again",
         key="steps-again",
         on_click=following.forget,
-        args=(now.pinned_problem, walk.chosen(now)),
+        args=(ahead,),
     )
 
 

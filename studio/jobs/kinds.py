@@ -258,7 +258,13 @@ def others_s(now: Studio, job: jobs.Job) -> Mapping[str, float]:
         return {}
     tried = {row.placer for row in job.all(CompareRow)}
     found = snapshot.predicted_s(now, by_hand=False)
-    return {name: seconds for name, seconds in found.items() if name not in tried}
+    # A method's own result may be called otherwise, where its name was taken.
+    again = {
+        item.name
+        for item in now.shelf.items
+        if item.made_by in tried and item.facts.objective in (None, job.about.objective)
+    }
+    return {name: seconds for name, seconds in found.items() if name not in again}
 
 
 def _is_of_now(now: Studio, job: jobs.Job) -> bool:

@@ -165,6 +165,27 @@ def test_one_of_several_that_are_as_good_is_named_the_best_by_all_who_tell():
     assert leaders({"b": 1.0, "a": 1.0 + 1e-12, "c": 1.1}) == ("a", "b")
 
 
+def test_what_was_made_by_hand_under_a_methods_name_is_told_apart_from_it():
+    now = opened()
+    by_hand, found = (pl.place(now.problem, placer) for placer in ("round_robin", "heft"))
+    assert found.value < by_hand.value
+    now.shelf.add("heft", by_hand.placement, HAND, show=False)
+    now.shelf.add("heft", found.placement, "heft", studio.facts_of(found), show=False)
+    job = comparison(again(now.project), rows_of(now, "heft"))
+    later = again(now.project)
+    made_s, others_s = kinds.by_hand_s(later, job), kinds.others_s(later, job)
+    assert set(made_s) == {"heft"} and not others_s
+    told = outcomes.rows_taken_over(later.project, job, made_s, others_s)
+    assert "the best is heft, predicted" in told and "as good" not in told
+    equal_s = {"heft": found.value}
+    (row,) = (event_log.decoded(one, "compare") for one in rows_of(now, "heft"))
+    said = outcomes.best_in_words([row], equal_s)
+    assert "the best is heft, predicted" in said and "as good: heft of before" in said
+    said = outcomes.best_in_words([row], {"heft": found.value / 2})
+    assert "the best is heft of before, made by hand" in said
+    assert "the best method is heft, predicted" in said
+
+
 def test_a_run_of_another_computer_is_shown_but_measures_nothing_here():
     now = opened()
     placed(now, "heft")

@@ -72,20 +72,26 @@ def attend(arguments: Sequence[str]) -> int:
     if code in (-signal.SIGTERM, 128 + signal.SIGTERM):
         return 128 + signal.SIGTERM
     return fail(
-        "The node of the Ray cluster on this computer ended in the middle of this, and nothing that"
-        " was saved is lost; start the cluster again, or use --machine local."
+        "The head of the Ray cluster, or its node on this computer, ended in the middle of this,"
+        " and nothing that was saved is lost; start the cluster again, or use --machine local."
     )
 
 
 def tell_the_end(work: Callable[[], int]) -> int:
-    """What some work returns, told to whoever attends to this process, however it ends."""
+    """What some work returns, told to whoever attends to this process, however it ends.
+
+    Where the head of the cluster ends, this process does at once, and the other one says so.
+    """
     told = os.environ.pop(_END, "")
     if not told:
         return work()
+    from profiling.backends.ray import BACKEND
+
     confinement.end_with(os.getppid())
     status = 1
     try:
-        status = work()
+        with BACKEND.ending(lambda: os._exit(1)):
+            status = work()
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else status
         raise

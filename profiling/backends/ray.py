@@ -5,7 +5,8 @@ and Ray carries values between hosts (Moritz et al., OSDI 2018).
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +29,19 @@ class Ray(Backend):
     def __init__(self) -> None:
         self._cluster: Cluster | None = None
         self._kept: dict[tuple[str, str, str], Compiled] = {}
+        self._ended: Callable[[], object] | None = None
+
+    @contextmanager
+    def ending(self, ended: Callable[[], object]) -> Iterator[None]:
+        """Have whoever connects now call `ended` when the head is no more, from a thread.
+
+        Ray itself waits for it for up to a minute, and nothing else goes on meanwhile.
+        """
+        self._ended = ended
+        try:
+            yield
+        finally:
+            self._ended = None
 
     def missing(self) -> str:
         return "" if find_spec("ray") else "needs: pip install -r requirements-hosts.txt"
@@ -43,7 +57,7 @@ class Ray(Backend):
 
         if self._cluster is None or not self._cluster.is_whole:
             self._kept.clear()
-            self._cluster = Cluster(address, self._cluster)
+            self._cluster = Cluster(address, self._cluster, self._ended)
         return self._cluster
 
     def machine(self, spec: str) -> Machine:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import placement as pl
@@ -17,11 +18,14 @@ def on_first(problem: Problem) -> float:
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_left_is_as_it_was(seed):
     problem = random_problem(seed, num_devices=3)
+    spread = np.random.default_rng(seed).random(problem.costs.compute_s.shape)
+    problem = replace(problem, costs=replace(problem.costs, spread=spread))
     first, *others = (d.name for d in problem.machine.devices)
     left = without_devices(problem, others[:1])
     assert [d.name for d in left.machine.devices] == [first, *others[1:]]
     assert all(others[0] not in (link.src, link.dst) for link in left.machine.links)
     assert on_first(left) == on_first(problem)
+    np.testing.assert_array_equal(left.costs.spread, spread[:, [0, 2]])
 
 
 def test_pins_to_what_is_gone_are_free_again():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from profiling import backends
 from tests.hosts.two_nodes import nodes
 
 
@@ -23,6 +22,7 @@ def cluster():
         ray.shutdown()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def machine(cluster):
-    return backends.get("ray").machine("ray")
+    """The machine of all nodes; those that other tests have killed are started anew."""
+    return cluster.machine()

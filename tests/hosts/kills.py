@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+import placement as pl
 from placement.api.resume import run_to_the_end
 from placement.core.model import Model
 from placement.core.verb_options import RunOptions
@@ -79,8 +80,11 @@ class _Listener:
 def during_a_run(nodes: Nodes, what: str, model: Model, chance: random.Random) -> Told:
     """Kill an actor or a node somewhere in a run; returns when the run goes on without it."""
     problem = problem_of(model, nodes.machine())
+    placement = problem.placement_of([i % 2 for i in range(problem.num_units)])
+    # What is compiled for this computer once takes longer than noticing anything.
+    pl.simulate(problem, placement)
+    pl.place(problem, "single")
     listener = _Listener(nodes, what)
-
     limit_s = time.monotonic() + LIMIT_S
 
     def hear(event: Mapping[str, Any]) -> None:
@@ -92,7 +96,6 @@ def during_a_run(nodes: Nodes, what: str, model: Model, chance: random.Random) -
     timer = threading.Timer(chance.uniform(0.0, RUN_S), listener.kill)
     timer.start()
     try:
-        placement = problem.placement_of([i % 2 for i in range(problem.num_units)])
         run_to_the_end(model, problem, placement, ENDLESS, emit=hear, placer="single")
     except _Enough:
         pass

@@ -39,6 +39,8 @@ def test_a_command_goes_on_without_a_host_that_is_lost(cluster, verb):
             after += [event] if lost is not None else []
             if sum(one["event"] == "step" for one in after) > 1:
                 break
+        else:
+            raise AssertionError(process.stderr.read())
     assert lost is not None and lost["devices"] == ["beta/cpu:0"] and "beta" in lost["message"]
     spans = {one["device"] for one in after if one["event"] == "span"}
     assert spans <= {"alpha/cpu:0"} and (spans or verb == "train")

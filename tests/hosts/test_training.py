@@ -50,7 +50,7 @@ def test_a_training_goes_on_from_its_last_step_without_a_host_that_is_lost(
 def test_without_copies_a_lost_host_ends_a_training(cluster, model):
     def before(number):
         if number == 2:
-            kill(cluster.own_worker("beta"))
+            kill(cluster.raylet("beta"))
 
     with pytest.raises(DevicesLost, match="Host 'beta' left the cluster"):
         trained(model, cluster.machine(), before)

@@ -8,8 +8,9 @@ what is very large goes by calls, which are no slower then.
 
 import itertools
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 # Whoever writes waits until what was written before has been read, so they are two, by turns.
@@ -17,6 +18,8 @@ NUM_CHANNELS = 2
 # What a message needs beside its values, and the most that goes by a channel.
 FRAME_BYTES, MOST_BYTES = 2**16, 2**24
 _LEAST_BYTES = 2**20
+# How long channels are read after the last message, and how often whoever reads looks up.
+LINGER_S, LOOK_S = 2.0, 0.5
 Told = Callable[[int, int, Mapping[str, Any]], None]
 
 
@@ -28,7 +31,7 @@ class Outgoing:
         from ray.experimental.channel.shared_memory_channel import Channel
 
         writer = ray.get_runtime_context().current_actor
-        self.num_bytes = num_bytes
+        self.reader, self.num_bytes = reader, num_bytes
         self.channels = tuple(
             Channel(writer, [(reader, node_id)], num_bytes) for _ in range(NUM_CHANNELS)
         )
@@ -54,21 +57,72 @@ class Outgoing:
                 channel.close()
 
 
-def listen(channel: Any, told: Told) -> None:
-    """Have a thread that passes on what comes by a channel, until that is closed.
+class Attention:
+    """Whether messages are expected now. Ray takes a core's time from whoever waits for one."""
+
+    def __init__(self) -> None:
+        self._lock, self._awake = threading.Lock(), threading.Event()
+        self._num_held, self._until_s = 0, 0.0
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Messages are expected all the while."""
+        with self._lock:
+            self._num_held += 1
+        self._awake.set()
+        try:
+            yield
+        finally:
+            self.wake()
+            with self._lock:
+                self._num_held -= 1
+
+    def wake(self) -> None:
+        """Messages are expected for a while from now on."""
+        with self._lock:
+            self._until_s = time.monotonic() + LINGER_S
+        self._awake.set()
+
+    def wait(self) -> None:
+        """Return once messages are expected."""
+        while True:
+            self._awake.wait()
+            with self._lock:
+                if self._num_held or time.monotonic() < self._until_s:
+                    return
+                self._awake.clear()
+
+
+class Incoming:
+    """The channels from another host to this process, read by a thread each until it is closed.
 
     Arrays of a message are memory of the channel, which whoever is told may not keep.
     """
-    from ray.exceptions import RayError
 
-    def go() -> None:
+    def __init__(self, channels: Sequence[Any], told: Told, attention: Attention) -> None:
+        self._told, self._attention, self._is_over = told, attention, False
+        for channel in channels:
+            # What is written before somebody is known to read is never told.
+            channel.ensure_registered_as_reader()
+            threading.Thread(
+                target=self._read, args=(channel,), name="channel", daemon=True
+            ).start()
+
+    def _read(self, channel: Any) -> None:
+        from ray.exceptions import GetTimeoutError, RayChannelTimeoutError, RayError
+
         with suppress(RayError):
             while True:
-                told(*channel.read())
+                self._attention.wait()
+                if self._is_over:
+                    return
+                with suppress(GetTimeoutError, RayChannelTimeoutError):
+                    self._told(*channel.read(LOOK_S))
+                    self._attention.wake()
 
-    # What is written before somebody is known to read is never told.
-    channel.ensure_registered_as_reader()
-    threading.Thread(target=go, name="channel", daemon=True).start()
+    def close(self) -> None:
+        """Read no more; a host that is lost closes nothing itself."""
+        self._is_over = True
 
 
 def room(num_bytes: int) -> int:

@@ -2,9 +2,8 @@
 
 import os
 import signal
-import socket
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -16,6 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from placement.core.decoding import shown
 from placement.core.machine import Device, Link, Machine
+from profiling.backends._ray.alive import Address, answers, watch
 from profiling.backends._ray.channels import room
 from profiling.backends._ray.clocks import Offset, offset_of
 from profiling.backends._ray.hosts import (
@@ -23,6 +23,7 @@ from profiling.backends._ray.hosts import (
     STUDIO,
     Facts,
     Host,
+    address_of,
     boot_id,
     hosts_of,
     require_same_versions,
@@ -32,7 +33,7 @@ from profiling.backends.base import NOMINAL, DevicesLost
 from profiling.devices.cores import split
 
 # How often those that are waited for are looked after, and how long that may take.
-LOOK_S, SILENCE_S = 2.0, 8.0
+LOOK_S, SILENCE_S = 1.0, 6.0
 START_S = 60.0
 AT_ONCE = 64
 _WITHIN = (30e-6, 20e9)
@@ -44,20 +45,26 @@ class Cluster:
     """The hosts of a cluster that this process is connected to, by name, the head first.
 
     Hosts that are left of a cluster that was there `before` go on with their actors and names.
+    `ended` is called, from a thread, when the head or the node that this process is connected to
+    is no more.
     """
 
-    def __init__(self, address: str, before: "Cluster | None" = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        before: "Cluster | None" = None,
+        ended: Callable[[], object] | None = None,
+    ) -> None:
         self.address, self.lost = address, set[str]()
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
         self._rooms: dict[tuple[str, str], int] = {}
         if not ray.is_initialized():
             _connect(address)
-        known: dict[str, Host] = {}
-        if before is not None:
-            known = {host.node_id: host for host in before.hosts.values()}
-        hosts = (known.get(host.node_id, host) for host in self._listed())
-        self.hosts: dict[str, Host] = {host.name: host for host in hosts}
+            if ended is not None and not self._is_outside:
+                watch(_needed(), ended)
+        self.hosts: dict[str, Host] = {} if before is None else before.hosts
+        self.hosts = {host.name: host for host in self._listed()}
         if not self.hosts:
             raise ValueError("The Ray cluster has no host with a CPU; start one with `ray start`.")
         self.workers = _Workers(self.hosts)
@@ -86,7 +93,9 @@ class Cluster:
 
     def _listed(self) -> list[Host]:
         """The hosts that can be computed on now."""
-        return [h for h in hosts_of(ray.nodes()) if h.num_cores and self._is_there(h)]
+        # One that has ended and was started again is listed twice for a while, by one name.
+        there = (n for n in ray.nodes() if n["Alive"] and self._is_there(address_of(n)))
+        return [host for host in hosts_of(there, self.hosts.values()) if host.num_cores]
 
     @property
     def facts(self) -> Mapping[str, Facts]:
@@ -153,7 +162,7 @@ class Cluster:
             other, node_id = self.workers[target], self.hosts[target].node_id
             # Channels themselves never come here: who has them waits for their hosts at its end.
             made = self.begin(source, "connect", target, other, node_id, room(size))
-            self.ask(target, "listen", made)
+            self.ask(target, "listen", source, made)
             times = self.ask(source, "greet", target)
             if not self.ask(target, "was_greeted", times):
                 self.ask(source, "disconnect", target)
@@ -172,10 +181,13 @@ class Cluster:
         """Ask a host and do not wait."""
         return getattr(self.workers[host], what).remote(*values)
 
-    def settled(self, asked: Mapping[str, Any], timeout_s: float | None = None) -> dict[str, Any]:
+    def settled(
+        self, asked: Mapping[str, Any], timeout_s: float | None = None, *, alone: bool = False
+    ) -> dict[str, Any]:
         """The answers by host; the first error, or the end of a host, is raised at once.
 
-        TimeoutError where hosts that are alive take longer than `timeout_s`.
+        That of any host that is used, for those that are asked may wait for it, but where they are
+        asked `alone`. TimeoutError where hosts that are alive take longer than `timeout_s`.
         """
         until_s = None if timeout_s is None else time.monotonic() + timeout_s
         waiting, found = dict(asked), dict[str, Any]()
@@ -185,7 +197,8 @@ class Cluster:
             for host in [h for h, ref in waiting.items() if ref in ready]:
                 found[host] = self._answer(host, waiting.pop(host))
             if waiting:
-                self._require_alive(waiting)
+                used = () if alone else (h for h in self.devices if h not in self.lost)
+                self._require_alive(dict.fromkeys((*waiting, *used)))
                 if until_s is not None and time.monotonic() > until_s:
                     raise TimeoutError(f"Hosts {', '.join(waiting)} gave no answer in time.")
         return {host: found[host] for host in asked}
@@ -196,18 +209,16 @@ class Cluster:
         One that computes may be silent for any time.
         """
         for host in hosts:
-            if not self._is_there(self.hosts[host]):
+            if not self._is_there((self.hosts[host].address, self.hosts[host].port)):
                 raise self._lost(host)
 
-    def _is_there(self, host: Host) -> bool:
-        """Whether a node's own process takes connections: Ray lists one for some time after it has
-        ended. Who is connected from outside the cluster cannot tell.
-        """
-        if self.address.startswith("ray://"):
-            return True
-        with suppress(OSError), socket.create_connection((host.address, host.port), SILENCE_S):
-            return True
-        return False
+    def _is_there(self, node: Address) -> bool:
+        """Whether a node's own process answers; from outside the cluster nobody can tell."""
+        return self._is_outside or answers(node, SILENCE_S)
+
+    @property
+    def _is_outside(self) -> bool:
+        return self.address.startswith("ray://")
 
     def _answer(self, host: str, ref: Any) -> Any:
         try:
@@ -267,6 +278,14 @@ class _Workers(dict[str, Any]):
 def host_of(device: Device) -> str:
     """The host that a device belongs to."""
     return device.name.rpartition("/")[0]
+
+
+def _needed() -> tuple[Address, ...]:
+    """Whom this process cannot do without: the head, and the node that it is connected to."""
+    context = ray.get_runtime_context()
+    host, _, port = context.gcs_address.rpartition(":")
+    own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
+    return (host.strip("[]"), int(port)), address_of(own)
 
 
 def _unprinted(lines: object, ignore_prefix: bool) -> None:

@@ -5,8 +5,9 @@ on one computer are several hosts, which share its cores out in the order of the
 """
 
 import hashlib
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +50,10 @@ class Facts:
     boot: str = ""
 
 
-def hosts_of(nodes: Iterable[Mapping[str, Any]]) -> tuple[Host, ...]:
+def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> tuple[Host, ...]:
     """Hosts of what Ray lists as nodes, the head first, without those that have ended.
+
+    Hosts that are known already stay what they are.
 
     >>> node = {"Alive": True, "NodeID": "1", "NodeName": "10.0.0.1", "NodeManagerHostname": "a"}
     >>> node |= {"NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": 2.0}}
@@ -59,17 +62,32 @@ def hosts_of(nodes: Iterable[Mapping[str, Any]]) -> tuple[Host, ...]:
     """
     alive = [node for node in nodes if node["Alive"]]
     alive.sort(key=lambda n: (_HEAD not in n["Resources"], _called(n), n["NodeID"]))
-    named, shared, hosts = Counter[str](), Counter[str](), []
+    before = {host.node_id: host for host in known}
+    names = {before[node["NodeID"]].name for node in alive if node["NodeID"] in before}
+    shared, hosts = Counter[str](), []
     for node in alive:
-        called, computer = _called(node), node["NodeManagerHostname"]
-        named[called] += 1
-        name = called if named[called] == 1 else f"{called}-{named[called]}"
+        node_id, computer = node["NodeID"], node["NodeManagerHostname"]
         num_cores = int(node["Resources"].get("CPU", 0))
-        address = node["NodeManagerAddress"]
-        port = int(node.get("NodeManagerPort", 0))
-        hosts.append(Host(name, node["NodeID"], address, shared[computer], num_cores, port))
+        if node_id in before:
+            hosts.append(before[node_id])
+        else:
+            name = _free(_called(node), names)
+            names.add(name)
+            address, port = address_of(node)
+            hosts.append(Host(name, node_id, address, shared[computer], num_cores, port))
         shared[computer] += num_cores
     return tuple(hosts)
+
+
+def address_of(node: Mapping[str, Any]) -> tuple[str, int]:
+    """Where the own process of a node listens."""
+    return node["NodeManagerAddress"], int(node.get("NodeManagerPort", 0))
+
+
+def _free(called: str, names: Collection[str]) -> str:
+    """What a host is called where others have these names."""
+    numbered = (f"{called}-{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain([called], numbered) if name not in names)
 
 
 def _called(node: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from placement.core.machine import Machine
 from placement.core.model import Model
 from placement.core.schedule import Schedule
 from profiling import backends
-from profiling.backends._ray.channels import Outgoing, listen
+from profiling.backends._ray.channels import Attention, Incoming, Outgoing
 from profiling.backends._ray.hosts import STUDIO, Facts, Host, boot_id, share, studio_version
 from profiling.backends._ray.shipping import Shipment, unpacked
 from profiling.backends.base import Compiled, Program, Renewal
@@ -132,6 +132,8 @@ class Worker:
         self._read: dict[str, Model] = {}
         self._parts: dict[int, _Part] = {}
         self._outgoing: dict[str, Outgoing] = {}
+        self._incoming: dict[str, Incoming] = {}
+        self._attention = Attention()
         self._answered, self._greeted = threading.Semaphore(0), threading.Semaphore(0)
         self._probes: dict[str, Probes] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True)
@@ -168,10 +170,15 @@ class Worker:
         if before is not None:
             before.close()
 
-    def listen(self, channels: Sequence[Any]) -> None:
-        """Take what comes by channels of another host from now on."""
-        for channel in channels:
-            listen(channel, self._told)
+    def listen(self, host: str, channels: Sequence[Any]) -> None:
+        """Take what comes by these channels of another host from now on, and by no earlier ones."""
+        if host in self._incoming:
+            self._incoming[host].close()
+        self._incoming[host] = Incoming(channels, self._told, self._attention)
+
+    def expect(self) -> None:
+        """Messages of another host will come soon."""
+        self._attention.wake()
 
     def greet(self, host: str) -> int:
         """Send a first message by each channel; how many there are."""
@@ -184,7 +191,8 @@ class Worker:
 
     def was_greeted(self, times: int) -> bool:
         """Whether so many first messages have come."""
-        return all(self._greeted.acquire(timeout=GREETING_S) for _ in range(times))
+        with self._attention.held():
+            return all(self._greeted.acquire(timeout=GREETING_S) for _ in range(times))
 
     def _told(self, number: int, segment: int, values: Values) -> None:
         if number == ASKED:
@@ -204,18 +212,22 @@ class Worker:
 
     def sent_s(self, other: str, num_bytes: int, rounds: int) -> list[float]:
         """Seconds to send so many bytes to another host and hear of it, by round."""
+        import ray
+
         if other not in self._outgoing:
             raise ValueError(
                 f"No channel leads from host {self._host.name!r} to {other!r}, as where an object"
                 " store is full; start Ray with a larger one (--object-store-memory)."
             )
         value, found = np.ones(num_bytes, np.uint8), list[float]()
-        for number in range(rounds):
-            began_s = time.perf_counter()
-            self._outgoing[other].send(ASKED, number, {self._host.name: value})
-            if not self._answered.acquire(timeout=LIMIT_S):
-                raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
-            found.append(time.perf_counter() - began_s)
+        ray.get(self._outgoing[other].reader.expect.remote())
+        with self._attention.held():
+            for number in range(rounds):
+                began_s = time.perf_counter()
+                self._outgoing[other].send(ASKED, number, {self._host.name: value})
+                if not self._answered.acquire(timeout=LIMIT_S):
+                    raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
+                found.append(time.perf_counter() - began_s)
         return found
 
     def compile(self, key: str, shipment: Shipment, machine: Machine) -> Kernels:
@@ -326,8 +338,13 @@ class Worker:
         ray.get(list(sent))
         return began_s, ended_s
 
-    def carry(self, number: int, lanes: Sequence[Lane], num_segments: int) -> None:
-        """Have threads for the lanes of this host, which run steps from now on."""
+    def carry(
+        self, number: int, lanes: Sequence[Lane], num_segments: int, by_channels: bool
+    ) -> None:
+        """Have threads for the lanes of this host, which run steps from now on.
+
+        They send by channels, where these are and this is wanted, else by calls.
+        """
         part = self._parts[number]
         own = [
             replace(lane, device=replace(lane.device, core_ids=part.cores[lane.segments[0]]))
@@ -341,7 +358,7 @@ class Worker:
         def run(segment: int) -> None:
             part.program.run(segment)
             for host, values in part.leaves(segment):
-                outgoing = self._outgoing.get(host)
+                outgoing = self._outgoing.get(host) if by_channels else None
                 if outgoing is None or not outgoing.send(number, segment, values):
                     part.others[host].arrive.remote(number, segment, values)
 
@@ -350,8 +367,9 @@ class Worker:
     def step(self, number: int, timeout_s: float) -> Times:
         part = self._parts[number]
         assert part.lanes is not None
-        step = part.lanes.step(timeout_s)
-        part.await_state(timeout_s)
+        with self._attention.held():
+            step = part.lanes.step(timeout_s)
+            part.await_state(timeout_s)
         if part.errors:
             raise part.errors[0]
         segments = {i: (step.start_s[i], step.end_s[i]) for i in part.cores}

@@ -1,9 +1,12 @@
 """What the nodes of a cluster are to the studio: names, shares of a computer, versions, clocks."""
 
 import itertools
+import socket
+import threading
 
 import pytest
 
+from profiling.backends._ray import alive
 from profiling.backends._ray.clocks import offset_of
 from profiling.backends._ray.hosts import Facts, hosts_of, require_same_versions, share
 
@@ -39,6 +42,50 @@ def test_nodes_of_one_computer_share_its_cores_out():
 
 def test_a_slash_in_a_name_does_not_look_like_a_device():
     assert hosts_of([{**NODE, "NodeName": "rack/1"}])[0].name == "rack-1"
+
+
+def test_a_host_keeps_its_name_and_one_that_is_gone_leaves_it_to_another():
+    named = [{**NODE, "NodeID": i, "NodeName": "a"} for i in "12"]
+    first, second = hosts_of(named)
+    assert (first.name, second.name) == ("a", "a-2")
+    third = {**NODE, "NodeID": "3", "NodeName": "a"}
+    assert [h.name for h in hosts_of([*named, third], (first, second))] == ["a", "a-2", "a-3"]
+    later = hosts_of([named[1], third], (first, second))
+    assert later[0] is second and later[1].name == "a"
+
+
+@pytest.mark.parametrize("says", [b"settings", b""])
+def test_a_server_that_answers_or_hangs_up_is_alive(says):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                assert connection.recv(64).startswith(b"PRI * HTTP/2.0")
+                connection.sendall(says)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert alive.answers(server.getsockname(), 10.0)
+        thread.join()
+
+
+def test_a_port_that_nobody_serves_is_no_sign_of_life():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        # The system takes the connection; whoever made the socket does not.
+        address = server.getsockname()
+        assert not alive.answers(address, 0.05)
+    assert not alive.answers(address, 10.0)
+
+
+def test_who_watches_tells_an_end_once_after_several_looks(monkeypatch):
+    monkeypatch.setattr(alive, "WATCH_S", 0.0)
+    looks, ended = [], threading.Event()
+    found = iter([True, False, False, True, False, False, False])
+    monkeypatch.setattr(alive, "answers", lambda *asked: looks.append(asked) or next(found))
+    alive.watch([("head", 1)], ended.set)
+    assert ended.wait(10.0)
+    assert len(looks) == 7
 
 
 def test_mixed_versions_are_refused_by_host_and_library():

@@ -1,0 +1,44 @@
+"""Whether processes of a cluster answer: Ray lists a node for some time after it has ended."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+# What a client of HTTP/2, and so of gRPC, says first: its preface and settings, of which none.
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+# How often somebody who is watched is looked after, how long that may take, and how many looks in
+# a row without an answer are an end.
+WATCH_S, ANSWER_S, LOOKS = 1.0, 2.0, 3
+Address = tuple[str, int]
+
+
+def answers(address: Address, limit_s: float) -> bool:
+    """Whether whoever listens there says something within `limit_s`.
+
+    A port that takes connections is no sign of life: the system takes them for a process that
+    hangs, too.
+    """
+    try:
+        with socket.create_connection(address, limit_s) as connection:
+            connection.settimeout(limit_s)
+            connection.sendall(_GREETING)
+            # A server that closes in an orderly way, as one that wants TLS may, is alive, too.
+            connection.recv(1)
+    except OSError:
+        return False
+    return True
+
+
+def watch(addresses: Sequence[Address], ended: Callable[[], object]) -> None:
+    """Have a thread that calls `ended` once somebody at one of these does not answer any more."""
+
+    def go() -> None:
+        silences = 0
+        while silences < LOOKS:
+            time.sleep(WATCH_S)
+            all_answer = all(answers(address, ANSWER_S) for address in addresses)
+            silences = 0 if all_answer else silences + 1
+        ended()
+
+    threading.Thread(target=go, name="watch", daemon=True).start()

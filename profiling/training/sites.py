@@ -79,13 +79,22 @@ class LiveSite:
 
     def open(self, schedule: Schedule) -> None:
         require_memory(self._problem, schedule)
-        program = self._compiled.open(schedule, self._feeds)
-        state = self.state()
-        if state:
-            program.take_state(state)
+        program = self._opened(schedule)
+        # Until its lanes are there the state is in what was open before.
+        lanes = started(program, self._problem, lower(self._problem, schedule))
         self._release()
-        self._lanes = started(program, self._problem, lower(self._problem, schedule))
-        self._program, self._state = program, {}
+        self._program, self._lanes, self._state = program, lanes, {}
+
+    def _opened(self, schedule: Schedule) -> Program:
+        """A program that starts from the state of now."""
+        program = self._compiled.open(schedule, self._feeds)
+        try:
+            if state := self.state():
+                program.take_state(state)
+        except BaseException:
+            program.close()
+            raise
+        return program
 
     def step(self) -> Step:
         assert self._program is not None and self._lanes is not None

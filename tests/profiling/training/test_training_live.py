@@ -1,6 +1,7 @@
 """Training for real, with a real change of placement: the losses are those of one placement."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from placement.advice.replacing import Policy, Slowdown, prepare, unslowed
 from placement.core.machine import Link
 from placement.core.verb_options import TrainOptions
 from placement.placers import placer_class
+from placement.schedule.segments import make_schedule
 from profiling.backends.base import DevicesLost
 from profiling.devices.probes import Probes
+from profiling.training import sites
 from profiling.training.loop import Adjust, train
 from profiling.training.monitor import Watch
 from profiling.training.sites import LiveSite, VirtualSite
@@ -135,6 +138,39 @@ def test_a_training_goes_on_from_its_last_step_where_devices_are_lost(kind):
     assert [move.step for move in run.moves] == ([3, 6] if kind is Leaving else [3])
     assert set(run.placement.device_of.values()) == {"cpu:0"}
     for each in (whole, site):
+        each.close()
+
+
+@pytest.mark.parametrize("error", [DevicesLost("cpu:2 left", ("cpu:2",)), MemoryError("full")])
+@pytest.mark.parametrize("where", ["started", "take_state"])
+def test_the_state_outlives_a_move_that_fails(monkeypatch, error, where):
+    """Whatever fails when another placement is opened: the training is where it was."""
+    opened = model("adam")
+    problem = pl.make_problem(opened, three_lanes(opened))
+    first, second = (
+        make_schedule(problem, placer_class(name)().place(problem))
+        for name in ("round_robin", "single")
+    )
+    still, site = (LiveSite(problem, opened, TrainOptions()) for _ in range(2))
+    still.open(first)
+    site.open(first)
+    for each in (still, site, still, site):
+        each.step()
+    with monkeypatch.context() as failing:
+        owner = sites if where == "started" else type(site._program)
+        failing.setattr(owner, where, Mock(side_effect=error))
+        with pytest.raises(type(error)):
+            site.open(second)
+    if isinstance(error, DevicesLost):
+        site.remain(problem)
+        site.open(second)
+    else:
+        assert site.state(), "what was open before still is"
+    for each in (still, site):
+        each.step()
+    assert site.loss() == still.loss()
+    assert all(torch.equal(still.state()[name], value) for name, value in site.state().items())
+    for each in (still, site):
         each.close()
 
 

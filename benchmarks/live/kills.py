@@ -5,7 +5,8 @@
 Starts two nodes on this computer. An actor or a node is killed (kill -9) at a moment by chance of a
 run and of a training, which go on without it: the training must reach the losses and the state of
 one that nobody disturbed, to the bit. The head is killed under a command, which must end with one
-sentence. Each kill is a row of a file; where it is there already it is not done again.
+sentence. A round that was over before counts for none of that. Each kill is a row of a file; where
+it is there already it is not done again.
 """
 
 import json
@@ -13,6 +14,7 @@ import random
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -43,20 +45,22 @@ def rows(nodes: Nodes, what: str, rounds: range) -> Iterator[Row]:
         model = diamond(Path(folder))
         for number in rounds:
             told = kills.during_a_run(nodes, what, model, random.Random(number))
-            yield _row(what, "run", number, told, True)
+            yield _row(what, "run", number, told, None)
             chance = random.Random(number)
             told, reached = kills.during_a_training(nodes, what, training, chance)
-            yield _row(what, "training", number, told, trainings.is_same(reached, expected))
+            whole = trainings.is_same(reached, expected) if told.words else None
+            yield _row(what, "training", number, told, whole)
 
 
-def _row(what: str, during: str, number: int, told: kills.Told, whole: bool) -> Row:
+def _row(what: str, during: str, number: int, told: kills.Told, whole: bool | None) -> Row:
+    """A row; `whole` is whether nothing was lost, None where nothing could be."""
     sentence = told.words.count(".") == 1 and "'beta'" in told.words
     return {
         "what": what,
         "during": during,
         "round": number,
-        # All was over before somebody noticed.
-        "sentence": sentence or not told.words,
+        # None: all was over before somebody noticed.
+        "sentence": sentence if told.words else None,
         "whole": whole,
         "silence_s": max(0.0, told.silence_s),
         "goes_on_s": max(0.0, told.goes_on_s),
@@ -76,7 +80,7 @@ def heads(rounds: range) -> Iterator[Row]:
                 "during": during,
                 "round": number,
                 "sentence": sentence and status == 2,
-                "whole": True,
+                "whole": None,
                 "silence_s": silence_s,
                 "goes_on_s": 0.0,
             }
@@ -92,18 +96,27 @@ def summary(rows: Sequence[Row]) -> list[Row]:
 
 
 def _summed(what: str, during: str, rows: Sequence[Row]) -> Row:
-    silence_s, goes_on_s = ([row[key] for row in rows] for key in ("silence_s", "goes_on_s"))
+    told = [row for row in rows if row["sentence"] is not None]
+    silence_s, goes_on_s = (
+        [row[key] for row in told] or [nan] for key in ("silence_s", "goes_on_s")
+    )
     return {
         "what": what,
         "during": during,
         "times": len(rows),
-        "sentences": sum(row["sentence"] for row in rows),
-        "whole": sum(row["whole"] for row in rows),
+        "sentences": _counted(row["sentence"] for row in rows),
+        "whole": _counted(row["whole"] for row in rows),
         "silence_s": median(silence_s),
         "most_s": max(silence_s),
         "goes_on_s": median(goes_on_s),
         "most_on_s": max(goes_on_s),
     }
+
+
+def _counted(found: Iterable[bool | None]) -> str:
+    """How often something was so, of the times that it could have been otherwise."""
+    known = [each for each in found if each is not None]
+    return f"{sum(known)} of {len(known)}" if known else "-"
 
 
 def main() -> None:

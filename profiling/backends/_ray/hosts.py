@@ -6,7 +6,6 @@ on one computer are several hosts, which share its cores out in the order of the
 
 import hashlib
 import itertools
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,7 +52,8 @@ class Facts:
 def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> tuple[Host, ...]:
     """Hosts of what Ray lists as nodes, the head first, without those that have ended.
 
-    Hosts that are known already stay what they are.
+    Hosts that are known already stay what they are; names and cores that these have are not given
+    to others.
 
     >>> node = {"Alive": True, "NodeID": "1", "NodeName": "10.0.0.1", "NodeManagerHostname": "a"}
     >>> node |= {"NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": 2.0}}
@@ -63,19 +63,26 @@ def hosts_of(nodes: Iterable[Mapping[str, Any]], known: Iterable[Host] = ()) -> 
     alive = [node for node in nodes if node["Alive"]]
     alive.sort(key=lambda n: (_HEAD not in n["Resources"], _called(n), n["NodeID"]))
     before = {host.node_id: host for host in known}
-    names = {before[node["NodeID"]].name for node in alive if node["NodeID"] in before}
-    shared, hosts = Counter[str](), []
+    names, shares = set[str](), dict[str, list[Host]]()
     for node in alive:
-        node_id, computer = node["NodeID"], node["NodeManagerHostname"]
-        num_cores = int(node["Resources"].get("CPU", 0))
+        if node["NodeID"] in before:
+            host = before[node["NodeID"]]
+            names.add(host.name)
+            shares.setdefault(node["NodeManagerHostname"], []).append(host)
+    hosts = []
+    for node in alive:
+        node_id = node["NodeID"]
         if node_id in before:
             hosts.append(before[node_id])
-        else:
-            name = _free(_called(node), names)
-            names.add(name)
-            address, port = address_of(node)
-            hosts.append(Host(name, node_id, address, shared[computer], num_cores, port))
-        shared[computer] += num_cores
+            continue
+        beside = shares.setdefault(node["NodeManagerHostname"], [])
+        name = _free_name(_called(node), names)
+        num_cores = int(node["Resources"].get("CPU", 0))
+        address, port = address_of(node)
+        host = Host(name, node_id, address, _free_core(num_cores, beside), num_cores, port)
+        names.add(name)
+        beside.append(host)
+        hosts.append(host)
     return tuple(hosts)
 
 
@@ -84,10 +91,20 @@ def address_of(node: Mapping[str, Any]) -> tuple[str, int]:
     return node["NodeManagerAddress"], int(node.get("NodeManagerPort", 0))
 
 
-def _free(called: str, names: Collection[str]) -> str:
+def _free_name(called: str, names: Collection[str]) -> str:
     """What a host is called where others have these names."""
     numbered = (f"{called}-{number}" for number in itertools.count(2))
     return next(name for name in itertools.chain([called], numbered) if name not in names)
+
+
+def _free_core(num_cores: int, beside: Iterable[Host]) -> int:
+    """The first of so many cores in a row that no host beside on the computer has."""
+    first = 0
+    for host in sorted(beside, key=lambda host: (host.first_core, host.num_cores)):
+        if first + num_cores <= host.first_core:
+            break
+        first = max(first, host.first_core + host.num_cores)
+    return first
 
 
 def _called(node: Mapping[str, Any]) -> str:

@@ -5,6 +5,8 @@ import socket
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from profiling.backends._ray import alive
 from profiling.backends._ray.clocks import offset_of
@@ -44,14 +46,46 @@ def test_a_slash_in_a_name_does_not_look_like_a_device():
     assert hosts_of([{**NODE, "NodeName": "rack/1"}])[0].name == "rack-1"
 
 
-def test_a_host_keeps_its_name_and_one_that_is_gone_leaves_it_to_another():
-    named = [{**NODE, "NodeID": i, "NodeName": "a"} for i in "12"]
-    first, second = hosts_of(named)
-    assert (first.name, second.name) == ("a", "a-2")
-    third = {**NODE, "NodeID": "3", "NodeName": "a"}
-    assert [h.name for h in hosts_of([*named, third], (first, second))] == ["a", "a-2", "a-3"]
-    later = hosts_of([named[1], third], (first, second))
-    assert later[0] is second and later[1].name == "a"
+def test_a_host_that_stays_keeps_its_name_and_none_that_comes_gets_it():
+    nodes = [{**NODE, "NodeID": i} for i in "1234"]
+    first = hosts_of(nodes[:2])
+    assert [host.name for host in first] == ["one", "one-2"]
+    later = hosts_of(nodes[1:3], first)
+    assert later[0] is first[1] and [host.name for host in later] == ["one-2", "one"]
+    last = hosts_of(nodes[1:], later)
+    assert [host.name for host in last] == ["one-2", "one", "one-3"]
+
+
+def test_a_host_that_comes_gets_cores_that_nobody_beside_has():
+    nodes = [{**NODE, "NodeID": name, "NodeName": name} for name in "abcd"]
+    first = hosts_of(nodes[:2])
+    later = hosts_of(nodes[1:], first)
+    assert later[0] is first[1]
+    assert {host.name: host.first_core for host in later} == {"b": 2, "c": 0, "d": 4}
+    # Where c was there is room for one of these, and then for no other.
+    small = {**NODE, "NodeID": "e", "NodeName": "e", "Resources": {"CPU": 1.0}}
+    last = hosts_of([nodes[1], nodes[3], small, {**NODE, "NodeID": "f", "NodeName": "f"}], later)
+    assert {host.name: host.first_core for host in last} == {"b": 2, "d": 4, "e": 0, "f": 6}
+    elsewhere = {**NODE, "NodeID": "g", "NodeName": "g", "NodeManagerHostname": "two"}
+    assert hosts_of([*nodes[1:], elsewhere], later)[-1].first_core == 0
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=5), min_size=1, max_size=5))
+def test_hosts_never_share_names_or_cores_whoever_comes_and_goes(sizes):
+    hosts, numbers = (), itertools.count()
+    for joining in sizes:
+        # Every other one of those that were there stays.
+        kept = hosts[::2]
+        nodes = [{**NODE, "NodeID": h.node_id, "Resources": {"CPU": h.num_cores}} for h in kept]
+        nodes += [
+            {**NODE, "NodeID": f"{next(numbers):03d}", "Resources": {"CPU": size}}
+            for size in joining
+        ]
+        hosts = hosts_of(nodes, hosts)
+        assert set(kept) <= set(hosts) and len(hosts) == len(nodes)
+        assert len({host.name for host in hosts}) == len(hosts)
+        cores = [core for h in hosts for core in range(h.first_core, h.first_core + h.num_cores)]
+        assert len(set(cores)) == len(cores)
 
 
 @pytest.mark.parametrize("says", [b"settings", b""])

@@ -39,7 +39,7 @@ def test_open_place_edit_undo_and_run(page):
     choose(page, "Method", "heft")
     page.get_by_role("button", name="Place", exact=True).click()
     expect(page.get_by_text(re.compile("Placed by heft")).first).to_be_visible(timeout=PATIENCE_MS)
-    expect(page.get_by_text("not measured yet", exact=True)).to_be_visible()
+    expect(page.get_by_text("not run yet", exact=True)).to_be_visible()
 
     before = drawn(page)["counts"]
     node = select(page, 1)

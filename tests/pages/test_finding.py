@@ -226,7 +226,7 @@ def test_an_account_of_times_that_have_changed_says_so():
         facts = Facts(seconds=5.0, account=ACCOUNT, problem=problem)
         now.shelf.add(name, placed, "auto", facts)
         shown = captions(opened(project))
-        assert ("the times have changed since" in shown) == (name == "older")
+        assert ("other times of ops than those of now" in shown) == (name == "older")
         assert (ACCOUNT in shown) == (name == "same")
 
 

@@ -12,6 +12,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from placement.constraints.fusion import mended
+from placement.api.results.running import RunResult
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.simulated import Simulated
@@ -207,9 +208,11 @@ def _measured(now: Studio) -> str:
         return "no weights: predicted only"
     job = runs.of_placement(runs.made_here(now), now.placement)
     if job is None or job.ran is None:
-        return "not measured yet" if now.can_measure else ""
+        return "not run yet" if now.can_measure else ""
     measured_s = runs.measured_s(job.ran)
     if not measured_s:
         return ""
-    off = formatting.percent(now.simulated.value / measured_s - 1.0, signed=True)
-    return figure(job.ran.verb.lower(), f"**{formatting.seconds(measured_s)}** (prediction {off})")
+    told = f"prediction {formatting.percent(now.simulated.value / measured_s - 1.0, signed=True)}"
+    if isinstance(job.ran, RunResult) and caveats.is_doubtful(job.ran):
+        told = "doubtful, run again"
+    return figure(job.ran.verb.lower(), f"**{formatting.seconds(measured_s)}** ({told})")

@@ -114,7 +114,7 @@ def show(now: Studio) -> None:
     told += f"; loads charged with: {facts.rules}" if facts.rules else ""
     told += _held(facts)
     if stale:
-        told += "; what it told of values is left out, for the times have changed since"
+        told += "; with other times of ops than those of now, so the values it gave are left out"
     st.caption(glossary.plain(f"{found}{told}."), help=_help(account))
     job = job_of(now)
     # A comparison tells values of several methods, and none of them is the end of one search.

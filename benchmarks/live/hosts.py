@@ -116,6 +116,8 @@ def hand_overs(rows: Rows) -> None:
         back = first.taken.bind(second.take.bind(first.give.bind(size)))
         graph = back.experimental_compile(_buffer_size_bytes=SIZES[-1] + 2**16)
     cluster.connect({(source, target): SIZES[-1], (target, source): 0})
+    if not (cluster.has_channels(source, target) and cluster.has_channels(target, source)):
+        raise ValueError("No channels join these nodes, as where an object store is full.")
     try:
         for num_bytes in SIZES:
             if not rows.lacks(part="hand-over", num_bytes=num_bytes):
@@ -123,7 +125,7 @@ def hand_overs(rows: Rows) -> None:
             ours_s, graph_s = list[float](), list[float]()
             for _ in range(TURNS + WARMUP):
                 # In each turn some in a row, of which the last counts, as with steps.
-                ours_s.append(cluster.ask(source, "sent_s", target, num_bytes, 3)[-1])
+                ours_s.append(cluster.ask(source, "sent_s", target, None, num_bytes, 3)[-1])
                 graph_s.append([ray.get(graph.execute(num_bytes)) for _ in range(3)][-1])
             ours, theirs = ours_s[WARMUP:], graph_s[WARMUP:]
             rows.add(

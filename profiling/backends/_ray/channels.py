@@ -18,6 +18,8 @@ NUM_CHANNELS = 2
 # What a message needs beside its values, and the most that goes by a channel.
 FRAME_BYTES, MOST_BYTES = 2**16, 2**24
 _LEAST_BYTES = 2**20
+# Whoever reads copies what it reads, and no more, so a channel is free again much sooner.
+WRITE_S = 30.0
 # How long channels are read after the last message, and how often whoever reads looks up.
 LINGER_S, LOOK_S = 2.0, 0.5
 Told = Callable[[int, int, Mapping[str, Any]], None]
@@ -35,20 +37,27 @@ class Outgoing:
         self.channels = tuple(
             Channel(writer, [(reader, node_id)], num_bytes) for _ in range(NUM_CHANNELS)
         )
+        self._is_read = True
         locks = [threading.Lock() for _ in self.channels]
         self._turns = itertools.cycle(tuple(zip(self.channels, locks, strict=True)))
 
     def send(self, number: int, segment: int, values: Mapping[str, Any]) -> bool:
-        """Give a message away, which is copied; False where it is too large.
+        """Give a message away, which is copied; False where it is too large, or nobody reads.
 
         A RayError says that the channel was closed.
         """
+        from ray.exceptions import RayChannelTimeoutError
+
         if sum(map(_num_bytes, values.values())) + FRAME_BYTES > self.num_bytes:
             return False
         channel, lock = next(self._turns)
         with lock:
-            channel.write((number, segment, values))
-        return True
+            if self._is_read:
+                try:
+                    channel.write((number, segment, values), WRITE_S)
+                except RayChannelTimeoutError:
+                    self._is_read = False
+            return self._is_read
 
     def close(self) -> None:
         """End whoever writes and whoever reads."""
@@ -96,7 +105,9 @@ class Attention:
 class Incoming:
     """The channels from another host to this process, read by a thread each until it is closed.
 
-    Arrays of a message are memory of the channel, which whoever is told may not keep.
+    Arrays of a message are memory of the channel, which whoever is told may not keep. Errors of
+    a message are theirs to note; here they end nothing, for a channel that is not read blocks
+    whoever writes.
     """
 
     def __init__(self, channels: Sequence[Any], told: Told, attention: Attention) -> None:
@@ -111,14 +122,21 @@ class Incoming:
     def _read(self, channel: Any) -> None:
         from ray.exceptions import GetTimeoutError, RayChannelTimeoutError, RayError
 
-        with suppress(RayError):
-            while True:
-                self._attention.wait()
-                if self._is_over:
-                    return
-                with suppress(GetTimeoutError, RayChannelTimeoutError):
-                    self._told(*channel.read(LOOK_S))
-                    self._attention.wake()
+        while True:
+            self._attention.wait()
+            if self._is_over:
+                return
+            try:
+                message = channel.read(LOOK_S)
+            except (GetTimeoutError, RayChannelTimeoutError):
+                continue
+            except RayError:  # closed
+                return
+            with suppress(Exception):
+                self._told(*message)
+            # The next one is written into its memory, which only then is free.
+            del message
+            self._attention.wake()
 
     def close(self) -> None:
         """Read no more; a host that is lost closes nothing itself."""

@@ -1,5 +1,6 @@
 """A running Ray cluster and an actor on each of its hosts: who is asked, and who is gone."""
 
+import itertools
 import os
 import signal
 import time
@@ -36,6 +37,8 @@ from profiling.devices.cores import split
 LOOK_S, SILENCE_S = 1.0, 6.0
 START_S = 60.0
 AT_ONCE = 64
+# Tells apart what comes of one attempt to connect two hosts and of the one before.
+_attempts = itertools.count()
 _WITHIN = (30e-6, 20e9)
 _BETWEEN = (5e-4, 1e9)
 _NOTE = "Link figures between hosts are nominal until this machine is profiled."
@@ -58,7 +61,9 @@ class Cluster:
         self.address, self.lost = address, set[str]()
         # What of a host somebody uses, by name: said where the host is lost.
         self.devices: dict[str, tuple[str, ...]] = {}
+        # For how large messages pairs of hosts have been connected, and which have channels.
         self._rooms: dict[tuple[str, str], int] = {}
+        self._joined: dict[tuple[str, str], bool] = {}
         if not ray.is_initialized():
             _connect(address)
             if ended is not None and not self._is_outside:
@@ -155,17 +160,28 @@ class Cluster:
         One pair after the other, each tried with a message: made side by side some never carry
         anything. A pair without channels sends by calls.
         """
-        for (source, target), size in num_bytes.items():
-            if room(size) <= self._rooms.get((source, target), 0):
-                continue
-            self._rooms[source, target] = room(size)
-            other, node_id = self.workers[target], self.hosts[target].node_id
-            # Channels themselves never come here: who has them waits for their hosts at its end.
-            made = self.begin(source, "connect", target, other, node_id, room(size))
-            self.ask(target, "listen", source, made)
-            times = self.ask(source, "greet", target)
-            if not self.ask(target, "was_greeted", times):
-                self.ask(source, "disconnect", target)
+        for pair, size in num_bytes.items():
+            if room(size) > self._rooms.get(pair, 0):
+                self._joined[pair] = self._joins(*pair, size)
+                self._rooms[pair] = room(size)
+
+    def has_channels(self, source: str, target: str) -> bool:
+        """Whether what one host sends to another goes by channels."""
+        return self._joined.get((source, target), False)
+
+    def _joins(self, source: str, target: str, num_bytes: int) -> bool:
+        """Make channels from one host to another; whether they carry messages."""
+        attempt, ask = next(_attempts), partial(self.ask, timeout_s=START_S)
+        other, node_id = self.workers[target], self.hosts[target].node_id
+        # Channels themselves never come here: who has them waits for their hosts at its end.
+        made = self.begin(source, "connect", target, other, node_id, room(num_bytes))
+        with suppress(TimeoutError):
+            ask(target, "listen", source, made)
+            times = ask(source, "greet", target, attempt)
+            if times and ask(target, "was_greeted", attempt, times):
+                return True
+        ask(source, "disconnect", target)
+        return False
 
     def ask(self, host: str, what: str, *values: Any, timeout_s: float | None = None) -> Any:
         """What a host answers, its errors and its end as ours."""

@@ -6,10 +6,12 @@ by channels between hosts, and its arrival lets the lanes go on that wait for it
 """
 
 import importlib.metadata
+import itertools
 import platform
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -134,7 +136,9 @@ class Worker:
         self._outgoing: dict[str, Outgoing] = {}
         self._incoming: dict[str, Incoming] = {}
         self._attention = Attention()
-        self._answered, self._greeted = threading.Semaphore(0), threading.Semaphore(0)
+        self._questions = itertools.count()
+        # Answers and first messages that have come, by kind and number.
+        self._heard, self._hearing = Counter[tuple[int, int]](), threading.Condition()
         self._probes: dict[str, Probes] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="placement-", ignore_cleanup_errors=True)
 
@@ -180,55 +184,66 @@ class Worker:
         """Messages of another host will come soon."""
         self._attention.wake()
 
-    def greet(self, host: str) -> int:
-        """Send a first message by each channel; how many there are."""
+    def greet(self, host: str, attempt: int) -> int:
+        """Send a first message by each channel; how many there are, 0 where one is not read."""
         outgoing = self._outgoing.get(host)
         if outgoing is None:
             return 0
-        for _ in outgoing.channels:
-            outgoing.send(GREETED, 0, {})
-        return len(outgoing.channels)
+        sent = [outgoing.send(GREETED, attempt, {}) for _ in outgoing.channels]
+        return len(sent) if all(sent) else 0
 
-    def was_greeted(self, times: int) -> bool:
-        """Whether so many first messages have come."""
+    def was_greeted(self, attempt: int, times: int) -> bool:
+        """Whether so many first messages of this attempt to connect have come."""
         with self._attention.held():
-            return all(self._greeted.acquire(timeout=GREETING_S) for _ in range(times))
+            return self._has_heard(GREETED, attempt, times, GREETING_S)
 
     def _told(self, number: int, segment: int, values: Values) -> None:
         if number == ASKED:
-            # What is read by a segment is copied out of the channel.
-            back = {name: np.array(value) for name, value in values.items()}
-            self._outgoing[next(iter(back))].send(ANSWERED, segment, {})
-        elif number == ANSWERED:
-            self._answered.release()
-        elif number == GREETED:
-            self._greeted.release()
-        elif (part := self._parts.get(number)) is not None:
-            try:
-                self.arrive(number, segment, values)
-            except Exception as error:  # the step tells it, which ends here
-                part.errors.append(error)
-                part.stop()
+            self.copied(values)
+            self._outgoing[next(iter(values))].send(ANSWERED, segment, {})
+        elif number in (ANSWERED, GREETED):
+            with self._hearing:
+                self._heard[number, segment] += 1
+                self._hearing.notify_all()
+        else:
+            self.deliver(number, segment, values)
 
-    def sent_s(self, other: str, num_bytes: int, rounds: int) -> list[float]:
-        """Seconds to send so many bytes to another host and hear of it, by round."""
+    def _has_heard(self, kind: int, number: int, times: int, timeout_s: float) -> bool:
+        """Wait until so many messages of that kind and number have come; whether they have."""
+        with self._hearing:
+            return self._hearing.wait_for(lambda: self._heard[kind, number] >= times, timeout_s)
+
+    def copied(self, values: Values) -> None:
+        """Take what is sent for the sake of its time: what a segment reads is copied."""
+        for value in values.values():
+            np.array(value)
+
+    def sent_s(self, other: str, actor: Any, num_bytes: int, rounds: int) -> list[float]:
+        """Seconds to send so many bytes to another host and hear of it, by round.
+
+        By channels, or by calls where an actor is given.
+        """
         import ray
 
-        if other not in self._outgoing:
-            raise ValueError(
-                f"No channel leads from host {self._host.name!r} to {other!r}, as where an object"
-                " store is full; start Ray with a larger one (--object-store-memory)."
-            )
         value, found = np.ones(num_bytes, np.uint8), list[float]()
-        ray.get(self._outgoing[other].reader.expect.remote())
+        if actor is None:
+            ray.get(self._outgoing[other].reader.expect.remote(), timeout=LIMIT_S)
         with self._attention.held():
-            for number in range(rounds):
+            for _ in range(rounds):
                 began_s = time.perf_counter()
-                self._outgoing[other].send(ASKED, number, {self._host.name: value})
-                if not self._answered.acquire(timeout=LIMIT_S):
-                    raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
+                if actor is None:
+                    self._ask(other, {self._host.name: value})
+                else:
+                    ray.get(actor.copied.remote({self._host.name: value}), timeout=LIMIT_S)
                 found.append(time.perf_counter() - began_s)
         return found
+
+    def _ask(self, other: str, values: Values) -> None:
+        """Send values by a channel and wait for the answer to these."""
+        number = next(self._questions)
+        is_sent = self._outgoing[other].send(ASKED, number, values)
+        if not is_sent or not self._has_heard(ANSWERED, number, 1, LIMIT_S):
+            raise TimeoutError(f"Host {other!r} gave no answer within {LIMIT_S:g} s.")
 
     def compile(self, key: str, shipment: Shipment, machine: Machine) -> Kernels:
         """Open a model and let the runtime of its format optimise it for all devices alike.
@@ -360,7 +375,7 @@ class Worker:
             for host, values in part.leaves(segment):
                 outgoing = self._outgoing.get(host) if by_channels else None
                 if outgoing is None or not outgoing.send(number, segment, values):
-                    part.others[host].arrive.remote(number, segment, values)
+                    part.others[host].deliver.remote(number, segment, values)
 
         part.lanes = Lanes(own, num_segments, run, native=native)
 
@@ -383,6 +398,18 @@ class Worker:
         part.note(segment)
         if part.lanes is not None:
             part.lanes.arrive(segment)
+
+    def deliver(self, number: int, segment: int, values: Values) -> None:
+        """Have it arrive where nobody waits to hear of errors: the step tells them and ends."""
+        part = self._parts.get(number)
+        if part is None:  # its program is closed
+            return
+        try:
+            self.arrive(number, segment, values)
+        except Exception as error:
+            # Its traceback has the values, and with them memory that the channel needs.
+            part.errors.append(error.with_traceback(None))
+            part.stop()
 
     def outputs(self, number: int, names: Sequence[str] = (), *values: Any) -> dict[str, Any]:
         """The model's outputs; other hosts have made the values of these names."""

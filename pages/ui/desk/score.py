@@ -11,8 +11,8 @@ from pages.ui.session import cache, choices, fragments
 from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
-from placement.constraints.fusion import mended
 from placement.api.results.running import RunResult
+from placement.constraints.fusion import mended
 from placement.core import formatting
 from placement.core.placement import Placement
 from placement.schedule.simulated import Simulated

@@ -32,7 +32,8 @@ class Desk {
     document.addEventListener("click", this.onTab, true);
   }
 
-  update({ project, unfold }) {
+  update({ project, unfold, lesson }) {
+    this.lesson = lesson;
     if (project !== this.project) {
       this.project = project;
       this.state = { height: 0, dock: "open", details: "", ...this.remembered() };
@@ -66,9 +67,10 @@ class Desk {
     }
   }
 
-  // Where nobody has chosen, the inspector is folded on a screen where it would lie over the graph.
+  // Where nobody has chosen, the inspector is folded on a screen where it would lie over the graph,
+  // but not with a lesson: its text stands there.
   details() {
-    return this.state.details || (matchMedia(NARROW).matches ? "folded" : "open");
+    return this.state.details || (!this.lesson && matchMedia(NARROW).matches ? "folded" : "open");
   }
 
   show() {

@@ -64,7 +64,7 @@ def test_types_that_are_not_named_are_counted():
     kinds = ["Conv"] * 3 + ["Add"] * 3 + ["Mul"] * 2 + ["Relu", "Concat"]
     assert inspector.kinds_of(kinds) == "3 Add, 3 Conv, 2 Mul, 1 Concat, 1 Relu"
     more = inspector.kinds_of([*kinds, "Split", "Split"])
-    assert more == "3 Add, 3 Conv, 2 Mul, 2 Split, and 2 of 2 other types"
+    assert more == "3 Add, 3 Conv, 2 Mul, 2 Split, and 2 more of 2 other types"
 
 
 def test_amounts_of_arithmetic_have_a_space_before_their_unit():

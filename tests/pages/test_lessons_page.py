@@ -63,11 +63,22 @@ def now_writing(now):
 
 def test_a_hint_costs_what_it_says():
     app, project = begin()
-    app.number_input[0].set_value(8.0).run()
     hint = next(b for b in app.button if b.label == "Hint (costs 1 point)")
     hint.click().run()
+    app.number_input[0].set_value(8.0).run()
     assert "0 of 4 points, 1 for hints" in texts(app)
     assert project.settings.form[begun.HINTS] == [1]
+
+
+def test_no_hint_is_offered_for_what_is_met():
+    app, project = begin("2")
+    assert "Hint (costs 1 point)" in labels(app)
+    editing.edit(now_writing(snapshot(project)), ["matmul"], "B")
+    assert "Hint (costs 1 point)" not in labels(checked(app.run()))
+    # A star may be had in lesson 1, for whose sake its hints stay.
+    app, project = begin("1")
+    editing.edit(now_writing(snapshot(project)), ["right"], "B")
+    assert "Hint (costs 1 point)" in labels(checked(app.run()))
 
 
 def test_the_next_lesson_is_one_click_away_and_knows_the_name():

@@ -15,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui.session import choices
 from pages.ui.shell import glossary
+from studio import lesson
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets" / "desk"
@@ -34,7 +35,11 @@ def lay(now: Studio) -> None:
     with part("edges"):
         _edges()(
             key="desk-edges-drawn",
-            data={"project": now.project.id, "unfold": choices.kept("unfold", 0)},
+            data={
+                "project": now.project.id,
+                "unfold": choices.kept("unfold", 0),
+                "lesson": lesson.of(now.project) is not None,
+            },
             height="content",
         )
 

@@ -50,12 +50,13 @@ def button(now: Studio, show: Callable[[], None]) -> None:
 def controls(now: Studio) -> None:
     """How often to run, and the progress of a run that goes on."""
     reason = why_not(now)
-    options = _fields(now, not choices.may_write())
     if reason:
         st.info(glossary.plain(reason))
-    else:
-        first = " The run measures the model first." * (now.is_estimate and now.can_measure)
-        st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
+        job_status.show(now, "run", live_chart)
+        return
+    options = _fields(now, not choices.may_write())
+    first = " The run measures the model first." * (now.is_estimate and now.can_measure)
+    st.caption(f"To run: the placement **{glossary.plain(now.named.name)}**.{first}")
     job_status.show(now, "run", live_chart)
     argv = command_line.run(now.project, now.shelf.path(now.named.name), options)
     job_status.command_box(argv)

@@ -44,14 +44,17 @@ def show() -> None:
     mark = lessons.mark(now, done)
     with st.container(key="lesson-panel", border=True, gap="xsmall"):
         _head(done, mark)
+        is_met = False
         for part in done.lesson.parts:
             match part:
                 case Text():
                     st.markdown(part.markdown)
                 case Task():
-                    _task(part, done, mark.verdicts[part.number - 1])
+                    verdict = mark.verdicts[part.number - 1]
+                    is_met = verdict.passed and not _may_shine(part, verdict)
+                    _task(part, done, verdict)
                 case Hint():
-                    _hint(part, part.number in done.answer.hints)
+                    _hint(part, part.number in done.answer.hints, is_met)
         _end(done, mark)
 
 
@@ -67,6 +70,11 @@ def _task(task: Task, done: Work, verdict: Verdict) -> None:
     with st.container(key=f"task-{task.number}", border=True, gap="xxsmall"):
         sign = ":green[:material/check_circle:]" if verdict.passed else ":material/pending:"
         st.markdown(f"{sign} **{task.number}. {glossary.plain(check.ask)}**")
+        # Above the field: below it, it may be out of sight.
+        if not isinstance(check, QUESTIONS) or given is not None:
+            colour = "green" if verdict.passed else "orange"
+            star = _about_star(check, verdict) if isinstance(check, StepCheck) else ""
+            st.markdown(f":{colour}[{glossary.plain(verdict.feedback)}]{star}")
         match check:
             case ChoiceCheck():
                 _choice(task, check, given)
@@ -76,10 +84,12 @@ def _task(task: Task, done: Work, verdict: Verdict) -> None:
                 _order(task, given)
             case _:
                 pass
-        if not isinstance(check, QUESTIONS) or given is not None:
-            colour = "green" if verdict.passed else "orange"
-            star = _about_star(check, verdict) if isinstance(check, StepCheck) else ""
-            st.markdown(f":{colour}[{glossary.plain(verdict.feedback)}]{star}")
+
+
+def _may_shine(task: Task, verdict: Verdict) -> bool:
+    """Whether there is a star to be had yet."""
+    check = task.check
+    return isinstance(check, StepCheck) and check.star is not None and not verdict.star
 
 
 def _about_star(check: StepCheck, verdict: Verdict) -> str:
@@ -135,9 +145,12 @@ def _order(task: Task, given: Given | None) -> None:
     )
 
 
-def _hint(hint: Hint, is_taken: bool) -> None:
+def _hint(hint: Hint, is_taken: bool, is_met: bool) -> None:
+    """A hint that was taken, or a button for it, as long as the task before it asks for more."""
     if is_taken:
         st.info(hint.markdown, icon=":material/lightbulb:")
+        return
+    if is_met:
         return
     cost = formatting.counted(hint.cost, "point") if hint.cost else "nothing"
     st.button(

@@ -77,7 +77,7 @@ def kinds_of(kinds: Iterable[str], most: int = 4) -> str:
     said = ", ".join(f"{n} {kind}" for kind, n in shown)
     rest = common[len(shown) :]
     ops = sum(n for _, n in rest)
-    return f"{said}, and {ops} of {len(rest)} other types" if rest else said
+    return f"{said}, and {ops} more of {len(rest)} other types" if rest else said
 
 
 def _times(now: Studio, answer: Why) -> None:

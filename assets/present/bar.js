@@ -9,7 +9,6 @@ const bars = new WeakMap();
 const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]";
 const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
-const LEAVING_MS = 20_000;
 const ENDS = { Home: 0, End: Infinity };
 
 class Bar {
@@ -21,7 +20,6 @@ class Bar {
     for (const [name, act] of Object.entries(this.verbs())) {
       this.button(name).addEventListener("click", act);
     }
-    delete document.documentElement.dataset.presented;
     this.heard = (event) => this.key(event);
     window.addEventListener("keydown", this.heard, true);
     this.picture()?.focus({ preventScroll: true });
@@ -52,6 +50,9 @@ class Bar {
 
   show(data, send) {
     this.data = data;
+    // A bar may be made anew while the view ends; only the next view is large again.
+    const root = document.documentElement;
+    if (root.dataset.presented !== data.view) delete root.dataset.presented;
     this.outbox.send = send;
     this.outbox.acknowledge(data.session, data.ack);
     if (!this.outbox.queue.length) this.to = data.at;
@@ -121,12 +122,9 @@ class Bar {
   // The large letters end at once, their style sheet only when all of the page has been drawn.
   leave() {
     const root = document.documentElement;
-    root.dataset.presented = "";
-    // Where nobody answers any more, the view stays as large as it is.
-    const until = performance.now() + LEAVING_MS;
+    root.dataset.presented = this.data.view;
     const ending = setInterval(() => {
-      const isStill = getComputedStyle(root).getPropertyValue("--presenting");
-      if (isStill && performance.now() < until) return;
+      if (getComputedStyle(root).getPropertyValue("--presenting")) return;
       delete root.dataset.presented;
       clearInterval(ending);
     }, 100);

@@ -294,15 +294,31 @@ def test_after_its_end_nothing_keeps_the_larger_size(new_page, opened):
         open_tab(page, "Board")
         settled(page)
         sizes_of(page)
+    page.evaluate(WATCH)
     page.get_by_role("button", name="End").click()
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
     settled(page)
+    assert not page.evaluate("globalThis.grown"), "once small, letters stay so"
     # A busy computer draws the board some seconds after the rest; what stays large stays for good.
     for _ in range(20):
         if (found := sizes_of(page)) == small:
             break
     assert found[0] == small[0], "marks of help are as wide as before"
     assert found[1] == small[1], "the board is drawn as before"
+
+
+# Notes where the page's letters become larger: what is made in that moment would stay large.
+WATCH = """() => {
+  let before = Infinity;
+  globalThis.grown = false;
+  const look = () => {
+    const now = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    globalThis.grown ||= now > before;
+    before = now;
+    requestAnimationFrame(look);
+  };
+  look();
+}"""
 
 
 def sizes_of(page):

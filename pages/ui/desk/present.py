@@ -33,8 +33,8 @@ from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 SCRIPTS = ("canvas/outbox.js", "present/bar.js")
-KEY, AT, WALK, SEEN, CHANGE, STOOD = (
-    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood")
+KEY, AT, WALK, SEEN, CHANGE, STOOD, VIEW = (
+    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood", "view")
 )
 PATH, CHANGES = "path", "changes"
 WALKS = {PATH: "Critical path", CHANGES: "Changes by hand"}
@@ -79,6 +79,7 @@ def button() -> None:
 def _begin() -> None:
     for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, ""), (STOOD, None)):
         choices.keep(what, at_first)
+    choices.keep(VIEW, choices.kept(VIEW, 0) + 1)
     choices.present(on=True)
 
 
@@ -102,6 +103,7 @@ def show() -> None:
         "walk": walk,
         "walks": list(WALKS.items()),
         "keys": KEYS,
+        "view": f"{choices.nonce()}-{choices.kept(VIEW, 0)}",
         **outbox.state(KEY),
     }
     # Streamlit sends `str(data)` without an error where JSON fails; fail here instead.

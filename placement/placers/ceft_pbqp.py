@@ -24,6 +24,7 @@ from placement.core.placement import Placement
 from placement.core.problem import Objective, Problem
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import UnitNet, fixed, joined, priced, rivals, unit_net, weighted
+from placement.placers._relief import relieved
 from placement.placers.base import Placer, Progress, Report, Step, quiet, setting
 from placement.schedule.segments import make_schedule
 from placement.search.chain import Chain, start_of
@@ -259,56 +260,6 @@ def alone(net: UnitNet) -> list[tuple[int, ...]]:
         np.where(np.isfinite(seconds), d, cheapest) for d, seconds in enumerate(net.node_s.T)
     )
     return [tuple(choice.tolist()) for choice in devices]
-
-
-def relieved(
-    problem: Problem, net: UnitNet, devices: tuple[int, ...], share: float
-) -> tuple[int, ...]:
-    """Devices of units after one unit after another has left what holds more than a share of its
-    limit: the one that makes the program the least dearer by byte, for a device with room."""
-    size, room = unit_bytes(problem), share * limit_bytes(problem)
-    chosen, pairs = np.array(devices), _pairs_of(net)
-    room -= np.bincount(chosen, size, room.size)
-    seconds = net.node_s.copy()
-    for unit, device in enumerate(devices):
-        _charge(seconds, net, pairs[unit], unit, device, 1.0)
-    while room.min() < 0.0:
-        full = int(room.argmin())
-        units = np.flatnonzero((chosen == full) & (size > 0.0))
-        may = np.isfinite(net.node_s[units]) & (size[units, None] <= room)
-        if not may.any():
-            break
-        more_s = seconds[units] - seconds[units, full][:, None]
-        by_byte = np.where(may, more_s / size[units, None], np.inf)
-        row, target = divmod(int(by_byte.argmin()), room.size)
-        unit = int(units[row])
-        _charge(seconds, net, pairs[unit], unit, full, -1.0)
-        _charge(seconds, net, pairs[unit], unit, target, 1.0)
-        room[full] += size[unit]
-        room[target] -= size[unit]
-        chosen[unit] = target
-    return tuple(chosen.tolist())
-
-
-def _pairs_of(net: UnitNet) -> list[list[int]]:
-    """The edges at each unit."""
-    found: list[list[int]] = [[] for _ in net.node_s]
-    for edge, (first, second) in enumerate(net.ends.tolist()):
-        found[first].append(edge)
-        found[second].append(edge)
-    return found
-
-
-def _charge(
-    seconds: Floats, net: UnitNet, edges: list[int], unit: int, device: int, sign: float
-) -> None:
-    """Add what a unit on a device costs its neighbours on each of theirs; take it away for -1."""
-    for edge in edges:
-        first, second = net.ends[edge]
-        if first == unit:
-            seconds[second] += sign * net.edge_s[edge, device]
-        else:
-            seconds[first] += sign * net.edge_s[edge, :, device]
 
 
 def critical_devices(problem: Problem, found: Ceft) -> Ints:

@@ -12,12 +12,12 @@ from placement.core.problem_json import problem_from_json
 from placement.core.violations import violations
 from placement.pbqp.problem import solve_packed
 from placement.pbqp.unit_net import fixed, joined, rivals, unit_net, weighted
+from placement.placers._relief import relieved
 from placement.placers.ceft_pbqp import (
     CeftPbqp,
     alone,
     critical_devices,
     loads_s,
-    relieved,
     stages,
     value_s,
 )
@@ -248,6 +248,31 @@ def test_units_leave_full_devices_by_what_they_cost_by_byte(seed):
     once = relieved(barely, net, begun, 1.0)
     assert [u for u, d in enumerate(once) if d] == [first[1]]
     assert once[first[1]] == first[2]
+
+
+def test_what_reads_a_cast_weight_leaves_with_it():
+    content = canonical_file()
+    # Two weights of 100 bytes become values of 100 bytes, each read by one op of a chain.
+    content["ops"] = [
+        {"name": name, "times_s": [1.0, 1.0, 1.5], "memory_bytes": size}
+        for name, size in (("cast0", 100), ("cast1", 100), ("read0", 0), ("read1", 0), ("end", 0))
+    ]
+    content["tensors"] = [
+        {"producer": a, "consumers": [b], "bytes": num}
+        for a, b, num in (
+            ("cast0", "read0", 100),
+            ("cast1", "read1", 100),
+            ("read0", "read1", 1),
+            ("read1", "end", 2),
+        )
+    ]
+    for device, room in zip(content["devices"], (150, 0, 400), strict=True):
+        device["memory_bytes"] = room
+    problem = problem_from_json(content, "cast")
+    at = [problem.kernels.index[name] for name in ("cast0", "read0", "cast1", "read1", "end")]
+    devices = [relieved(problem, unit_net(problem), (0,) * 5, 1.0)[u] for u in at]
+    # Of both pairs the first has less to send: its result, once, where the other sends and gets.
+    assert devices == [2, 2, 0, 0, 0]
 
 
 def test_one_device_alone_is_the_last_resort():

@@ -2,10 +2,12 @@
 
 import os
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from studio.project import store
 from tests.browser.canvas_page import Canvas, Window
 from tests.browser.serving import Server
 from tests.browser.studio import PATIENCE_MS
@@ -57,6 +59,23 @@ def studio(tmp_path_factory, studio_log):
 @pytest.fixture(scope="session")
 def studio_url(studio):
     return studio.url
+
+
+@pytest.fixture(scope="session")
+def project_about(studio):
+    """Make a project of the studio with some settings; its address on the Studio page.
+
+    It takes less than to open a page and a model there, as the tests of opening do.
+    """
+
+    def made(**settings) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PLACEMENT_STUDIO_HOME", str(studio.home))
+            project = store.create()
+            project.change(touch=False, **settings)
+        return f"?project={project.id}"
+
+    return made
 
 
 @pytest.fixture
@@ -117,6 +136,19 @@ def new_page(visitor, studio_url, studio_log):
     Each has a new project unless the path names one; a bare address would open the last one. It
     begins where models are opened.
     """
+    with _sessions(visitor, studio_url, studio_log) as open_page:
+        yield open_page
+
+
+@pytest.fixture(scope="module")
+def lasting_page(visitor, studio_url, studio_log):
+    """The same for the tests of a file that leave a page as they found it, or change it last."""
+    with _sessions(visitor, studio_url, studio_log) as open_page:
+        yield open_page
+
+
+@contextmanager
+def _sessions(visitor, studio_url, studio_log):
     pages, errors = [], []
     logged = studio_log.stat().st_size
 

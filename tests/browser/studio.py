@@ -92,15 +92,6 @@ def choose(page: Page, label: str, option: str, within: Locator | None = None) -
     raise AssertionError(f"{option!r} of {label!r} cannot be picked")
 
 
-def open_small(page: Page) -> dict:
-    """The Studio page with a network of 66 ops, which is soon measured; what the canvas shows."""
-    drawn(page)
-    choose(page, "Sample", "onnx-squeezenet")
-    until(page, "p.counts.reduce((a, b) => a + b) === 66")
-    go(page, "Studio")
-    return drawn(page)
-
-
 def upload(page: Page, path: str) -> None:
     # What is chosen while the page is still being drawn goes with the element that is replaced.
     settled(page)

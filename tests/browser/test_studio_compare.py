@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.ui.what_if.conditions import SPEEDS
-from tests.browser.studio import PATIENCE_MS, choose, drawn, go, metric, until, upload
+from tests.browser.studio import PATIENCE_MS, choose, metric, open_tab, settled, until
 from tests.workloads import node, workload
 
 # Methods are compiled when they are used for the first time on a computer.
@@ -16,20 +16,20 @@ ROW_PX = 35
 
 
 @pytest.fixture
-def small(page, tmp_path):
+def small(new_page, project_about, tmp_path):
     """A project with four nodes that need nothing of each other, of 1 to 4 ms each."""
     path = tmp_path / "four.json"
     nodes = [node(i, cpu_ms=40.0, acc_ms=float(i)) for i in (1, 2, 3, 4)]
     path.write_text(json.dumps(workload(nodes, [])))
-    drawn(page)
-    upload(page, str(path))
+    page = new_page(project_about(model_kind="path", model=str(path)))
     until(page, "p.counts.reduce((a, b) => a + b) === 4")
+    settled(page)
     return page
 
 
 def test_methods_fill_the_board_and_two_placements_are_held_against_each_other(small):
     page = small
-    go(page, "Studio", "Board")
+    open_tab(page, "Board")
     page.get_by_role("button", name="Run all quick methods").click()
     told = page.get_by_text(re.compile(r"Compared \d methods: the best is linear_dp, predicted"))
     expect(told.first).to_be_visible(timeout=COMPILING_MS)
@@ -67,7 +67,7 @@ THUMB = """(field) => {
 
 def test_sliders_predict_another_machine_and_a_method_places_for_it(small):
     page = small
-    go(page, "Studio", "What if")
+    open_tab(page, "What if")
     expect(metric(page, "What-if time per step")).to_have_text("10 ms")
     slider = page.get_by_role("slider", name=re.compile("Speed of acc:0"))
     slider.focus()

@@ -15,6 +15,16 @@ CONSEQUENCE = ROOT / "assets" / "consequence" / "consequence.js"
 
 @pytest.fixture
 def desk(new_page):
+    return opened(new_page)
+
+
+@pytest.fixture(scope="module")
+def lasting_desk(lasting_page):
+    """For tests that take back all that they begin."""
+    return opened(lasting_page)
+
+
+def opened(new_page):
     """The Studio page of a new project, at rest, with its timeline drawn."""
     page = new_page("")
     drawn(page)
@@ -118,7 +128,8 @@ def test_a_key_shows_while_it_is_held_and_moves_when_let_go(desk):
     until(desk, "p.nodes[1].device === given", node["device"])
 
 
-def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(desk):
+def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(lasting_desk):
+    desk = lasting_desk
     node = select(desk, 1)
     before, device = drawn(desk), elsewhere(desk, node)
     desk.keyboard.press("m")
@@ -133,7 +144,8 @@ def test_the_menu_foretells_the_entry_in_focus_or_under_the_pointer(desk):
     unchanged(desk, before)
 
 
-def test_a_bar_over_another_lane_foretells_and_escape_takes_it_back(desk):
+def test_a_bar_over_another_lane_foretells_and_escape_takes_it_back(lasting_desk):
+    desk = lasting_desk
     bar = desk.locator(".gantt .bar.movable").first
     before, box = drawn(desk), bar.bounding_box()
     lanes = desk.locator(".gantt .row:not(.link)")

@@ -5,21 +5,18 @@ import re
 
 import pytest
 
-from tests.browser.studio import PROBE, drawn, go, settled, until, upload
+from tests.browser.studio import PROBE, drawn, settled, until
 from tests.instances import canonical_file
 
 CRITICAL = {4, 5}
 
 
-@pytest.fixture
-def canonical(page, tmp_path):
-    """The Studio page of the canonical example, as HEFT places it."""
-    path = tmp_path / "canonical.json"
+@pytest.fixture(scope="module")
+def canonical(lasting_page, project_about, tmp_path_factory):
+    """The Studio page of the canonical example, as HEFT places it; only the last test edits it."""
+    path = tmp_path_factory.mktemp("canonical") / "canonical.json"
     path.write_text(json.dumps(canonical_file()))
-    drawn(page)
-    upload(page, str(path))
-    until(page, "p.nodes.some((n) => n.sub === 'n10')")
-    go(page, "Studio")
+    page = lasting_page(project_about(model_kind="path", model=str(path)))
     until(page, "p.nodes.some((n) => n.sub === 'n10') && p.queues.length")
     settled(page)
     return page

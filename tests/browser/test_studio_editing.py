@@ -2,13 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.studio import (
     PATIENCE_MS,
     choose,
     drawn,
-    open_small,
     open_tab,
     select,
     settled,
@@ -18,13 +18,21 @@ from tests.browser.studio import (
 SAME = "JSON.stringify(p.counts) === JSON.stringify(given)"
 
 
+@pytest.fixture
+def page(new_page, project_about):
+    """The Studio page with a network of 66 ops."""
+    page = new_page(project_about(model="onnx-squeezenet"))
+    settled(page)
+    return page
+
+
 def button(page, name):
     exact = isinstance(name, str)
     return page.get_by_role("button", name=name, exact=exact).first
 
 
 def test_pins_hold_against_keys_and_reload_and_are_undone(page):
-    before = open_small(page)["counts"]
+    before = drawn(page)["counts"]
     node = select(page, 1)
     button(page, "Pin").click()
     pinned = page.get_by_text(re.compile(r"Pinned: \d+ on "))
@@ -51,7 +59,7 @@ def test_pins_hold_against_keys_and_reload_and_are_undone(page):
 
 
 def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state(page):
-    before = open_small(page)["counts"]
+    before = drawn(page)["counts"]
     page.get_by_text("Rules by op type, block or name").click()
     choose(page, "New rule for", "Pattern or list of rules")
     page.get_by_role("textbox", name="Pattern or list of rules").fill(
@@ -80,7 +88,7 @@ def test_rules_are_added_ordered_applied_and_left_by_a_click_on_an_earlier_state
 
 
 def test_a_new_placement_is_started_deleted_and_brought_back(page):
-    before = open_small(page)["counts"]
+    before = drawn(page)["counts"]
     button(page, re.compile("^Edit")).click()
     button(page, "Start").click()
     until(page, SAME, [66, 0])
@@ -94,7 +102,7 @@ def test_a_new_placement_is_started_deleted_and_brought_back(page):
 
 
 def test_a_method_places_the_selection_and_nothing_else(page):
-    before = open_small(page)["counts"]
+    before = drawn(page)["counts"]
     choose(page, "Method", "single")
     select(page, 1)
     button(page, "Place selection").click()
@@ -110,7 +118,7 @@ def test_a_method_places_the_selection_and_nothing_else(page):
 
 def test_a_message_about_a_placement_goes_with_the_first_edit(page):
     """It told what the method found, and that is not on the screen any more."""
-    open_small(page)
+    drawn(page)
     choose(page, "Method", "single")
     page.get_by_role("button", name="Place", exact=True).click()
     told = page.get_by_text(re.compile("Placed by single"))

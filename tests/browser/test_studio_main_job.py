@@ -13,7 +13,9 @@ from tests.browser.studio import (
     go,
     metric,
     project_of,
+    score,
     select,
+    settled,
     until,
     upload,
 )
@@ -36,9 +38,13 @@ def test_open_place_edit_undo_and_run(page):
     until(page, "p.counts.reduce((a, b) => a + b) === 66")
 
     go(page, "Studio")
-    choose(page, "Method", "heft")
+    settled(page)
+    first = score(page).inner_text()
+    choose(page, "Method", "round_robin")
     page.get_by_role("button", name="Place", exact=True).click()
-    expect(page.get_by_text(re.compile("Placed by heft")).first).to_be_visible(timeout=PATIENCE_MS)
+    told = page.get_by_text(re.compile("Placed by round_robin"))
+    expect(told.first).to_be_visible(timeout=PATIENCE_MS)
+    expect(score(page)).not_to_have_text(first)
     expect(page.get_by_text("not run yet", exact=True)).to_be_visible()
 
     before = drawn(page)["counts"]
@@ -53,10 +59,16 @@ def test_open_place_edit_undo_and_run(page):
     page.get_by_role("button", name="Redo", exact=True).first.click()
     assert until(page, "JSON.stringify(p.counts) === JSON.stringify(given)", after)
 
-    go(page, "Studio", "Run")
+    # The button of the strip opens the tab of the dock, and what was measured stands in both.
     page.get_by_role("button", name="Run", exact=True).click()
     expect(metric(page, "Measured step time")).to_have_text(
         re.compile(r"[\d.]+ (ms|s|µs)"), timeout=PATIENCE_MS
+    )
+    expect(page.get_by_role("tab", name="Run", exact=True)).to_have_attribute(
+        "aria-selected", "true"
+    )
+    expect(page.locator(".st-key-desk-score")).to_contain_text(
+        re.compile(r"measured\s*[\d.]+ (ms|s|µs) \((?:prediction|doubtful)|less than the \w+ allow")
     )
     expect(metric(page, "Outputs")).to_have_text("match")
     expect(page.locator(".js-plotly-plot").first).to_be_visible()

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from pages.ui.session.current import snapshot
 from placement import place
 from studio.project import store
-from tests.browser.studio import drawn, go, metric, open_tab, select, settled, until, upload
+from tests.browser.studio import drawn, go, metric, open_tab, select, settled, until
 from tests.instances import canonical_file
 from tests.pages.test_pages import finished_run
 from tests.workloads import edges, node, workload
@@ -110,14 +110,15 @@ def wait_for_names(page, row, names):
     assert names_on(page, row) == names
 
 
-def test_bars_go_to_another_device_along_their_own_and_back_again(page, tmp_path):
+def test_bars_go_to_another_device_along_their_own_and_back_again(
+    new_page, project_about, tmp_path
+):
     """HEFT puts n4, n6, n9 and n10 of the canonical graph on P2; n10 reads n9, n6 not n4."""
-    drawn(page)
     path = tmp_path / "canonical.json"
     path.write_text(json.dumps(canonical_file()))
-    upload(page, str(path))
-    expect(page.get_by_text(re.compile(r"\(10 ops\)")).first).to_be_visible()
-    go(page, "Studio", "Timeline")
+    page = new_page(project_about(model_kind="path", model=str(path)))
+    drawn(page)
+    open_tab(page, "Timeline")
     gantt = page.locator(".gantt").first
     expect(gantt.locator(".bar").first).to_be_visible()
     # Four links are many, so that the lanes stand close together.
@@ -203,13 +204,12 @@ def training():
     return workload(nodes, edges((1, 2, 0.1), (2, 3, 0.1), (3, 4, 0.1)), maxSizePerFPGA=2.0)
 
 
-def test_a_training_workload_shows_gpipe_above_1f1b(page, tmp_path):
-    drawn(page)
+def test_a_training_workload_shows_gpipe_above_1f1b(new_page, project_about, tmp_path):
     path = tmp_path / "training.json"
     path.write_text(json.dumps(training()))
-    upload(page, str(path))
-    expect(page.get_by_text(re.compile(r"\(4 ops\)")).first).to_be_visible()
-    go(page, "Studio", "Timeline")
+    page = new_page(project_about(model_kind="path", model=str(path)))
+    drawn(page)
+    open_tab(page, "Timeline")
     schedules = page.locator(".gantt").last
     expect(page.get_by_text("Training over micro-batches")).to_be_visible()
     field = page.get_by_role("spinbutton", name="Micro-batches per step")

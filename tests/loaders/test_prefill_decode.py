@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import json
 
@@ -190,7 +191,9 @@ def kept_by_transformers(family, batch, words):
     config = transformers.AutoConfig.for_model(family, **{**SHAPE, **FAMILIES[family]})
     network = transformers.AutoModelForCausalLM.from_config(config).eval()
     cache = transformers.DynamicCache(config=network.config)
-    name = "cache_params" if family == "mamba2" else "past_key_values"
+    takes = inspect.signature(network.forward).parameters
+    older = "cache_params" if family == "mamba2" else "past_key_values"
+    name = "cache" if "cache" in takes else older
     with torch.no_grad():
         network(torch.zeros(batch, words, dtype=torch.long), use_cache=True, **{name: cache})
     found = 0

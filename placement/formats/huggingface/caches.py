@@ -26,6 +26,8 @@ _PROBED = 2
 # Tokens that a page of a paged cache holds, as vLLM has them by default.
 PAGE = 16
 LAYOUTS = ("contiguous", "paged")
+# What transformers calls a network's cache: from 5.24 on, before that, and of state space models.
+_ARGUMENTS = ("cache", "past_key_values", "cache_params")
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,7 @@ def cache_argument(module: nn.Module) -> str:
     import inspect
 
     asked = inspect.signature(type(module).forward).parameters
-    named = (name for name in ("past_key_values", "cache_params") if name in asked)
-    name = next(named, "")
+    name = next((name for name in _ARGUMENTS if name in asked), "")
     if not name or getattr(module.config, "is_encoder_decoder", False) or "input_ids" not in asked:
         raise ValueError(
             f"{type(module).__name__} does not generate tokens one by one from a cache of its own;"

@@ -10,6 +10,8 @@ from tests.browser.serving import ROOT
 
 PROBE = "globalThis.__placementCanvas?.probe?.('canvas')"
 PATIENCE_MS = 180_000
+# What of the canvas is told where a wait was in vain.
+TOLD = ("pending", "counts", "selection", "status", "said", "busy", "error")
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -20,12 +22,16 @@ def drawn(page: Page) -> dict:
 
 def until(page: Page, condition: str, given: object = None) -> dict:
     """What the canvas shows once a JavaScript condition on `p` (and `given`) holds."""
-    found = page.wait_for_function(
-        f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}) && p; }}",
-        arg=given,
-        polling=LOOK_EVERY_MS,
-        timeout=PATIENCE_MS,
-    )
+    try:
+        found = page.wait_for_function(
+            f"(given) => {{ const p = {PROBE}; return p && !p.pending && ({condition}) && p; }}",
+            arg=given,
+            polling=LOOK_EVERY_MS,
+            timeout=PATIENCE_MS,
+        )
+    except TimeoutError:
+        shown = {word: (page.evaluate(PROBE) or {}).get(word) for word in TOLD}
+        raise AssertionError(f"{condition} with {given} never held; shown are {shown}") from None
     return found.json_value()
 
 

@@ -47,6 +47,8 @@ def test_open_place_edit_undo_and_run(page):
     expect(score(page)).not_to_have_text(first)
     expect(page.get_by_text("not run yet", exact=True)).to_be_visible()
 
+    # The score may be there before the picture is that of the new placement.
+    settled(page)
     before = drawn(page)["counts"]
     node = select(page, 1)
     key = 2 if before[0] >= before[1] else 1

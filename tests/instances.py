@@ -144,6 +144,57 @@ def with_state(problem: Problem, seed: int) -> Problem:
     return replace(problem, graph=graph, kernels=graph)
 
 
+def hosts_problem(
+    seed: int, *, num_hosts: int = 3, per_host: int = 3, num_ops: int = 12, num_odd: int = 0, **more
+) -> Problem:
+    """A random problem on hosts of one kind, each a CPU and equal GPUs, with links of two kinds.
+
+    So many odd ones, devices of other times or links of other figures, make it less alike.
+    """
+    rng = random.Random(seed)
+    num = num_hosts * per_host
+    problem = random_problem(seed, num_ops=num_ops, num_devices=num, **more)
+    host, is_cpu = np.arange(num) // per_host, np.arange(num) % per_host == 0
+    compute_s = problem.costs.compute_s[:, np.where(is_cpu, 0, min(1, num - 1))].copy()
+    together = host[:, None] == host
+    latency_s = np.where(together, float(rng.randrange(0, 3)), float(rng.randrange(1, 4)))
+    s_per_byte = np.where(together, 0.25, rng.choice((0.5, 0.125)))
+    for _ in range(num_odd):
+        a, b = rng.randrange(num), rng.randrange(num)
+        if a == b:
+            compute_s[rng.randrange(num_ops), a] += 1.0
+        elif rng.random() < 0.5:
+            latency_s[a, b] = float(rng.randrange(0, 3))
+        else:
+            s_per_byte[a, b] = rng.choice((0.25, 0.0625))
+    for links in (latency_s, s_per_byte):
+        np.fill_diagonal(links, 0.0)
+    devices = tuple(
+        replace(d, kind="cpu" if cpu else "gpu")
+        for d, cpu in zip(problem.machine.devices, is_cpu.tolist(), strict=True)
+    )
+    call_s = np.where(is_cpu, problem.costs.call_s[0], problem.costs.call_s[-1])
+    costs = replace(
+        problem.costs,
+        compute_s=compute_s,
+        call_s=call_s,
+        latency_s=latency_s,
+        s_per_byte=s_per_byte,
+    )
+    links = tuple(
+        replace(
+            link,
+            latency_s=float(latency_s[a, b]),
+            bytes_per_s=1.0 / float(s_per_byte[a, b]),
+        )
+        for link in problem.machine.links
+        for a, b in [(problem.machine.index[link.src], problem.machine.index[link.dst])]
+    )
+    return replace(
+        problem, costs=costs, machine=replace(problem.machine, devices=devices, links=links)
+    )
+
+
 def random_devices(problem: Problem, seed: int) -> list[int]:
     """A random allowed device for every unit."""
     rng = random.Random(seed)

@@ -57,12 +57,18 @@ function readTheme(element) {
   };
 }
 
+// Devices beyond those of CODE have ideographs, which follow one another (see painting.py).
+const FURTHER = 0x4e00;
+
 function codeOf(device) {
-  return CODE[device] ?? ".";
+  if (device < 0) return ".";
+  return CODE[device] ?? String.fromCharCode(FURTHER + device);
 }
 
+// -1 for several devices, and for none.
 function deviceAt(character) {
-  return character === "." || character === "*" ? -1 : CODE.indexOf(character);
+  const code = character.charCodeAt(0);
+  return code >= FURTHER ? code - FURTHER : CODE.indexOf(character);
 }
 
 function deviceColour(devices, index) {
@@ -71,7 +77,7 @@ function deviceColour(devices, index) {
 
 // The colour of a tone's character; scales turn round, so that much stands out from the ground.
 function toneColour(tones, theme, character) {
-  const index = character === "." || character === "*" ? -1 : CODE.indexOf(character);
+  const index = deviceAt(character);
   if (index < 0 || !tones.keys[index]) return null;
   const turned = tones.ends && !theme.dark;
   return tones.keys[turned ? tones.keys.length - 1 - index : index][1];

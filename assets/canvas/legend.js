@@ -65,7 +65,7 @@ class Legend {
     const title = element("span", "title", tones.title);
     if (tones.ends) return [title, this.scale(tones, theme), ...this.nothing(tones, theme)];
     const entries = tones.keys.map(([label, , count], i) =>
-      this.entry(label, String(count), toneColour(tones, theme, CODE[i])),
+      this.entry(label, String(count), toneColour(tones, theme, codeOf(i))),
     );
     return [title, ...entries, ...this.nothing(tones, theme)];
   }
@@ -76,7 +76,7 @@ class Legend {
     const bar = element("span", "steps");
     tones.keys.forEach(([label, , count], i) => {
       const step = element("span", "step");
-      step.style.background = toneColour(tones, theme, CODE[i]);
+      step.style.background = toneColour(tones, theme, codeOf(i));
       step.title = `${label}: ${count} on the picture`;
       bar.append(step);
     });
@@ -107,7 +107,7 @@ function toneLines(model, i) {
   const { tones } = model;
   if (!tones) return lines;
   if (tones.codes[i] === "*") return [...lines, ...bandLines(tones, tones.bands[i] ?? "")];
-  const key = tones.keys[CODE.indexOf(tones.codes[i])];
+  const key = tones.keys[deviceAt(tones.codes[i])];
   if (key) lines.push(tones.ends ? `${tones.title}: ${key[0]}` : key[0]);
   else if (tones.note) lines.push(tones.note);
   return lines;
@@ -117,7 +117,7 @@ function toneLines(model, i) {
 function bandLines(tones, bands) {
   return [...new Set(bands)].map((code) => {
     const share = percentText((bands.split(code).length - 1) / bands.length);
-    const key = tones.keys[CODE.indexOf(code)];
+    const key = tones.keys[deviceAt(code)];
     return { colour: key?.[1] ?? "transparent", text: `about ${share}: ${key?.[0] ?? tones.note}` };
   });
 }

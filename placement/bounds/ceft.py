@@ -3,7 +3,9 @@
 Vasudevan and Gregg, "Mutual inclusivity of the critical path and its partial schedule on
 heterogeneous systems", arXiv 1701.08800, 2017. CEFT(k, d) = w(k, d) + the largest over inputs of
 the least over their producer's devices of CEFT(producer, d') + transfer(d', d). Every input is free
-to choose its producer's device on its own, and nothing queues, so no schedule is faster.
+to choose its producer's device on its own, and nothing queues, so no schedule is faster. Devices
+that are alike (`simulator/alike.py`) have equal entries, so that the table is worked out for their
+classes.
 """
 
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.problem import Problem
+from placement.simulator.alike import quotient
 from placement.simulator.flat import Flat, flatten
 
 
@@ -35,12 +39,12 @@ def ceft(problem: Problem) -> Ceft:
 
     Of several tensors between two kernels the slowest counts; calls cost nothing. The length is a
     lower bound on the simulated latency of every placement, with the transfers of `Problem`'s
-    executions "op" and "segment". O(D^2 x reads) time.
+    executions "op" and "segment". O(C^2 x reads) time for C classes of devices.
     """
     from placement.bounds.ceft_compiled import earliest_finish
 
-    flat = flatten(problem)
-    table = earliest_finish(flat)
+    flat, fewer = flatten(problem), quotient(problem)
+    table = np.ascontiguousarray(earliest_finish(fewer.flat)[:, fewer.of_device])
     ends = table + _return_s(flat)
     if not len(ends):
         return Ceft(0.0, (), (), table)
@@ -85,12 +89,24 @@ def through_s(problem: Problem) -> Floats:
     there to the end; infinite where d is not allowed. The least of a row bounds every placement,
     as the unit runs somewhere and as a whole.
     """
+    longest, of_device = _through_classes_s(problem)
+    return longest[:, of_device]
+
+
+def least_through_s(problem: Problem) -> Floats:
+    """(U,) the least of each row of `through_s`."""
+    least: Floats = _through_classes_s(problem)[0].min(axis=1)
+    return least
+
+
+def _through_classes_s(problem: Problem) -> tuple[Floats, Ints]:
+    """The same by class (U, C), and the class of each device (D,)."""
     from placement.bounds.ceft_compiled import earliest_finish, latest_rest
 
-    flat = flatten(problem)
-    longest = np.where(problem.allowed, 0.0, np.inf)
+    flat, of_device = quotient(problem)
+    longest = np.where(flat.allowed, 0.0, np.inf)
     np.maximum.at(longest, flat.unit_of_kernel, earliest_finish(flat) + latest_rest(flat))
-    return longest
+    return longest, of_device
 
 
 def _return_s(flat: Flat) -> Floats:

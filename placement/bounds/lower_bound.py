@@ -5,8 +5,10 @@ import numpy as np
 from placement.bounds.memory_bound import beyond_memory_s
 from placement.bounds.series_bound import series_bound_s
 from placement.core.costs import Floats
+from placement.core.graph import Ints
 from placement.core.placement import Placement
 from placement.core.problem import Execution, Objective, Problem
+from placement.simulator.alike import alike_rows
 
 # Entries of the cost table that improving the shares of the work may visit (some 50 ms), and the
 # rounds that are enough where the table is small.
@@ -83,9 +85,9 @@ def ceft_through_units_s(problem: Problem) -> float:
     Paths count transfers as CEFT does; a unit's kernels share their device. At least CEFT's length,
     which is at least `longest_path_s`.
     """
-    from placement.bounds.ceft import through_s
+    from placement.bounds.ceft import least_through_s
 
-    return _rounded_down(float(through_s(problem).min(axis=1).max(initial=0.0)))
+    return _rounded_down(float(least_through_s(problem).max(initial=0.0)))
 
 
 def shared_work_s(problem: Problem) -> float:
@@ -94,22 +96,26 @@ def shared_work_s(problem: Problem) -> float:
     That is the fractional makespan on unrelated machines, a linear program. By its dual, shares
     x_d >= 0 of sum 1 bound it by the sum over units of the least x_d * w(u, d), whatever the
     shares. They start at the devices' relative speeds and follow the dual's subgradient: devices
-    that get too much work become dearer. Devices that compute on one are one.
+    that get too much work become dearer. Devices that compute on one are one. Equal devices have
+    equal shares, which is never worse, for the dual is concave.
     """
     unit_s = np.full((problem.num_devices, problem.num_units), np.inf)
     np.minimum.at(unit_s, problem.machine.places.engine, _unit_s(problem).T)
     unit_s = unit_s[np.unique(problem.machine.places.engine)]
-    best = max(_dual_s(unit_s, shares)[0] for shares in (_even(unit_s), _speeds(unit_s)))
-    shares = _speeds(unit_s)
+    classes = alike_rows(unit_s)
+    unit_s, sizes = unit_s[classes.first], classes.sizes
+    total = int(sizes.sum())
+    even, shares = np.full(sizes.size, 1.0 / total), _speeds(unit_s, sizes)
+    best = max(_dual_s(unit_s, sizes, each)[0] for each in (even, shares))
     num_rounds = min(_MAX_ROUNDS, max(4, _MAX_VISITED // max(1, unit_s.size)))
-    for number in range(num_rounds if len(unit_s) > 1 else 0):
-        value, loads = _dual_s(unit_s, shares)
+    for number in range(num_rounds if sizes.size > 1 else 0):
+        value, loads = _dual_s(unit_s, sizes, shares)
         best = max(best, value)
         if not loads.max() > 0.0:
             break
         step = 0.5 / np.sqrt(1.0 + number)
-        shares = shares * np.exp(step * (loads - loads.mean()) / loads.max())
-        shares /= shares.sum()
+        shares = shares * np.exp(step * (loads - (loads * sizes).sum() / total) / loads.max())
+        shares /= (shares * sizes).sum()
     return _rounded_down(best)
 
 
@@ -122,28 +128,25 @@ def _unit_s(problem: Problem) -> Floats:
     return np.where(problem.allowed, problem.unit_s, np.inf)
 
 
-def _even(unit_s: Floats) -> Floats:
-    return np.full(len(unit_s), 1.0 / len(unit_s))
-
-
-def _speeds(unit_s: Floats) -> Floats:
-    """Shares (D,) by speed: the mean over a device's units of least time / its own time."""
+def _speeds(unit_s: Floats, sizes: Ints) -> Floats:
+    """Shares (C,) by speed: the mean over a device's units of least time / its own time."""
     least = unit_s.min(axis=0, initial=np.inf)
     runs = np.isfinite(unit_s) & (unit_s > 0.0)
     ratio = np.divide(least, unit_s, out=np.zeros_like(unit_s), where=runs)
     speeds = ratio.sum(axis=1) / np.maximum(1, runs.sum(axis=1)) + 1e-9
-    shares: Floats = speeds / speeds.sum()
+    shares: Floats = speeds / (speeds * sizes).sum()
     return shares
 
 
-def _dual_s(unit_s: Floats, shares: Floats) -> tuple[float, Floats]:
-    """The bound of these shares, and the seconds of work (D,) that the devices get under them."""
+def _dual_s(unit_s: Floats, sizes: Ints, shares: Floats) -> tuple[float, Floats]:
+    """The bound of these shares of classes of so many devices, and the seconds of work (C,) that
+    each device gets under them."""
     cheapest = shares[0] * unit_s[0]
     chosen = np.zeros(cheapest.size, dtype=np.int64)
-    for d in range(1, len(unit_s)):
-        price = shares[d] * unit_s[d]
-        chosen[price < cheapest] = d
+    for c in range(1, len(unit_s)):
+        price = shares[c] * unit_s[c]
+        chosen[price < cheapest] = c
         np.minimum(cheapest, price, out=cheapest)
     seconds = unit_s[chosen, np.arange(chosen.size)]
-    loads = np.bincount(chosen, weights=seconds, minlength=len(unit_s))
+    loads = np.bincount(chosen, weights=seconds, minlength=len(unit_s)) / sizes
     return float(cheapest.sum()), np.asarray(loads, dtype=np.float64)

@@ -23,6 +23,7 @@ import numpy as np
 from placement.core.costs import Floats
 from placement.core.graph import Ints
 from placement.core.problem import Problem
+from placement.simulator.alike import Classes, numbered
 
 MOST_KERNELS = 12_000
 # Kernels are left out that so many others may run beside.
@@ -51,13 +52,21 @@ def series_bound_s(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Ways:
-    """Ways to run kernels (W): least seconds (K, W), the engine that each keeps busy, and whether
-    weights lie in accelerators, which have so much `room` together."""
+    """Ways to run kernels (W): least seconds (K, W), the class of engines of which each keeps one
+    busy, and whether weights lie in accelerators, which have so much `room` together.
+
+    Engines with equal ways are a class (C), `sizes` (C,) are their numbers; they share work evenly.
+    """
 
     seconds: Floats
     engine: Ints
+    sizes: Ints
     lies: Ints
     room: float
+
+    def total(self, values: Floats) -> Floats:
+        """Sums (B, 1) over all engines of values (B, C) of each of a class."""
+        return np.asarray((values * self.sizes).sum(axis=1, keepdims=True), dtype=np.float64)
 
 
 def _ways(problem: Problem) -> _Ways:
@@ -72,8 +81,25 @@ def _ways(problem: Problem) -> _Ways:
     least = np.full((len(seconds), len(kinds)), np.inf)
     np.minimum.at(least.T, which.ravel(), seconds.T)
     room = float(limits[np.unique(places.weights[lies])].sum()) if lies.any() else 0.0
-    engines = np.unique(kinds[:, 0], return_inverse=True)[1].ravel()
-    return _Ways(least, engines, kinds[:, 1].astype(np.int64), room)
+    engine = np.unique(kinds[:, 0], return_inverse=True)[1].ravel()
+    alike = _alike_engines(least, engine, kinds[:, 1])
+    kept = np.flatnonzero(np.isin(engine, alike.first))
+    return _Ways(
+        least[:, kept],
+        alike.of_device[engine[kept]],
+        alike.sizes,
+        kinds[kept, 1].astype(np.int64),
+        room,
+    )
+
+
+def _alike_engines(least_s: Floats, engine: Ints, lies: Ints) -> Classes:
+    """Classes of engines that have equal ways (K, W), which are in order of their engines (W,)."""
+    ways: list[list[tuple[int, bytes]]] = [[] for _ in range(int(engine.max()) + 1)]
+    columns = np.ascontiguousarray(least_s.T)
+    for e, where, column in zip(engine.tolist(), lies.tolist(), columns, strict=True):
+        ways[e].append((int(where), column.tobytes()))
+    return numbered(map(tuple, ways))
 
 
 def _comparable(problem: Problem) -> tuple[list[int], Ints]:
@@ -123,14 +149,15 @@ def _bound_s(problem: Problem, ways: _Ways, members: Ints, block: Ints) -> float
         for number in range(num_rounds):
             work_s, loads = _work_s(ways, seconds, rent_s, shares, block)
             least = np.maximum(least, work_s)
-            if ways.engine.max() == 0:
+            if ways.sizes.size == 1:
                 break
             # Engines that get too much of a block's work become dearer.
             most = np.maximum(loads.max(axis=1, keepdims=True), 1e-300)
             step = 0.7 / np.sqrt(1.0 + number)
-            shares = shares * np.exp(step * (loads - loads.mean(axis=1, keepdims=True)) / most)
-            shares = np.maximum(shares / shares.sum(axis=1, keepdims=True), 1e-9)
-            shares /= shares.sum(axis=1, keepdims=True)
+            mean = ways.total(loads) / ways.sizes.sum()
+            shares = shares * np.exp(step * (loads - mean) / most)
+            shares = np.maximum(shares / ways.total(shares), 1e-9)
+            shares /= ways.total(shares)
         best_s = max(best_s, float(least.sum()) - price * ways.room)
     return best_s
 
@@ -165,28 +192,27 @@ def _starts(block: Ints) -> Ints:
 
 
 def _even(ways: _Ways, num_blocks: int) -> Floats:
-    """Shares (B, E): the seconds of every engine count alike."""
-    num_engines = int(ways.engine.max()) + 1
-    return np.full((num_blocks, num_engines), 1.0 / num_engines)
+    """Shares (B, C) of each engine of a class: the seconds of every engine count alike."""
+    return np.full((num_blocks, ways.sizes.size), 1.0 / int(ways.sizes.sum()))
 
 
 def _work_s(
     ways: _Ways, seconds: Floats, rent_s: Floats, shares: Floats, block: Ints
 ) -> tuple[Floats, Floats]:
-    """By block the least of its work and its rent, with shares (B, E) of the seconds of engines.
+    """By block the least of its work and its rent, with shares (B, C) of the seconds of engines.
 
     Its most loaded engine takes at least the mean that is weighted by the shares, which are
-    positive with a sum of 1. Also the seconds (B, E) that each engine gets.
+    positive with a sum of 1 over all engines. Also the seconds (B, C) that each engine gets.
     """
     cost = shares[block][:, ways.engine] * seconds + rent_s
     chosen = cost.argmin(axis=1)
     rows = np.arange(chosen.size)
-    num_blocks, num_engines = shares.shape
+    num_blocks, num_classes = shares.shape
     work_s = np.bincount(block, cost[rows, chosen], num_blocks)
-    slot = block * num_engines + ways.engine[chosen]
+    slot = block * num_classes + ways.engine[chosen]
     loads: Floats = np.zeros(shares.size)
     loads += np.bincount(slot, seconds[rows, chosen], shares.size)
-    return np.asarray(work_s, dtype=np.float64), loads.reshape(shares.shape)
+    return np.asarray(work_s, dtype=np.float64), loads.reshape(shares.shape) / ways.sizes
 
 
 def _edges(problem: Problem, members: Ints, block: Ints) -> Iterator[tuple[int, int]]:

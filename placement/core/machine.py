@@ -3,9 +3,10 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -190,20 +191,27 @@ class Machine:
                     f"Machine {shown(self.name)} has a source {shown(source)} that is no address of"
                     " a page; use one that begins with https://."
                 )
+        self._require_ends(names)
+
+    def _require_ends(self, names: Collection[str]) -> None:
+        """ValueError where a link ends nowhere, or two have the same ends."""
+        pairs = [(link.src, link.dst) for link in self.links]
+        if len(set(pairs)) == len(pairs) and set(chain.from_iterable(pairs)) <= set(names):
+            return
         seen = set()
-        for link in self.links:
-            for end in (link.src, link.dst):
+        for pair in pairs:
+            for end in pair:
                 if end not in names:
                     raise ValueError(
                         f"A link of machine {shown(self.name)} ends at {shown(end)}, which is not"
                         f" one of its devices: {listed(names)}."
                     )
-            if (link.src, link.dst) in seen:
+            if pair in seen:
                 raise ValueError(
-                    f"Machine {shown(self.name)} lists the link {shown(link.src)} to"
-                    f" {shown(link.dst)} twice; keep one of them."
+                    f"Machine {shown(self.name)} lists the link {shown(pair[0])} to"
+                    f" {shown(pair[1])} twice; keep one of them."
                 )
-            seen.add((link.src, link.dst))
+            seen.add(pair)
 
     def _require_memory(self, device: Device) -> None:
         owner = next((d for d in self.devices if d.name == device.memory), None)
@@ -237,6 +245,19 @@ class Machine:
         own = [np.inf if d.memory_bytes is None else d.memory_bytes for d in self.devices]
         return np.array(own, dtype=np.float64)[self.places.weights]
 
+    @cached_property
+    def link_ends(self) -> NDArray[np.int64]:
+        """Sender and receiver of each link (L, 2), by number."""
+        index = self.index
+        ends = [(index[link.src], index[link.dst]) for link in self.links]
+        return np.array(ends, dtype=np.int64).reshape(-1, 2)
+
+    @cached_property
+    def link_figures(self) -> NDArray[np.float64]:
+        """Latency in seconds and bytes per second of each link (L, 2)."""
+        figures = [(link.latency_s, link.bytes_per_s) for link in self.links]
+        return np.array(figures, dtype=np.float64).reshape(-1, 2)
+
     def device(self, name: str) -> Device:
         if name not in self.index:
             raise ValueError(
@@ -261,7 +282,12 @@ class Machine:
 
     def to_json(self) -> dict[str, Any]:
         """The machine as files hold it; what few machines state is left out where it is empty."""
-        content = {**asdict(self), "devices": [_told(asdict(d)) for d in self.devices]}
+        # Links first become plain: they are flat, and too many for what looks into each value.
+        content = {
+            **asdict(replace(self, links=())),
+            "devices": [_told(asdict(d)) for d in self.devices],
+            "links": tuple(dict(vars(link)) for link in self.links),
+        }
         return content if self.sources else {k: v for k, v in content.items() if k != "sources"}
 
 
@@ -313,11 +339,10 @@ def link_arrays(
     latency_s = np.zeros((num, num))
     s_per_byte = np.zeros((num, num))
     linked = np.eye(num, dtype=bool)
-    for link in machine.links:
-        a, b = machine.index[link.src], machine.index[link.dst]
-        latency_s[a, b] = link.latency_s
-        s_per_byte[a, b] = 1.0 / link.bytes_per_s
-        linked[a, b] = True
+    a, b = machine.link_ends.T
+    latency_s[a, b] = machine.link_figures[:, 0]
+    s_per_byte[a, b] = 1.0 / machine.link_figures[:, 1]
+    linked[a, b] = True
     if complete and not linked.all():
         a, b = np.argwhere(~linked)[0]
         raise ValueError(

@@ -12,7 +12,8 @@ well-tuned kernels commonly reach, and `launch_s` what starting one costs, both 
 they are rules of thumb.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +38,29 @@ def roofline(graph: Graph, machine: Machine) -> Costs:
     """Estimated costs of every op on every device of a machine; all devices run all ops."""
     flops = np.array([op.flops for op in graph.ops], dtype=np.float64)
     num_bytes, dtypes = bytes_moved(graph), computing_types(graph)
-    columns = [_seconds(flops, num_bytes, dtypes, d, machine) for d in machine.devices]
+    compute_s = _columns(machine, lambda d: _seconds(flops, num_bytes, dtypes, d, machine))
     latency_s, s_per_byte = link_arrays(machine)
     return Costs(
-        compute_s=np.stack(columns, axis=1),
+        compute_s=compute_s,
         call_s=np.array([CALL_S.get(d.kind, CALL_S["cpu"]) for d in machine.devices]),
         latency_s=latency_s,
         s_per_byte=s_per_byte,
         origin="analytic",
     )
+
+
+def _columns(machine: Machine, of_device: Callable[[Device], NDArray[Any]]) -> NDArray[Any]:
+    """A column for each device (ops, devices), worked out once for those of equal figures."""
+    known: dict[Hashable, int] = {}
+    columns: list[NDArray[Any]] = []
+    which = []
+    for d in machine.devices:
+        figures = d.kind, d.flops_per_s, d.memory_bytes_per_s, d.rates
+        if figures not in known:
+            known[figures] = len(columns)
+            columns.append(of_device(d))
+        which.append(known[figures])
+    return np.stack(columns, axis=1)[:, which]
 
 
 def computing_types(graph: Graph) -> list[str]:
@@ -127,11 +142,12 @@ def bound_by_memory(graph: Graph, machine: Machine) -> NDArray[np.bool_]:
     """Whether each op on each device (ops, devices) waits for memory rather than for arithmetic."""
     flops = np.array([op.flops for op in graph.ops], dtype=np.float64)
     num_bytes, dtypes = bytes_moved(graph), computing_types(graph)
-    columns = [
-        num_bytes / d.memory_bytes_per_s >= flops / (_efficiency(d) * _flops_per_s(dtypes, d))
-        for d in machine.devices
-    ]
-    return np.stack(columns, axis=1)
+
+    def waits(d: Device) -> NDArray[np.bool_]:
+        arithmetic_s = flops / (_efficiency(d) * _flops_per_s(dtypes, d))
+        return np.asarray(num_bytes / d.memory_bytes_per_s >= arithmetic_s)
+
+    return _columns(machine, waits)
 
 
 def bytes_moved(graph: Graph) -> NDArray[np.float64]:

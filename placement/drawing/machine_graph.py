@@ -8,9 +8,12 @@ whose accelerators have fast links in pairs shows the pairs.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from placement.core import formatting
 from placement.core.machine import Device, Link, Machine
@@ -98,20 +101,18 @@ class MachineGraph:
 
 def machine_graph(machine: Machine, *, with_links: bool = True) -> MachineGraph:
     """The picture of a machine; without links where times to move tensors are stated otherwise."""
-    links = machine.links if with_links else ()
-    host_of = _hosts(machine, links)
+    host_of = np.array(_hosts(machine, with_links=with_links), dtype=np.int64)
     members: dict[int, list[int]] = {}
-    for i, host in enumerate(host_of):
+    for i, host in enumerate(host_of.tolist()):
         members.setdefault(host, []).append(i)
+    src, dst = machine.link_ends.T
+    is_inside = host_of[src] == host_of[dst]
     sides: dict[tuple[int, str], list[Link]] = {}
-    for link in links:
-        a, b = (machine.index[end] for end in (link.src, link.dst))
-        if host_of[a] != host_of[b]:
-            sides.setdefault((-1, BETWEEN), []).append(link)
-            continue
-        on_host = machine.devices[a].on_host + machine.devices[b].on_host
+    for number in np.flatnonzero(is_inside & with_links).tolist():
+        link, ends = machine.links[number], machine.link_ends[number].tolist()
+        on_host = sum(machine.devices[end].on_host for end in ends)
         side = (ACCELERATORS, CROSS, HOST)[on_host]
-        sides.setdefault((host_of[a], side), []).append(link)
+        sides.setdefault((int(host_of[ends[0]]), side), []).append(link)
     hosts = tuple(
         Host(
             f"Host {number}" if len(members) > 1 else "",
@@ -125,9 +126,10 @@ def machine_graph(machine: Machine, *, with_links: bool = True) -> MachineGraph:
         )
         for number, (host, inside) in enumerate(members.items(), 1)
     )
-    outside = sides.get((-1, BETWEEN), ())
-    ends = sorted({machine.index[end] for link in outside for end in (link.src, link.dst)})
-    between = (Rail(BETWEEN, tuple(outside), tuple(ends)),) if outside else ()
+    outside = np.flatnonzero(~is_inside & with_links)
+    ends = np.unique(machine.link_ends[outside]).tolist()
+    links = tuple(machine.links[number] for number in outside.tolist())
+    between = (Rail(BETWEEN, links, tuple(ends)),) if links else ()
     return MachineGraph(machine, hosts, between)
 
 
@@ -147,7 +149,7 @@ class _Sets:
         self._parent[b] = a
 
 
-def _hosts(machine: Machine, links: Sequence[Link]) -> list[int]:
+def _hosts(machine: Machine, *, with_links: bool) -> list[int]:
     """Of each device the least number among those on its host.
 
     Nothing in a file says what stands in one case. A device is taken to be where those are that it
@@ -157,25 +159,26 @@ def _hosts(machine: Machine, links: Sequence[Link]) -> list[int]:
     for i, device in enumerate(devices):
         for name in filter(None, (device.memory, device.engine, device.streams_from)):
             sets.join(i, machine.index[name])
-    best: list[dict[int, float]] = [{} for _ in devices]
-    for link in links:
-        best[machine.index[link.src]][machine.index[link.dst]] = link.bytes_per_s
-    for i, device in enumerate(devices):
-        if not device.on_host:
-            _join_best(sets, i, {j: r for j, r in best[i].items() if devices[j].on_host})
+    rate_to = np.zeros((len(devices), len(devices)))
+    if with_links:
+        src, dst = machine.link_ends.T
+        rate_to[src, dst] = machine.link_figures[:, 1]
+    on_host = np.array([device.on_host for device in devices], dtype=np.bool_)
+    for i in np.flatnonzero(~on_host).tolist():
+        _join_best(sets, i, np.where(on_host, rate_to[i], 0.0))
     size = Counter(sets.find(i) for i in range(len(devices)))
     for i in range(len(devices)):
         if size[sets.find(i)] == 1:
-            _join_best(sets, i, best[i])
+            _join_best(sets, i, rate_to[i])
     return [sets.find(i) for i in range(len(devices))]
 
 
-def _join_best(sets: _Sets, device: int, rate_to: Mapping[int, float]) -> None:
-    """Join a device with all that its links reach about as fast as any."""
-    fastest = max(rate_to.values(), default=0.0)
-    for other, rate in rate_to.items():
-        if rate * BEST >= fastest:
-            sets.join(device, other)
+def _join_best(sets: _Sets, device: int, rate_to: NDArray[np.float64]) -> None:
+    """Join a device with all that its links, of so many bytes per second (D,), reach about as fast
+    as any; 0 is no link."""
+    best = (rate_to > 0.0) & (rate_to * BEST >= rate_to.max())
+    for other in np.flatnonzero(best).tolist():
+        sets.join(device, other)
 
 
 def _rails(machine: Machine, side: str, links: Sequence[Link]) -> list[Rail]:

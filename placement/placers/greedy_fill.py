@@ -9,6 +9,7 @@ known only afterwards. The order is a depth-first one, which keeps neighbours to
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -167,24 +168,31 @@ def _filling(problem: Problem, order: list[int], most_s: float, scale: float) ->
     A unit that the device at hand may not run goes to the next one that may, which closes nothing.
     What fits nowhere goes to the last device that may run it.
     """
-    allowed, unit_s = problem.allowed.tolist(), problem.unit_s.tolist()
+    allowed, unit_s, num_devices = problem.allowed, problem.unit_s, problem.num_devices
     sizes = np.zeros(problem.num_units)
     np.add.at(sizes, problem.unit_of_kernel, problem.kernels.arrays.resident_bytes)
     size = sizes.tolist()
     room = (scale * problem.machine.limit_bytes).tolist()
     memory = problem.machine.places.weights.tolist()
-    left_s = [most_s] * problem.num_devices
+    left_s = [most_s] * num_devices
     at_hand = 0
+
+    def has_room(unit: int, d: int) -> bool:
+        fits = size[unit] <= room[memory[d]] and unit_s[unit, d] <= left_s[d]
+        return bool(fits and allowed[unit, d])
+
     for unit in order:
-        may = [d for d, ok in enumerate(allowed[unit]) if ok]
-        fitting = [d for d in may if size[unit] <= room[memory[d]] and unit_s[unit][d] <= left_s[d]]
-        d = ([d for d in fitting if d >= at_hand] or fitting or may[-1:])[0]
+        ring = chain(range(at_hand, num_devices), range(at_hand))
+        d = next((e for e in ring if has_room(unit, e)), -1)
+        fits = d >= 0
+        if not fits:
+            d = int(np.flatnonzero(allowed[unit])[-1])
         was_at_hand = at_hand
-        if at_hand in may:
+        if allowed[unit, at_hand]:
             at_hand = max(at_hand, d)
         room[memory[d]] -= size[unit]
-        left_s[d] -= unit_s[unit][d]
-        yield _Filled(unit, d, was_at_hand, bool(fitting), room, left_s)
+        left_s[d] -= float(unit_s[unit, d])
+        yield _Filled(unit, d, was_at_hand, fits, room, left_s)
 
 
 def _why(problem: Problem, each: _Filled, op: str, names: Sequence[str]) -> str:

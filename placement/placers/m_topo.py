@@ -114,7 +114,7 @@ def loads_and_caps(problem: Problem, scale: float = 1.0) -> tuple[Floats, Floats
     shape = flat.allowed.shape
     if np.isfinite(flat.limit_bytes).any():
         lanes = lanes_for(flat, insertion=False, scale=scale)
-        load = np.repeat(lanes.needed_bytes[:, None], shape[1], axis=1)
+        load = np.broadcast_to(lanes.needed_bytes[:, None], shape)
         share = lanes.needed_bytes.sum() / shape[1] + lanes.needed_bytes.max(initial=0.0)
         return load, np.minimum(share, lanes.limit_bytes)
     mean_s = np.where(flat.allowed, problem.unit_s, 0.0).sum(axis=1) / flat.allowed.sum(axis=1)
@@ -150,10 +150,13 @@ def filling(problem: Problem, load: Floats, cap: Floats) -> Iterator[Filled]:
     for unit in range(problem.num_units):
         while current < num_devices - 1 and load[unit, current] > left[current]:
             current += 1
-        ring = [(current + i) % num_devices for i in range(num_devices)]
-        usable = [d for d in ring if allowed[unit, d]]
-        fitting = [d for d in usable if load[unit, d] <= left[d]]
-        d = fitting[0] if fitting else max(usable, key=lambda d: (left[d], -d))
+        d = current
+        if not (allowed[unit, d] and load[unit, d] <= left[d]):
+            fitting = np.flatnonzero(allowed[unit] & (load[unit] <= left))
+            # Those behind the current one come first, in a ring.
+            ring = fitting[np.argsort(fitting < current, kind="stable")]
+            roomiest = np.where(allowed[unit], left, -np.inf).argmax()
+            d = int(ring[0] if ring.size else roomiest)
         left[d] -= load[unit, d]
         yield Filled(unit, d, current, left)
 

@@ -18,6 +18,7 @@ from placement.schedule.segments import make_schedule
 from placement.search.feasible import missing_bytes, require_memory
 from placement.search.step_parts import device_names, drawn, ended, table, yes_or_no
 from placement.search.steps import Cell, Kind
+from placement.simulator.alike import classes_of
 from placement.simulator.evaluator import Evaluator
 from placement.simulator.throughput import value_s
 
@@ -79,9 +80,24 @@ class Single(Placer):
         if self.device:
             problem.machine.device(self.device)
         names = device_names(problem)
-        return {
-            d: _value_s(problem, d) for d, name in enumerate(names) if self.device in ("", name)
-        }
+        asked = [d for d, name in enumerate(names) if self.device in ("", name)]
+        alike = _alike(problem) if len(asked) > 1 else np.arange(len(names))
+        of_class: dict[int, float] = {}
+        for d in asked:
+            if (c := int(alike[d])) not in of_class:
+                of_class[c] = _value_s(problem, d)
+        return {d: of_class[int(alike[d])] for d in asked}
+
+
+def _alike(problem: Problem) -> Ints:
+    """A number for each device (D,), equal for those of which all are worth the same alone.
+
+    What a device may not run is on others, and those differ from all.
+    """
+    if problem.execution is Execution.CALL:
+        return np.arange(problem.num_devices)
+    apart = _elsewhere(problem)[~problem.allowed.all(axis=1)]
+    return classes_of(problem, apart.tolist()).of_device
 
 
 def _value_s(problem: Problem, d: int) -> float:
@@ -89,7 +105,7 @@ def _value_s(problem: Problem, d: int) -> float:
     if problem.execution is Execution.CALL:
         return value_s(problem, make_schedule(problem, _everything_on(problem, d)))
     order = np.arange(len(problem.kernels.ops))
-    return Evaluator(problem, order).value_s(units_on(problem, d))
+    return Evaluator(problem, order, trials=False).value_s(units_on(problem, d))
 
 
 def _everything_on(problem: Problem, d: int) -> Placement:
@@ -98,8 +114,12 @@ def _everything_on(problem: Problem, d: int) -> Placement:
 
 def units_on(problem: Problem, d: int) -> Ints:
     """All units on device d; those that it may not run (pins, support) on their fastest device."""
-    elsewhere = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
-    return np.where(problem.allowed[:, d], d, elsewhere)
+    return np.where(problem.allowed[:, d], d, _elsewhere(problem))
+
+
+def _elsewhere(problem: Problem) -> Ints:
+    """The fastest device of each unit (U,)."""
+    return np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
 
 
 PLACER = Single

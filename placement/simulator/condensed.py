@@ -70,7 +70,7 @@ def ready_to_run(condensed: Condensed, order: Ints) -> RunState:
     """The state of a run of segments in an order, with all details kept."""
     from placement.simulator.compiled.links import find_first_uses
 
-    state = run_state(condensed.flat, order, detail=True)
+    state = run_state(condensed.flat, order, detail=True, trials=False)
     state.device[:] = condensed.device
     find_first_uses(condensed.flat, state.device, state.position, state.first)
     return state

@@ -17,16 +17,19 @@ class Evaluator:
     """The simulator for searches: units on devices in, seconds of the objective out.
 
     Placements are cut at every crossing and not merged, so a value is never below that of the final
-    schedule. `value_s` makes its placement the base from which moves are tried.
+    schedule. `value_s` makes its placement the base from which moves are tried, unless there are to
+    be no `trials`.
     """
 
-    def __init__(self, problem: Problem, order: Ints, flat: Flat | None = None) -> None:
+    def __init__(
+        self, problem: Problem, order: Ints, flat: Flat | None = None, *, trials: bool = True
+    ) -> None:
         from placement.simulator.compiled.links import find_tails
 
         self.problem = problem
         self.flat = flatten(problem) if flat is None else flat
         self.throughput = problem.objective is Objective.THROUGHPUT
-        self.state: RunState = run_state(self.flat, order)
+        self.state: RunState = run_state(self.flat, order, trials=trials)
         self._devices = np.zeros(problem.num_units, dtype=np.int64)
         find_tails(self.flat, self.state.tail_s)
 
@@ -92,7 +95,7 @@ def values_s(problem: Problem, order: Ints, placements: Ints) -> Floats:
     values = np.empty(len(placements))
 
     def work(some: Ints, found_s: Floats) -> None:
-        own = Evaluator(problem, order, flat)
+        own = Evaluator(problem, order, flat, trials=False)
         begin_each(flat, own.state, some, own.throughput, found_s)
 
     parts = np.array_split(placements, num_threads), np.array_split(values, num_threads)

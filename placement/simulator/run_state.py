@@ -28,7 +28,7 @@ class RunState(NamedTuple):
     before, or -1) are empty unless a timeline is wanted. `load_s` (D,) is the compute of each
     device, `tail_s` (K,) the least time from a kernel's end to the step's end. `times_s` and
     `places` keep the state of the base run before every STRIDE-th kernel, a row each; what the
-    columns are says `compiled/checkpoints.py`.
+    columns are says `compiled/checkpoints.py`. There are no rows where nothing is tried.
     """
 
     device: Ints
@@ -70,11 +70,15 @@ def trace_of(num_moves: int) -> Trace:
     return Trace(num, np.zeros((num_moves, 4), dtype=np.int64), np.zeros((num_moves, 4)))
 
 
-def run_state(flat: Flat, order: Ints, *, detail: bool = False) -> RunState:
-    """Room for runs of a problem in one order; `detail` keeps when transfers started."""
+def run_state(flat: Flat, order: Ints, *, detail: bool = False, trials: bool = True) -> RunState:
+    """Room for runs of a problem in one order; `detail` keeps when transfers started.
+
+    Without `trials` all runs are whole ones: no checkpoints are kept, which are large where there
+    are many devices, for every two of them may have a link.
+    """
     num_kernels, num_devices = flat.compute_s.shape
     num_pairs = flat.producer.size * num_devices
-    num_saved = num_kernels // STRIDE + 1
+    num_saved = num_kernels // STRIDE + 1 if trials else 0
     position = np.empty(num_kernels, dtype=np.int64)
     position[order] = np.arange(num_kernels)
     return RunState(
@@ -85,7 +89,7 @@ def run_state(flat: Flat, order: Ints, *, detail: bool = False) -> RunState:
         start_s=np.zeros(num_kernels),
         end_s=np.zeros(num_kernels),
         arrived_s=np.zeros(num_pairs),
-        trial_s=np.zeros(0 if detail else num_pairs),
+        trial_s=np.zeros(num_pairs if trials else 0),
         sent_s=np.zeros(num_pairs if detail else 0),
         behind=np.full(num_pairs if detail else 0, -1, dtype=np.int64),
         load_s=np.zeros(num_devices),

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from pages.ui import canvas
 from pages.ui.canvas.network import OPTIONS, store_payload
 from placement.core.graph import Graph
+from placement.core.machine import MAX_DEVICES
+from placement.drawing.colours.painting import MIXED, NONE
 from placement.drawing.layout.drafts import MAX_MEMBERS
 from tests.pages.graphs import HOSTILE, blocks, chain, graph_of, hostile, stacked, wide
 
@@ -303,6 +305,20 @@ def test_an_empty_graph_has_an_empty_view():
     view = canvas.build_view(graph_of([], []), frozenset())
     assert not view.nodes
     assert canvas.paint(view, [], 2).colours == ""
+
+
+def test_as_many_devices_as_a_machine_may_have_are_told_apart():
+    graph = blocks(num_blocks=3)
+    view = canvas.build_view(graph, frozenset())
+    node = next(i for i, n in enumerate(view.nodes) if n.num_ops > 1)
+    seen = {
+        canvas.paint(view, [d] * len(graph.ops), MAX_DEVICES).colours[node]
+        for d in range(MAX_DEVICES)
+    }
+    assert len(seen) == MAX_DEVICES
+    assert not seen & {MIXED, NONE}
+    with pytest.raises(ValueError, match="at most"):
+        canvas.paint(view, [0] * len(graph.ops), MAX_DEVICES + 1)
 
 
 def test_paint_of_mixed_and_unplaced_groups():

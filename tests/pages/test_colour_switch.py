@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import canvas
 from pages.ui.canvas import colour_switch
 from pages.ui.session.current import snapshot
-from placement.drawing.colours import toning
+from placement.drawing.colours import painting
 from studio.project.facts import Facts
 from studio.project.files import write_json
 from tests.pages.going import go
@@ -34,7 +34,7 @@ def test_every_choice_gives_a_tone_to_every_node(by):
         assert tones is None
         return
     assert tones.title and len(tones.codes) == len(view.nodes)
-    assert set(tones.codes) <= set(toning.CODE[: len(tones.keys)]) | {"*", "."}
+    assert set(tones.codes) <= set(painting.CODE[: len(tones.keys)]) | {"*", "."}
     assert tones.is_scale == (by in ("time", "time-log", "memory"))
     if by in ("difference", "groups"):
         assert set(tones.codes) == {"0"}, "a copy differs nowhere, and heft forms no groups"
@@ -59,7 +59,7 @@ def test_groups_of_the_method_are_told_apart_by_size():
         ("group 1", num_ops - num_ops // 3),
         ("group 2", num_ops // 3),
     ]
-    assert set(tones.codes) >= {toning.CODE[0], toning.CODE[1]}
+    assert set(tones.codes) >= {painting.CODE[0], painting.CODE[1]}
 
 
 def test_the_choice_is_kept_in_the_project_and_may_have_nothing_to_compare_with():

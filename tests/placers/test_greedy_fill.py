@@ -1,5 +1,6 @@
 """The greedy baseline against its published values, and on problems where its rule shows."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -8,8 +9,15 @@ import pytest
 
 from placement import place
 from placement.loaders.workload import problem_from_workload
-from placement.placers.greedy_fill import GreedyFill, _unit_successors, from_sinks, from_sources
+from placement.placers.greedy_fill import (
+    GreedyFill,
+    _filling,
+    _unit_successors,
+    from_sinks,
+    from_sources,
+)
 from placement.simulator.call_costs import max_load_s
+from tests.instances import random_problem
 from tests.workloads import edges, node, random_workload_problem, shared_problem, workload
 
 
@@ -49,6 +57,37 @@ def test_memory_is_filled_device_by_device_and_the_rest_goes_to_the_cpu():
     placed = place(problem, "greedy_fill")
     assert placed.placement.ops_per_device() == {"acc:0": 2, "acc:1": 2, "cpu:0": 2}
     assert placed.value == pytest.approx(0.024)
+
+
+def filled(problem, order, most_s, scale):
+    """The rule as it is said, all devices looked at for every unit."""
+    memory = problem.machine.places.weights
+    size = np.zeros(problem.num_units)
+    np.add.at(size, problem.unit_of_kernel, problem.kernels.arrays.resident_bytes)
+    room, left_s = scale * problem.machine.limit_bytes, np.full(problem.num_devices, most_s)
+    found, at_hand = {}, 0
+    for unit in order:
+        may = np.flatnonzero(problem.allowed[unit]).tolist()
+        unit_s = problem.unit_s[unit]
+        fits = [d for d in may if size[unit] <= room[memory[d]] and unit_s[d] <= left_s[d]]
+        d = ([d for d in fits if d >= at_hand] or fits or may[-1:])[0]
+        at_hand = max(at_hand, d) if at_hand in may else at_hand
+        room[memory[d]] -= size[unit]
+        left_s[d] -= unit_s[d]
+        found[unit] = d
+    return found
+
+
+@pytest.mark.parametrize("memory_bytes", [60, 150, 1000])
+@pytest.mark.parametrize("most_s", [15.0, 60.0, math.inf])
+def test_devices_are_filled_one_after_another(memory_bytes, most_s):
+    for seed in range(12):
+        problem = random_problem(seed, num_ops=24, num_devices=4, with_gaps=seed % 2 == 0)
+        devices = tuple(replace(d, memory_bytes=memory_bytes) for d in problem.machine.devices)
+        problem = replace(problem, machine=replace(problem.machine, devices=devices))
+        order = from_sources(problem, _unit_successors(problem))
+        ways = {e.unit: e.device for e in _filling(problem, order, most_s, 0.9)}
+        assert ways == filled(problem, order, most_s, 0.9)
 
 
 def test_load_is_shared():

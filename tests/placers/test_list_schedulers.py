@@ -23,7 +23,13 @@ from placement.placers.peft import cost_table
 from placement.schedule.segments import make_schedule
 from placement.search.feasible import within_memory
 from placement.simulator.flat import flatten
-from tests.instances import CANONICAL_EDGES, canonical_file, peft_file, random_problem
+from tests.instances import (
+    CANONICAL_EDGES,
+    canonical_file,
+    hosts_problem,
+    peft_file,
+    random_problem,
+)
 from tests.placers.slow_lists import slow_etf, slow_heft
 from tests.thorough import either
 
@@ -57,9 +63,23 @@ def instance(seed):
     return problem
 
 
+def hosts(seed):
+    """A problem whose devices are alike but for a few."""
+    rng = random.Random(seed)
+    return hosts_problem(
+        seed,
+        num_hosts=rng.randrange(1, 5),
+        per_host=rng.randrange(1, 5),
+        num_ops=rng.randrange(2, 19),
+        num_odd=rng.choice((0, 1, 4)),
+        execution=rng.choice(("op", "segment")),
+        link_contention=rng.random() < 0.6,
+        with_groups=rng.random() < 0.5,
+    )
+
+
 def test_heft_is_heft_by_the_book():
-    for seed in range(200):
-        problem = instance(seed)
+    for problem in (*map(instance, range(200)), *map(hosts, range(40))):
         flat = flatten(problem)
         order = falling(problem, mean_upward_ranks(flat))
         lanes = lanes_for(flat, insertion=True)
@@ -70,13 +90,13 @@ def test_heft_is_heft_by_the_book():
 
 @pytest.mark.thorough
 def test_etf_takes_the_pair_that_starts_first():
-    for seed in range(either(60, 200)):
-        problem = instance(seed)
+    num = either(60, 200)
+    for problem in (*map(instance, range(num)), *map(hosts, range(num))):
         flat = flatten(problem)
         rank, children = static_ranks(flat), no_children(flat.compute_s.shape[0])
         lanes = lanes_for(flat, insertion=False)
         last = np.full(problem.num_devices, -1, dtype=np.int64)
-        earliest_start(flat, lanes, new_pairs(flat, rank), Favourites(*children, last))
+        earliest_start(flat, lanes, new_pairs(flat, rank), Favourites(False, *children, last))
         slow_etf(problem, rank.tolist()).same_as(lanes)
 
 
@@ -197,6 +217,32 @@ def test_m_topo_fills_devices_in_turn_up_to_its_cap():
     assert len(set(devices)) > 1
     for d in range(4):
         assert load[np.array(devices) == d, d].sum() <= cap[d]
+
+
+def filled_in_a_ring(problem, load, cap):
+    """m-TOPO's rule as it is said: the current device, else the next in a ring that may and has
+    room, else the roomiest."""
+    current, left, found = 0, cap.copy(), []
+    num, allowed = problem.num_devices, problem.allowed
+    for unit in range(problem.num_units):
+        while current < num - 1 and load[unit, current] > left[current]:
+            current += 1
+        usable = [d for i in range(num) if allowed[unit, d := (current + i) % num]]
+        fitting = [d for d in usable if load[unit, d] <= left[d]]
+        d = fitting[0] if fitting else max(usable, key=lambda d: (left[d], -d))
+        left[d] -= load[unit, d]
+        found.append(d)
+    return found
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0, 5.0])
+def test_m_topo_goes_round_where_the_current_device_may_not_take_an_op(share):
+    for seed in range(30):
+        problem = random_problem(seed, num_ops=24, num_devices=4, with_gaps=True)
+        load, cap = loads_and_caps(problem)
+        # Room for less than all, for all, and for all several times.
+        cap = cap * share
+        assert fill(problem, load, cap) == filled_in_a_ring(problem, load, cap)
 
 
 def test_m_topo_shares_out_seconds_where_memory_has_no_limit():

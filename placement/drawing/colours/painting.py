@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.core.machine import Machine
+from placement.core.machine import MAX_DEVICES, Machine
 from placement.drawing.colours.palette import device_colour
 from placement.drawing.layout.scopes import members_of
 from placement.drawing.views import View
 
 CODE = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+# Devices beyond those have ideographs, which follow one another (see `codeOf` in colours.js).
+FURTHER = 0x4E00
 MIXED, NONE = "*", "."
 
 
@@ -29,6 +31,11 @@ class Paint:
     counts: tuple[int, ...]
 
 
+def code_of(number: int) -> str:
+    """The character of a device, or of another class."""
+    return CODE[number] if number < len(CODE) else chr(FURTHER + number)
+
+
 def paint(view: View, device_of_op: Sequence[int] | NDArray[np.int64], num_devices: int) -> Paint:
     """Colours of all nodes of a view, given a device index for each op (-1: not placed)."""
     table = counts_by_node(view, device_of_op, num_devices)
@@ -36,7 +43,7 @@ def paint(view: View, device_of_op: Sequence[int] | NDArray[np.int64], num_devic
     for number, row in enumerate(table):
         used = np.flatnonzero(row)
         if len(used) == 1:
-            colours.append(NONE if used[0] == num_devices else CODE[used[0]])
+            colours.append(NONE if used[0] == num_devices else code_of(int(used[0])))
         else:
             colours.append(MIXED)
             shares = [(-1 if d == num_devices else int(d), int(row[d])) for d in used]
@@ -55,8 +62,8 @@ def counts_by_node(
             f"The view shows {len(view.node_of_op)} ops, but {classes.size} devices were given;"
             " give one per op."
         )
-    if not 0 <= num_classes <= len(CODE):
-        raise ValueError(f"{num_classes} devices cannot be told apart; use at most {len(CODE)}.")
+    if not 0 <= num_classes <= MAX_DEVICES:
+        raise ValueError(f"{num_classes} devices cannot be told apart; use at most {MAX_DEVICES}.")
     if classes.size and not -1 <= classes.min() <= classes.max() < num_classes:
         raise ValueError(f"A device index lies outside -1 to {num_classes - 1}; correct it.")
     table = np.zeros((len(view.nodes), num_classes + 1), dtype=np.int64)

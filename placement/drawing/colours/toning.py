@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.drawing.colours import scales
-from placement.drawing.colours.painting import CODE, MIXED, NONE, counts_by_node
+from placement.drawing.colours.painting import MIXED, NONE, code_of, counts_by_node
 from placement.drawing.colours.palette import colours
 from placement.drawing.views import View
 
@@ -138,4 +138,4 @@ def shared_out(counts: Sequence[int], places: int) -> list[int]:
 
 def _code(index: int, num_keys: int) -> str:
     """The character of an entry; the last column of a table counts ops without one."""
-    return NONE if index in (-1, num_keys) else CODE[index]
+    return NONE if index in (-1, num_keys) else code_of(index)

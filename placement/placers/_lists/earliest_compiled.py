@@ -52,9 +52,11 @@ class Favourites(NamedTuple):
     """Favourite child of each kernel (K,), -1 for none, and seconds to send it what it reads.
 
     `last` (D,) is the kernel each device ran last. A device is awake from that kernel's end until
-    the favourite child's input could be elsewhere: it keeps itself free for the child.
+    the favourite child's input could be elsewhere: it keeps itself free for the child. `are_some`
+    is whether any kernel has a favourite.
     """
 
+    are_some: bool
     child: Ints
     move_s: Floats
     last: Ints
@@ -197,6 +199,20 @@ def awake_until_s(flat: Flat, lanes: Lanes, pairs: Pairs, favourites: Favourites
 
 
 @jit
+def drop_gone(flat: Flat, lanes: Lanes, pairs: Pairs, d: int) -> None:
+    """Take pairs that no longer count out of device d's heaps for as long as one is at the front.
+
+    Else each of them would have all devices looked at again.
+    """
+    now, now_keys, num_now = pairs.now[d], pairs.now_keys[d], pairs.num_now
+    later, later_keys, num_later = pairs.later[d], pairs.later_keys[d], pairs.num_later
+    while num_now[d] > 0 and gone(flat, lanes, pairs, pairs.by_rank[now[0]], d):
+        num_now[d] = pop(now_keys, now, num_now[d])
+    while num_later[d] > 0 and gone(flat, lanes, pairs, pairs.by_rank[later[0]], d):
+        num_later[d] = pop(later_keys, later, num_later[d])
+
+
+@jit
 def front(pairs: Pairs, floor_s: Floats) -> tuple[int, float, int]:
     """Device, start time and rank of the pair that may start first, by times that may be old.
 
@@ -242,6 +258,10 @@ def first_pair(
             if k >= 0 and (start_s < best_s or (start_s == best_s and rank < best_rank)):
                 best_k, best_d, best_s, best_rank = k, d, start_s, rank
     few = FEW
+    # What a device keeps itself free for shows in what lies in front, gone or not.
+    if not favourites.are_some:
+        for d in range(floor_s.size):
+            drop_gone(flat, lanes, pairs, d)
     while True:
         d, bound_s, rank = front(pairs, floor_s)
         worse = d < 0 or bound_s > best_s or (bound_s == best_s and rank >= best_rank)

@@ -172,7 +172,7 @@ def earliest_start(
     def attempt(scale: float) -> Placement:
         lanes = lanes_for(flat, insertion=False, scale=scale)
         last = np.full(lanes.free_s.size, -1, dtype=np.int64)
-        favourites = fast.Favourites(favourite.child, favourite.move_s, last)
+        favourites = fast.Favourites(children is not None, *favourite, last)
         fast.earliest_start(flat, lanes, fast.new_pairs(flat, rank), favourites)
         report(Progress(step=rank.size, of=rank.size))
         return placement_from(problem, lanes)

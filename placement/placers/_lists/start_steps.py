@@ -55,7 +55,8 @@ def start_steps(
 
     def planned(scale: float) -> tuple[Plan, fast.Pairs, fast.Favourites]:
         last = np.full(num_devices, -1, dtype=np.int64)
-        chosen = fast.Favourites(*(children or no_children(num_kernels)), last)
+        favourite = children or no_children(num_kernels)
+        chosen = fast.Favourites(children is not None, *favourite, last)
         plan = Plan(problem, flat, lanes_for(flat, insertion=False, scale=scale))
         return plan, fast.new_pairs(flat, rank), chosen
 

@@ -123,8 +123,9 @@ def run_by_events(flat: Flat, state: RunState, since: int, save: bool, limit_s: 
                 reads, orders, arrivals, d, free_s, next_at, running, since_at, begun
             )
     num_ended, ended_here = since * STRIDE, True
+    checks = save and state.times_s.shape[0] > 0
     while num_ended < num_kernels:
-        if save and ended_here and num_ended % STRIDE == 0:
+        if checks and ended_here and num_ended % STRIDE == 0:
             times_s[-3], times_s[-2], times_s[-1], places[-1] = now_s, rate, step_s, busy
             kept(state, num_ended // STRIDE, times_s, places)
         ended_here = False

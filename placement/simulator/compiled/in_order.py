@@ -41,9 +41,9 @@ def run_in_order(flat: Flat, state: RunState, since: int, save: bool, limit_s: f
     free_s, done_s = times_s[:num_devices], times_s[2 * num_devices : 3 * num_devices]
     link_free_s, opened = times_s[3 * num_devices : -3], places[:num_devices]
     link_last, step_s = places[3 * num_devices : -1], times_s[-1]
-    begin = since * STRIDE
+    begin, checks = since * STRIDE, save and state.times_s.shape[0] > 0
     for i in range(begin, order.size):
-        if save and i % STRIDE == 0:
+        if checks and i % STRIDE == 0:
             times_s[-1] = step_s
             kept(state, i // STRIDE, times_s, places)
         if i == 0:

@@ -22,7 +22,11 @@ import placement as pl
 from benchmarks._page import edits, sides
 from benchmarks._page.watch import watched
 from benchmarks._shared.figures import parser, table
+from placement.bounds.lower_bound import lower_bound
 from placement.core.machine import Machine, machine_from_json
+from placement.core.timeline import Timeline
+from placement.drawing.colours.palette import device_colour
+from placement.drawing.gantt import panel
 from placement.drawing.machine_graph import machine_graph
 from studio.project.files import write_json
 from studio.project.store import Settings
@@ -33,7 +37,9 @@ if TYPE_CHECKING:
 HOSTS = {"8 devices": 1, "128 devices": 16}
 PER_HOST = 8
 MODEL, LENGTH = "llama-3.1-8b", 512
-PLACERS = ("single", "heft", "cpop", "peft", "etf", "m_topo", "m_etf", "linear_dp", "greedy_fill")
+PLACERS = ("single", "heft", "cpop", "peft", "etf", "m_topo", "m_etf", "greedy_fill")
+# Its table has a row for each number of used devices of each kind, so it comes last.
+SLOW = ("linear_dp",)
 PATIENCE_S, NUM_EDITS = 120.0, 8
 COLUMNS = {
     "what": "{what}",
@@ -87,11 +93,16 @@ def library(name: str, rounds: int) -> Iterator[Row]:
 
     yield _row("read the machine", rounds, _each(machine_from_json, files))
     yield _row("pose the problem", rounds, _each(pose, machines))
+    yield _row("prove a bound", rounds, _each(lower_bound, problems))
     for placer in PLACERS:
         yield _row(f"place by {placer}", rounds, _each(partial(_placed, placer), problems))
     simulated = {called: partial(pl.simulate, problems[called], placed[called]) for called in HOSTS}
     yield _row("simulate", rounds, simulated)
     yield _row("draw the machine", rounds, _each(_drawn, machines))
+    timelines = {called: call().timeline for called, call in simulated.items()}
+    yield _row("draw the timeline", rounds, _each(_timeline, timelines))
+    for placer in SLOW:
+        yield _row(f"place by {placer}", rounds, _each(partial(_placed, placer), problems))
 
 
 def _placed(placer: str, problem: Any) -> object:
@@ -100,6 +111,11 @@ def _placed(placer: str, problem: Any) -> object:
 
 def _drawn(machine: Machine) -> object:
     return json.dumps(machine_graph(machine).to_data())
+
+
+def _timeline(timeline: Timeline) -> object:
+    colours = {name: device_colour(i) for i, name in enumerate(timeline.peak_bytes)}
+    return json.dumps(panel("timeline", "", "", timeline, colours).to_data())
 
 
 def _each(

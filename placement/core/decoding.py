@@ -71,18 +71,17 @@ def shortened(text: str, longest: int = LONGEST_SENTENCE) -> str:
     return f"{text[: longest * 2 // 3]} ... {text[-longest // 4 :]}"
 
 
-def _unknown_key(content: Mapping[str, Any], kind: Any, place: str = "") -> tuple[str, str] | None:
+def _unknown_key(content: Mapping[str, Any], kind: Any) -> tuple[str, str] | None:
     """Where the first key stands that no field has, and the key; None where all are known."""
     known, rows_of = _fields(kind)
-    unknown = next((key for key in content if key not in known), None)
-    if unknown is not None:
-        return place, unknown
+    if not known.issuperset(content):
+        return "", next(key for key in content if key not in known)
     for name, row_kind in rows_of.items():
-        here = f"{place}.{name}" if place else name
         for i, row in enumerate(content.get(name, ())):
-            found = _unknown_key(row, row_kind, f"{here}[{i}]")
+            found = _unknown_key(row, row_kind)
             if found is not None:
-                return found
+                inside, key = found
+                return f"{name}[{i}].{inside}".removesuffix("."), key
     return None
 
 

@@ -109,9 +109,11 @@ def enter_ready(flat: Flat, lanes: Lanes, pairs: Pairs) -> None:
 @jit
 def put_first(flat: Flat, lanes: Lanes, pairs: Pairs, favourites: Favourites, looks: int) -> int:
     """Schedule the pair that can start first, and enter what becomes ready; the looks left."""
-    for d in range(lanes.free_s.size):
-        until_s = awake_until_s(flat, lanes, pairs, favourites, d)
-        pairs.floor_s[d] = max(lanes.free_s[d], until_s)
+    pairs.floor_s[:] = lanes.free_s
+    if favourites.are_some:
+        for d in range(lanes.free_s.size):
+            until_s = awake_until_s(flat, lanes, pairs, favourites, d)
+            pairs.floor_s[d] = max(lanes.free_s[d], until_s)
     k, d, looks = first_pair(flat, lanes, pairs, favourites, pairs.floor_s, looks)
     fixed = lanes.device_of_unit[flat.unit_of_kernel[k]] >= 0
     put(flat, lanes, k, d)
@@ -134,10 +136,13 @@ def enter(flat: Flat, lanes: Lanes, pairs: Pairs, k: int) -> None:
     unit = flat.unit_of_kernel[k]
     fixed = lanes.device_of_unit[unit]
     inputs_ready(flat, lanes, k, 0, lanes.free_s.size)
-    for d in range(lanes.free_s.size):
-        if flat.allowed[unit, d] and (fixed < 0 or fixed == d):
+    # Fields are read once: each reading counts a reference.
+    ready_s, allowed, rank = lanes.ready_s, flat.allowed, pairs.rank[k]
+    keys, items, num_later = pairs.later_keys, pairs.later, pairs.num_later
+    for d in range(ready_s.size):
+        if allowed[unit, d] and (fixed < 0 or fixed == d):
             pairs.num_left[k] += 1
-            enter_later(pairs, d, lanes.ready_s[d], pairs.rank[k])
+            num_later[d] = push(keys[d], items[d], num_later[d], ready_s[d], rank)
 
 
 @jit
@@ -199,17 +204,30 @@ def awake_until_s(flat: Flat, lanes: Lanes, pairs: Pairs, favourites: Favourites
 
 
 @jit
-def drop_gone(flat: Flat, lanes: Lanes, pairs: Pairs, d: int) -> None:
-    """Take pairs that no longer count out of device d's heaps for as long as one is at the front.
+def drop_gone(flat: Flat, lanes: Lanes, pairs: Pairs) -> None:
+    """Take pairs that no longer count out of the heaps for as long as one is at the front.
 
     Else each of them would have all devices looked at again.
     """
-    now, now_keys, num_now = pairs.now[d], pairs.now_keys[d], pairs.num_now
-    later, later_keys, num_later = pairs.later[d], pairs.later_keys[d], pairs.num_later
-    while num_now[d] > 0 and gone(flat, lanes, pairs, pairs.by_rank[now[0]], d):
-        num_now[d] = pop(now_keys, now, num_now[d])
-    while num_later[d] > 0 and gone(flat, lanes, pairs, pairs.by_rank[later[0]], d):
-        num_later[d] = pop(later_keys, later, num_later[d])
+    drop(flat, lanes, pairs, pairs.now_keys, pairs.now, pairs.num_now)
+    drop(flat, lanes, pairs, pairs.later_keys, pairs.later, pairs.num_later)
+
+
+@jit
+def drop(
+    flat: Flat, lanes: Lanes, pairs: Pairs, keys: Floats, items: Ints, num_items: Ints
+) -> None:
+    """The same of one heap for each device; see `gone`."""
+    # Fields are read once: each reading counts a reference.
+    by_rank, struck, device = pairs.by_rank, pairs.struck, lanes.device
+    unit_of_kernel, device_of_unit = flat.unit_of_kernel, lanes.device_of_unit
+    for d in range(num_items.size):
+        while num_items[d] > 0:
+            k = by_rank[items[d, 0]]
+            at = device_of_unit[unit_of_kernel[k]]
+            if not (device[k] >= 0 or struck[k, d] or (at >= 0 and at != d)):
+                break
+            num_items[d] = pop(keys[d], items[d], num_items[d])
 
 
 @jit
@@ -252,16 +270,16 @@ def first_pair(
 ) -> tuple[int, int, int]:
     """The pair (kernel, device) that can start first, and the looks that remain."""
     best_k, best_d, best_s, best_rank = -1, -1, np.inf, lanes.device.size
+    free_s = lanes.free_s
     for d in range(floor_s.size):
-        if floor_s[d] > lanes.free_s[d]:
+        if floor_s[d] > free_s[d]:
             k, start_s, rank = reserved(flat, lanes, pairs, favourites, d)
             if k >= 0 and (start_s < best_s or (start_s == best_s and rank < best_rank)):
                 best_k, best_d, best_s, best_rank = k, d, start_s, rank
     few = FEW
     # What a device keeps itself free for shows in what lies in front, gone or not.
     if not favourites.are_some:
-        for d in range(floor_s.size):
-            drop_gone(flat, lanes, pairs, d)
+        drop_gone(flat, lanes, pairs)
     while True:
         d, bound_s, rank = front(pairs, floor_s)
         worse = d < 0 or bound_s > best_s or (bound_s == best_s and rank >= best_rank)

@@ -96,9 +96,11 @@ def candidates(flat: Flat, lanes: Lanes, unit: int, found: NDArray[np.bool_]) ->
     if lanes.device_of_unit[unit] >= 0:
         found[lanes.device_of_unit[unit]] = True
         return
-    any_fits = False
+    # Fields are read once: each reading counts a reference.
+    allowed, limit_bytes, held_bytes = flat.allowed, lanes.limit_bytes, lanes.held_bytes
+    any_fits, needed_bytes = False, lanes.needed_bytes[unit]
     for d in range(found.size):
-        found[d] = flat.allowed[unit, d] and has_room(lanes, unit, d)
+        found[d] = allowed[unit, d] and limit_bytes[d] - held_bytes[d] >= needed_bytes
         any_fits = any_fits or found[d]
     if not any_fits:
         found[roomiest(flat, lanes, unit)] = True
@@ -212,9 +214,10 @@ def receive(flat: Flat, lanes: Lanes, t: int, d: int) -> None:
     if lanes.unread[t] == 0 and flat.live_memory:
         if p >= 0:
             lanes.held_bytes[src] -= flat.tensor_bytes[t]
-        for other in range(lanes.free_s.size):
-            if lanes.arrival_s[t, other] >= 0:
-                lanes.held_bytes[other] -= flat.tensor_bytes[t]
+        arrival_s, held_bytes = lanes.arrival_s, lanes.held_bytes
+        for other in range(held_bytes.size):
+            if arrival_s[t, other] >= 0:
+                held_bytes[other] -= flat.tensor_bytes[t]
 
 
 @jit
@@ -245,16 +248,20 @@ def least_finish(
     inputs_ready(flat, lanes, k, 0, found.size)
     ready_s, free_s, insertion = lanes.ready_s, lanes.free_s, lanes.insertion
     begins_s, ends_s, offer_s = lanes.begins_s, lanes.ends_s, lanes.offer_s
+    compute_s, call_s, crosses = flat.compute_s, lanes.call_s, lanes.crosses
+    unit = flat.unit_of_kernel[k]
+    is_alone = flat.kernel_ptr[unit + 1] - flat.kernel_ptr[unit] == 1
     best = -1
     for d in range(found.size):
         if not found[d]:
             continue
-        seconds = duration_s(flat, lanes, k, d)
+        seconds = compute_s[k, d] + (call_s[d] if crosses[d] else 0.0)
         start_s = max(ready_s[d], free_s[d])
         if insertion and start_s > ready_s[d]:
             _, _, start_s = find_gap(lanes.gaps, d, ready_s[d], seconds)
         begins_s[d], ends_s[d] = start_s, start_s + seconds
-        offer_s[d] = start_s + seconds + rest_of_unit_s(flat, lanes, k, d) + outlook_s[d]
+        rest_s = 0.0 if is_alone else rest_of_unit_s(flat, lanes, k, d)
+        offer_s[d] = start_s + seconds + rest_s + outlook_s[d]
         if best < 0 or offer_s[d] < offer_s[best]:
             best = d
     return best

@@ -174,7 +174,10 @@ class Shown:
 
 
 STUDIO = Shown(sides.DRAWN)
-DEVICES = Shown("!!document.querySelector('.machine .card')")
+# The picture lies in a component, whose elements have a root of their own.
+DEVICES = Shown(
+    "[...document.querySelectorAll('*')].some((e) => e.shadowRoot?.querySelector('.machine .card'))"
+)
 
 
 def _seen(browser: "Browser", url: str, project: str) -> dict[str, list[float]]:

@@ -172,6 +172,10 @@ class Chrome {
       this.chips.replaceChildren(...devices.map((device, i) => this.chip(device, i, readOnly)));
     }
     [...this.chips.children].forEach((chip, i) => {
+      // There may be a hundred of them, of which an edit changes two.
+      const shown = JSON.stringify([devices[i], counts[i] ?? 0, hatched]);
+      if (chip.shown === shown) return;
+      chip.shown = shown;
       setText(chip.querySelector(".count"), opsText(counts[i] ?? 0));
       const { busy, memory } = devices[i];
       const facts = busy ? [element("span", "word", "busy "), [busy, memory].filter(Boolean).join(" · ")] : [];

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from placement.splits.exact.branch_calls import CallBranchSearch
 
 # Shares of the time limit for the annealing and, after it, for trying all splits.
-SEARCH_SHARE, BRANCH_SHARE = 0.4, 0.3
+SEARCH_SHARE, BRANCH_SHARE = 0.3, 0.3
 # Nodes between two looks at the clock, and the most where there is no time limit.
 NODES, MOST_NODES = 200_000, 4_000_000
 # With more units than these trying all splits leads nowhere.

@@ -47,15 +47,18 @@ class RowArrays(NamedTuple):
 
 def row_of_accelerator(units: Units) -> RowArrays:
     """The parts that an accelerator can hold; its memory is not looked at."""
-    cost_s = units.net_cost_s.tolist()
-    pins = [p.tolist() for p in np.split(units.net_units, units.net_ptr[1:-1])] if cost_s else []
-    nets = _Nets(units.num_units, pins, cost_s)
-    order, nets = _narrow(nets)
+    order, nets = _narrow(_nets_of(units))
     first, after, paid_s = _states(nets, order)
     while len(after) > MAX_STATES:
         nets = nets.without(_cheapest_open(nets, order, int(np.diff(first).argmax())))
         first, after, paid_s = _states(nets, order)
     return _row(order, units.acc_s, units.on_acc, first, after, paid_s)
+
+
+def narrow_order(units: Units) -> Ints:
+    """Units in an order in which few nets cross any place, (U,)."""
+    order, _ = _narrow(_nets_of(units))
+    return np.array(order, dtype=np.int64)
 
 
 def row_of_cpu(units: Units) -> RowArrays:
@@ -110,21 +113,33 @@ class _Nets:
                 steps[places.max()] -= 1
         return np.cumsum(steps)[:-1]
 
+    def num_states(self, order: list[int]) -> float:
+        """States in all places if each net across a place has two."""
+        return float((2.0 ** self.num_open(order)).sum())
+
+
+def _nets_of(units: Units) -> _Nets:
+    cost_s = units.net_cost_s.tolist()
+    pins = [p.tolist() for p in np.split(units.net_units, units.net_ptr[1:-1])] if cost_s else []
+    return _Nets(units.num_units, pins, cost_s)
+
 
 def _narrow(nets: _Nets) -> tuple[list[int], _Nets]:
     """The order with the fewest states by a rough count, and the nets that it keeps."""
     rest, hubs = nets, list[int]()
     order, states = _best_order(rest)
     while len(hubs) < MOST_HUBS and nets.num_units <= MOST_WALKED:
+        # A row from the same start tells which one helps most.
         tried = []
         for hub in rest.busiest(HUBS_TRIED):
             fewer = rest.without_unit(hub)
-            tried.append((*_best_order(fewer), hub, fewer))
-        found = min(tried, key=lambda one: (one[1], one[2]))
+            tried.append((fewer.num_states(_order_from(fewer, order[0])), hub, fewer))
+        _, hub, fewer = min(tried, key=lambda one: one[:2])
+        order_then, states_then = _best_order(fewer)
         # Each unit in front makes twice as many states.
-        if 2.0 * found[1] >= states:
+        if 2.0 * states_then >= states:
             break
-        order, states, hub, rest = found
+        order, states, rest = order_then, states_then, fewer
         hubs.append(hub)
     order = [*hubs, *(u for u in order if u not in hubs)]
     while int((width := rest.num_open(order)).max(initial=0)) > MAX_OPEN:
@@ -138,7 +153,7 @@ def _best_order(nets: _Nets) -> tuple[list[int], float]:
     num_starts = max(1, min(STARTS, MOST_WALKED // nets.num_units))
     stride = max(1, nets.num_units // num_starts)
     orders = [_order_from(nets, start) for start in range(0, nets.num_units, stride)]
-    states = [float((2.0 ** nets.num_open(order)).sum()) for order in orders]
+    states = [nets.num_states(order) for order in orders]
     best = min(range(len(orders)), key=lambda i: (states[i], i))
     return orders[best], states[best]
 

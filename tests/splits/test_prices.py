@@ -13,7 +13,7 @@ from placement.splits.bounds.prices import price_bound_s
 from placement.splits.bounds.row_compiled import units_of, worth_by_load
 from placement.splits.model.contract import class_units
 from tests.splits import force
-from tests.splits.graphs import modules, random_instance
+from tests.splits.graphs import instance_of, modules, random_instance
 from tests.splits.workloads import read
 
 
@@ -140,3 +140,21 @@ def test_prices_come_near_the_best_split_of_an_attention_graph():
     plain = throughput_bound_s(units)
     bound = price_bound_s(units, plain, 21.9084, more=lambda bound_s: True)
     assert 21.8 < bound <= 21.9084
+
+
+def test_a_unit_with_nets_to_everywhere_leaves_the_row_narrow():
+    """A chain, each pair of which has a net with one unit: all nets count, with few states."""
+    num = 24
+    pairs = [[i, i + 1] for i in range(num - 1)]
+    nets = pairs + [[num, i, i + 1] for i in range(0, num, 2)]
+    rng = np.random.default_rng(0)
+    acc, costs = rng.uniform(0.5, 2.0, num + 1), rng.uniform(0.1, 0.5, len(nets))
+    units = class_units(instance_of(acc, acc, nets, costs, k=3, cpus=0))
+    row = rows.row_of_accelerator(units)
+    assert np.diff(row.first).max() <= 12
+    cap_s = acc.sum() / 2
+    for _ in range(10):
+        price = rng.normal(size=num + 1)
+        load, _, label, labels = worth_by_load(row, price, cap_s, 5000, False)
+        for i in range(len(load)):
+            assert load_of(units, units_of(row, label[i], labels)) == pytest.approx(load[i])

@@ -204,10 +204,11 @@ class _Annealing:
             how = PAIR_ROOM * scale_s, scale_s, power, PAIR_LOADS
             stale = set(pairs)
             while stale:
-                for pair in (p for p in pairs if p in stale):
-                    stale.discard(pair)
-                    if split_again(*pair, self.device, self.row.order, self.units.arrays, *how):
-                        stale.update(p for p in pairs if p != pair and set(p) & set(pair))
+                for a, b in (p for p in pairs if p in stale):
+                    stale.discard((a, b))
+                    row, arrays = self.row.order, self.units.arrays
+                    if split_again(a, b, self.device, row, arrays, *how):
+                        stale.update(p for p in pairs if p != (a, b) and {*p} & {a, b})
                         self._tell()
                     yield PAIR_STEPS
 
@@ -225,11 +226,11 @@ class _Annealing:
 
         units, chain = self.units, self.chain
         how = max(chain.best_s, TINY_S), power, temperature, iterations, self.seed
-        known = self.device, chain.best, chain.best_s, units.arrays
+        device, best, best_s, arrays = self.device, chain.best, chain.best_s, units.arrays
         if self.is_plain:
-            chain.best_s = anneal(*known, *how)
+            chain.best_s = anneal(device, best, best_s, arrays, *how)
         else:
-            chain.best_s = anneal_priced(*known, units.priced, *how)
+            chain.best_s = anneal_priced(device, best, best_s, arrays, units.priced, *how)
 
     def compile(self) -> None:
         """Run what is compiled once, to no effect."""

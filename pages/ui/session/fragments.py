@@ -9,12 +9,12 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 
 from pages.ui.session import choices
 
-# In this order: the picture answers before the moves are looked at anew.
+# In this order: the picture, where somebody looks who edits, answers before anything else.
 EDITED = (
+    "canvas",
     "said",
     "placements",
     "numbers",
-    "canvas",
     "lesson",
     "side",
     "dock",

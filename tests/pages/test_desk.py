@@ -7,11 +7,21 @@ import pytest
 from pages.ui.desk import score
 from placement import simulate
 from placement.core import formatting
+from profiling.measuring.store import ProfileStore
 from studio import editing
 from studio.project import pins
 from studio.snapshot import bound_of
 from tests.pages.going import open_tab
-from tests.pages.test_pages import checked, finished_run, menu, opened, own_home, snapshot, texts
+from tests.pages.test_pages import (
+    checked,
+    finished_run,
+    menu,
+    opened,
+    own_home,
+    profile_for,
+    snapshot,
+    texts,
+)
 
 __all__ = ["own_home"]
 ADDRESSES = {
@@ -77,6 +87,15 @@ def test_pins_leave_the_yardstick_as_it_is():
     assert len(later.pins) >= 5
     assert score.against(later.simulated, score.reference_of(later, name), name) == before
     assert "best possible" in texts(checked(app.run()))
+
+
+def test_a_bound_of_estimates_says_that_it_is_one():
+    app, project = opened("studio", model="onnx-squeezenet", machine="null-2")
+    assert "best possible, estimated" in texts(checked(app.run()))
+    now = snapshot(project)
+    ProfileStore().put(profile_for(now.model, now.machine))
+    shown = texts(checked(app.run()))
+    assert "best possible" in shown and "best possible, estimated" not in shown
 
 
 def test_a_run_below_the_bound_says_that_the_costs_hold_no_longer():

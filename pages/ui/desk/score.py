@@ -90,9 +90,13 @@ def show() -> None:
     elif not lesson.hides(now, "bound"):
         bound_s = snapshot.bound_of(now)
         above = predicted.above(value_s, bound_s)
+        told = f"Of the placement on the screen: {above}." if above else ""
         row.markdown(
-            figure("best possible", f"≥ {formatting.seconds(bound_s, unit)}"),
-            help=glossary.BOUND + f" Of the placement on the screen: {above}." * bool(above),
+            figure(
+                f"best possible{', estimated' * now.is_estimate}",
+                f"≥ {formatting.seconds(bound_s, unit)}",
+            ),
+            help=" ".join(filter(None, (predicted.about_bound(now), told))),
             width="content",
         )
     if disproof is None:

@@ -36,12 +36,12 @@ def show(now: Studio) -> None:
     )
     bound_s = snapshot.bound_of(now)
     cells[1].metric(
-        "Fastest possible",
+        f"Fastest possible{', estimated' * now.is_estimate}",
         f"≥ {formatting.seconds(bound_s, unit)}",
         above(predicted.value, bound_s),
         delta_color="off",
         delta_arrow="off",
-        help=glossary.BOUND,
+        help=about_bound(now),
     )
     cells[2].metric("Segments", len(predicted.schedule.segments), help=glossary.SEGMENT)
     if knows_bytes:
@@ -78,6 +78,11 @@ def range_told(now: Studio) -> str:
     """What a run is expected to measure; empty where nobody can tell."""
     limits = now.simulated.range_s
     return range_in_words(limits, now.problem.unit) if limits else ""
+
+
+def about_bound(now: Studio) -> str:
+    """What a bound says, which is no more than the times that it is worked out from."""
+    return glossary.ESTIMATED_BOUND if now.is_estimate else glossary.BOUND
 
 
 def above(value_s: float, bound_s: float) -> str:

@@ -83,6 +83,10 @@ STAGES = (
     " Each stage works on another sample."
 )
 BOUND = "No placement at all can be faster than this, whatever method finds it."
+ESTIMATED_BOUND = (
+    "By these estimates no placement at all can be faster, whatever method finds it. A run can, for"
+    " what it measures is not what the formula says."
+)
 OPTIMUM = (
     "All values are predicted. The optimum is the best that any placement could reach; nobody knows"
     " it, but it is proven not to be further away than this."

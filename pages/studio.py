@@ -26,7 +26,6 @@ with desk.part("graph"):
 drawing.empty()
 with desk.part("inspector"):
     panel.show()
-    job_status.follow(now, "place", search_account.live)
     editor.panel()
     # Beside a lesson there is room for what it asks, and no more.
     if lesson.readable(now.project) is None:
@@ -34,6 +33,8 @@ with desk.part("inspector"):
         export.show()
     if not lesson.hides(now, "methods"):
         place_form.command()
+    # Last of all, so that nothing moves while a method is at work, and when it ends.
+    job_status.follow(now, "place", search_account.live)
 dock.show()
 with desk.part("working"):
     job_status.show(now, "place")

@@ -12,12 +12,14 @@ Object.assign(Canvas.prototype, {
     this.overlay.width = Math.round(width * ratio);
     this.overlay.height = Math.round(height * ratio);
     // vis-network rescales with its container and ends its animation; we keep the scale and the
-    // upper left corner as they were, or the first sight as long as nobody has done anything.
+    // upper left corner as they were, but the whole drawing in sight as long as nobody has done
+    // anything, and in a window of another size where nobody has looked at a part of it since.
     const scale = this.net.getScale();
     const corner = this.net.DOMtoCanvas({ x: 0, y: 0 });
     this.net.setSize(`${width}px`, `${height}px`);
     const position = { x: corner.x + width / 2 / scale, y: corner.y + height / 2 / scale };
-    const still = this.firstSight ? this.cameraFor() : { scale, position };
+    const isOtherWindow = performance.now() - this.windowResizedAt < SETTLING_MS;
+    const still = this.firstSight || (this.isWhole && isOtherWindow) ? this.cameraFor() : { scale, position };
     this.net.moveTo({ ...(this.aim ?? still), animation: false });
     this.aim = null;
     this.net.redraw();
@@ -57,15 +59,15 @@ Object.assign(Canvas.prototype, {
 
   fit(animated) {
     if (!this.net) return;
-    this.travel(this.cameraFor(), animated);
+    this.travel(this.cameraFor(), animated, true);
   },
 
   // An animation of vis-network ends near its aim, not on it.
-  travel(camera, animated) {
+  travel(camera, animated, isWhole = false) {
     const arrive = guarded(() => {
       if (animated && this.aim !== camera) return;
       this.net?.moveTo({ ...camera, animation: false });
-      this.saveCamera();
+      this.saveCamera(isWhole);
     });
     if (!animated) {
       arrive();
@@ -87,7 +89,7 @@ Object.assign(Canvas.prototype, {
   lookAtStart() {
     this.net.moveTo({ ...this.cameraFor(), animation: false });
     this.aim = null;
-    this.firstSight = true;
+    this.firstSight = this.isWhole = true;
     home.saved.delete(this.place());
   },
 
@@ -96,8 +98,10 @@ Object.assign(Canvas.prototype, {
     return `${location.pathname} ${this.data.key}`;
   },
 
-  saveCamera() {
+  // `isWhole`: what is looked at is all of the drawing.
+  saveCamera(isWhole = false) {
     this.firstSight = false;
+    this.isWhole = isWhole;
     this.aim = null;
     if (!this.net || !this.data || !this.chrome.stage.clientWidth) return;
     home.saved.set(this.place(), {
@@ -105,6 +109,7 @@ Object.assign(Canvas.prototype, {
       view: this.model.view.hash,
       scale: this.net.getScale(),
       position: this.net.getViewPosition(),
+      isWhole,
     });
   },
 
@@ -136,7 +141,7 @@ Object.assign(Canvas.prototype, {
     }
     if (!before && saved?.view === this.model.view.hash) {
       this.net.moveTo({ scale: saved.scale, position: saved.position, animation: false });
-      this.saveCamera();
+      this.saveCamera(saved.isWhole);
       return;
     }
     this.lookAtStart();
@@ -215,7 +220,7 @@ Object.assign(Canvas.prototype, {
     const { clientWidth, clientHeight } = this.chrome.stage;
     if (p.x < 40 || p.y < 30 || p.x > clientWidth - 40 || p.y > clientHeight - 30) {
       this.net.moveTo({ position: { x: node.x, y: node.y }, animation: { duration: 160 } });
-      this.firstSight = false;
+      this.firstSight = this.isWhole = false;
       this.aim = null;
     }
   },

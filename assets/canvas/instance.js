@@ -29,6 +29,8 @@ function announce(what, detail) {
 }
 
 const READABLE = 0.4;
+// How long after the window's size that of a part of the page still follows it.
+const SETTLING_MS = 500;
 const BEGINNINGS = ["pointerdown", "keydown", "wheel"];
 
 class Canvas {
@@ -70,6 +72,9 @@ class Canvas {
     window.addEventListener("keydown", this.pageKey);
     this.wake = guarded(() => this.refresh());
     home.waiters.add(this.wake);
+    this.windowResizedAt = -Infinity;
+    this.windowResized = () => (this.windowResizedAt = performance.now());
+    window.addEventListener("resize", this.windowResized);
     this.sizes = new ResizeObserver(guarded(() => this.resized()));
     this.sizes.observe(this.chrome.stage);
     // Whoever has begun to do something here keeps the picture where it is, whatever is resized.
@@ -89,7 +94,7 @@ class Canvas {
     this.outbox.send = (value) => args.setStateValue("ops", value);
     this.outbox.acknowledge(data.session, data.ack);
     // Whoever begins or ends a presentation wants to see all of the graph in the room there is then.
-    if ((this.theme.enlarged ?? data.enlarged) !== data.enlarged) this.firstSight = true;
+    if ((this.theme.enlarged ?? data.enlarged) !== data.enlarged) this.firstSight = this.isWhole = true;
     this.theme = { ...readTheme(this.chrome.root), enlarged: data.enlarged };
     this.chrome.root.style.height = data.height ? `${data.height}px` : "100%";
     this.chrome.root.classList.toggle("fill", !data.height);
@@ -225,6 +230,7 @@ class Canvas {
     this.sizes.disconnect();
     for (const what of BEGINNINGS) window.removeEventListener(what, this.begun, true);
     window.removeEventListener("keydown", this.pageKey);
+    window.removeEventListener("resize", this.windowResized);
     home.waiters.delete(this.wake);
     this.gestures.finish();
     this.heldKey.drop();

@@ -30,6 +30,9 @@ class Desk {
       if (tab && this.state.dock === "folded") this.set({ dock: "open" });
     };
     document.addEventListener("click", this.onTab, true);
+    this.narrow = matchMedia(NARROW);
+    this.onNarrow = () => this.state && this.show();
+    this.narrow.addEventListener("change", this.onNarrow);
   }
 
   update({ project, unfold, lesson }) {
@@ -70,7 +73,7 @@ class Desk {
   // Where nobody has chosen, the inspector is folded on a screen where it would lie over the graph,
   // but not with a lesson: its text stands there.
   details() {
-    return this.state.details || (!this.lesson && matchMedia(NARROW).matches ? "folded" : "open");
+    return this.state.details || (!this.lesson && this.narrow.matches ? "folded" : "open");
   }
 
   show() {
@@ -144,6 +147,7 @@ class Desk {
 
   destroy() {
     document.removeEventListener("click", this.onTab, true);
+    this.narrow.removeEventListener("change", this.onNarrow);
     delete root.dataset.dock;
     delete root.dataset.details;
   }

@@ -57,6 +57,26 @@ PROGRESS = (
     ".st-key-desk-working p",
     ".st-key-cancel-place button",
 )
+# Whether all of the graph is in sight.
+ALL_IN_SIGHT = """p.nodes.every(({ x, y, w, h }) =>
+  x - w / 2 >= p.stage.left && x + w / 2 <= p.stage.left + p.stage.width
+  && y - h / 2 >= p.stage.top && y + h / 2 <= p.stage.top + p.stage.height)"""
+# Notes for every frame where the parts of the inspector stand, until a method has an answer.
+WATCH_INSPECTOR = """() => {
+  const inspector = document.querySelector(".st-key-desk-inspector");
+  const tops = (globalThis.inspectorTops = new Set());
+  const note = () => {
+    const parts = [...inspector.querySelectorAll("button, summary, p, table")];
+    const known = parts.filter((e) => e.offsetParent && !e.closest(".st-key-follow-place"));
+    const isAnswered = inspector.textContent.includes("by auto");
+    if (document.querySelector(".st-key-cancel-place") && !isAnswered) {
+      const at = known.map((e) => [e.textContent, Math.round(e.getBoundingClientRect().top)]);
+      tops.add(JSON.stringify([inspector.scrollTop, at]));
+    }
+    requestAnimationFrame(note);
+  };
+  note();
+}"""
 TABS = {
     "Timeline": ".gantt .bar",
     "Board": '[data-testid="stDataFrame"]',
@@ -178,6 +198,34 @@ def test_twenty_edits_leave_the_picture_where_it_is(desk):
         desk.set_viewport_size({"width": width, "height": height})
         expect(desk.get_by_text("best possible")).to_be_visible()
         desk.wait_for_function(UNCUT, timeout=10_000)
+
+
+def test_a_window_of_another_size_shows_all_of_the_graph_unless_somebody_looks_at_a_part(desk):
+    select(desk, 1)
+    for width, height in ((1024, 768), (1440, 900), (960, 600)):
+        desk.set_viewport_size({"width": width, "height": height})
+        until(desk, ALL_IN_SIGHT)
+        desk.wait_for_timeout(600)
+        before = until(desk, ALL_IN_SIGHT)
+        press(desk, "Show everything (F)")
+        desk.wait_for_timeout(600)
+        assert drawn(desk)["scale"] == pytest.approx(before["scale"]), (width, height)
+    press(desk, "Zoom in (+)")
+    scale = drawn(desk)["scale"]
+    desk.set_viewport_size({"width": 1024, "height": 768})
+    desk.wait_for_timeout(600)
+    assert drawn(desk)["scale"] == pytest.approx(scale)
+
+
+def test_nothing_in_the_inspector_moves_while_a_method_is_at_work(new_page, project_about):
+    page = new_page(project_about(machine="null-2", form={"time-limit-auto": 3.0}))
+    select(page, 1)
+    settled(page)
+    page.evaluate(WATCH_INSPECTOR)
+    press(page, "Place")
+    expect(page.get_by_text(re.compile("Placed by auto")).first).to_be_visible()
+    seen = page.evaluate("[...globalThis.inspectorTops]")
+    assert len(seen) == 1, seen[:2]
 
 
 def test_a_notice_and_progress_at_the_foot_are_whole(new_page, studio, monkeypatch):

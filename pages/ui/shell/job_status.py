@@ -37,7 +37,7 @@ def show(now: Studio, verb: str, more: Callable[[jobs.Job], None] = nothing_more
 
 def follow(now: Studio, verb: str, more: Callable[[jobs.Job], None]) -> None:
     """Draw what the newest job of a kind has so far; its progress stands elsewhere."""
-    with st.container():
+    with st.container(key=f"follow-{verb}"):
         if jobs.is_live(now.project.folder, verb):
             _follow(verb, more)
 

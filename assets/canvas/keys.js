@@ -3,11 +3,14 @@
 const SWALLOWED = new Set(["PageUp", "PageDown", "Home", "End"]);
 // Fields that nobody types into.
 const PRESSED = new Set(["button", "checkbox", "radio", "range", "submit", "reset", "file"]);
+const STEPPING = new Set(["ArrowLeft", "ArrowRight"]);
 const MODIFIERS = new Set(["Shift", "Control", "Alt", "Meta"]);
 
 function handleKey(canvas, event) {
   const { key } = event;
   if (key === "Tab") return;
+  // While the picture shows a step of a method, these go from step to step wherever the focus is.
+  if (canvas.data?.shows && STEPPING.has(key)) return;
   event.stopPropagation();
   if (!canvas.net || canvas.menu.shown || event.target.closest?.(".tool, .chip, .find")) return;
   const command = event.ctrlKey || event.metaKey;
@@ -92,7 +95,9 @@ const LETTERS = {
 // Up and down follow the data; where there is none, and sideways, the nearest node that way.
 function walk(canvas, key) {
   const { model } = canvas;
-  const from = model.index.get(canvas.ring) ?? model.selected.lastIndexOf("2");
+  const chosen = model.selected.lastIndexOf("2");
+  // What is selected inside a closed block stands there.
+  const from = model.index.get(canvas.ring) ?? (chosen < 0 ? model.selected.lastIndexOf("1") : chosen);
   const shown = canvas.ringShown || from < 0;
   // The first arrow key shows where the ring is, the next one moves it.
   const next = from < 0 ? 0 : shown ? (alongData(model, from, key) ?? nearestThatWay(model, from, key)) : from;

@@ -111,6 +111,46 @@ def test_an_answer_is_hidden_until_somebody_has_given_one_and_the_result_is_take
     until(page, "p.nodes.every((n) => n.device >= 0)")
 
 
+def test_the_picture_marks_what_is_clicked_and_shows_a_placement_that_comes(steps):
+    """Arrows go from step to step from the graph, too; what Place makes is what is seen then."""
+    page = steps
+    page.keyboard.press("ArrowRight")
+    at(page, 1)
+    node = until(page, "p.selection.length === 1")["nodes"][-1]
+    page.mouse.click(node["x"], node["y"])
+    until(page, "p.selection.length === 1 && p.selection[0] === given", node["id"])
+    settled(page)
+    until(page, "p.selection.length === 1 && p.selection[0] === given", node["id"])
+    page.keyboard.press("ArrowRight")
+    at(page, 2)
+    # The next step is about another op, and the digits are no edits of it.
+    until(page, "p.selection.length === 1 && p.selection[0] !== given", node["id"])
+    page.keyboard.press("2")
+    until(page, "p.status.endsWith('cannot be changed here')")
+    page.get_by_role("button", name="Place", exact=True).click()
+    expect(page.get_by_role("tab", name="Timeline")).to_have_attribute("aria-selected", "true")
+    until(page, "p.nodes.every((n) => n.device >= 0) && !p.numSelected")
+    page.mouse.click(node["x"], node["y"])
+    until(page, "p.selection[0] === given", node["id"])
+    given = {"id": node["id"], "to": (drawn(page)["nodes"][-1]["device"] + 1) % 3}
+    page.keyboard.press(str(given["to"] + 1))
+    until(page, "p.nodes.some((n) => n.id === given.id && n.device === given.to)", given)
+    # The tab shows steps again, beside the placement that there is now.
+    open_tab(page, "Steps")
+    at(page, 2)
+    until(page, "p.nodes.some((n) => n.device < 0)")
+
+
+def test_the_timeline_of_a_step_is_in_sight_with_its_axis(steps):
+    dock = steps.locator(".st-key-desk-dock").bounding_box()
+    foot = dock["y"] + dock["height"]
+    for part in (".gantt .title", ".gantt .row", ".gantt .axis .unit"):
+        boxes = [found.bounding_box() for found in steps.locator(part).all()]
+        assert boxes, part
+        for box in boxes:
+            assert dock["y"] <= box["y"] and box["y"] + box["height"] <= foot, part
+
+
 def test_the_page_is_alive_while_a_search_is_followed(steps, studio):
     """It says how far it is, can be cancelled, and nothing of the method before stays in sight."""
     page = steps

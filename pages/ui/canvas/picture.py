@@ -94,7 +94,7 @@ def _of_step(
         view=view,
         paint=canvas.paint(view, placed, len(devices)),
         devices=devices,
-        selection=followed.focus,
+        selection=walk.ringed(followed),
         pins=now.pins,
         focus=choices.focus(),
         search=choices.search_answer(),

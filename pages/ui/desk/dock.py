@@ -17,6 +17,7 @@ from pages.ui.session.current import studio
 from pages.ui.shell import glossary
 from pages.ui.shell.messages import plain_errors
 from pages.ui.steps import tab as steps
+from pages.ui.steps import walk
 from pages.ui.steps.walk import DOCK, TAB
 from pages.ui.timeline import critical_path, memory, micro_batches, timelines
 from pages.ui.what_if import ask_method, comparison
@@ -35,10 +36,13 @@ EXERCISE = "Exercise"
 @st.fragment(key="dock")
 def show() -> None:
     """Draw the tabs, and what the open one holds."""
-    choices.preset(KEY, _opened())
+    if walk.is_overtaken(studio()):
+        walk.end()
+        walk.leave(TIMELINE)
+    choices.preset(walk.tabs(), _opened())
     with desk.part("dock"):
         contents = _contents(studio())
-        tabs = st.tabs(list(contents), key=KEY, on_change=_remember, height="stretch")
+        tabs = st.tabs(list(contents), key=walk.tabs(), on_change=_remember, height="stretch")
         for content, tab in zip(contents.values(), tabs, strict=True):
             if tab.open:
                 with tab, _in_its_size(), plain_errors():
@@ -55,8 +59,9 @@ def _in_its_size() -> AbstractContextManager[object]:
 
 def open_tab(name: str) -> None:
     """Have a tab open when the page is drawn next; from a callback, or before it is drawn."""
+    walk.end()
     choices.keep(KEY, name)
-    choices.put(KEY, name)
+    choices.put(walk.tabs(), name)
     desk.unfold()
 
 
@@ -73,8 +78,9 @@ def _opened() -> str:
 
 def _remember() -> None:
     was_walking = _opened() == TAB
+    walk.end()
     for remember in (choices.keep, choices.store):
-        remember(KEY, choices.typed(KEY, TIMELINE))
+        remember(KEY, choices.typed(walk.tabs(), TIMELINE))
     # The picture shows the step while that tab is open, and the placement again afterwards.
     if was_walking or _opened() == TAB:
         fragments.only("canvas", "side", "dock")

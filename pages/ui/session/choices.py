@@ -207,6 +207,12 @@ def selection() -> tuple[str, ...]:
 
 def select(ops: Iterable[str]) -> None:
     st.session_state["selection"] = list(ops)
+    st.session_state["num_selections"] = num_selections() + 1
+
+
+def num_selections() -> int:
+    """How often this session has selected something."""
+    return int(st.session_state.get("num_selections", 0))
 
 
 def expanded(graph: str) -> frozenset[str] | None:

@@ -34,6 +34,7 @@ GRAPH = "The graph shows this step, too: grey is not placed yet, the ring is wha
 
 def show(now: Studio) -> None:
     """Draw the menu of methods, the controls, and the plan so far."""
+    walk.begin(now)
     names = walk.methods_with_steps(now)
     if not names:
         st.info("None of the methods for this model and goal shows its steps.")
@@ -159,12 +160,14 @@ def _timeline(now: Studio, shown: Walk) -> None:
         of=f"{shown.method} {now.pinned_problem.fingerprint}",
         selection=chosen,
         legend=LEGEND,
+        fits=True,
     )
 
 
 def _on_told() -> None:
+    before = choices.selection()
     player.apply()
-    _redraw()
+    fragments.only("canvas", *(("side",) if choices.selection() != before else ()), "dock")
 
 
 def _redraw() -> None:

@@ -9,7 +9,7 @@ never mind which of a class they are, is one number for all devices of a class.
 """
 
 from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -120,11 +120,11 @@ def _quotient(problem: Problem) -> Quotient:
     if found is None:
         return Quotient(flat, own)
     first, of_device = classes.first, classes.of_device
-    by_device = {
+    by_device: dict[str, Any] = {
         name: np.ascontiguousarray(getattr(flat, name)[first])
         for name in ("call_s", "on_host", "wide", "limit_bytes")
     }
-    places = {
+    places: dict[str, Any] = {
         name: of_device[getattr(flat, name)[first]]
         for name in ("engine", "values_in", "weights_in")
     }

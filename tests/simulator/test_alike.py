@@ -4,19 +4,15 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.bounds.ceft import ceft, least_through_s, through_s
 from placement.bounds.ceft_compiled import earliest_finish, latest_rest
-from placement.core.objective import Objective
-from placement.costs.offload import with_offload
-from placement.placers.single import Single, _value_s
 from placement.schedule.symmetry import symmetry_of
 from placement.simulator.alike import classes_of, quotient
 from placement.simulator.flat import flatten
-from tests.instances import hosts_problem, random_problem
+from tests.instances import hosts_problem
 
 hosts = st.builds(
     hosts_problem,
@@ -105,24 +101,3 @@ def test_a_best_link_that_depends_on_the_size_keeps_all_devices():
     assert classes_of(split).of_device.tolist() == [0, 1, 2, 1, 2]
     assert quotient(split).of_device.tolist() == [0, 1, 2, 3, 4]
     assert np.array_equal(ceft(split).table, earliest_finish(flatten(split)))
-
-
-@pytest.mark.parametrize("objective", list(Objective))
-def test_alone_on_a_device_is_worth_what_it_is_on_any_that_is_alike(objective):
-    for seed in range(12):
-        problem = hosts_problem(
-            seed, num_odd=seed % 3, with_groups=seed % 2 == 0, contention=0.3 * (seed % 4 == 1)
-        )
-        problem = with_pin(problem, seed) if seed % 2 else problem
-        problem = replace(problem, objective=objective)
-        by_device = {d: _value_s(problem, d) for d in range(problem.num_devices)}
-        assert Single()._values_s(problem) == by_device
-
-
-def test_devices_that_stream_are_apart_from_others():
-    problem = random_problem(2, num_devices=3)
-    limits = tuple(replace(d, memory_bytes=100) for d in problem.machine.devices)
-    streams = with_offload(replace(problem, machine=replace(problem.machine, devices=limits)))
-    by_device = {d: _value_s(streams, d) for d in range(streams.num_devices)}
-    assert streams.num_devices == 5
-    assert Single()._values_s(streams) == by_device

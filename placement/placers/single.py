@@ -119,7 +119,8 @@ def units_on(problem: Problem, d: int) -> Ints:
 
 def _elsewhere(problem: Problem) -> Ints:
     """The fastest device of each unit (U,)."""
-    return np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
+    fastest: Ints = np.where(problem.allowed, problem.unit_s, np.inf).argmin(axis=1)
+    return fastest
 
 
 PLACER = Single

@@ -160,20 +160,21 @@ class Player {
     const place = this.root.querySelector(".question");
     place.hidden = !question;
     if (!question) return place.replaceChildren();
-    const open = question.right < 0;
+    const open = !question.right.length;
     const buttons = question.choices.map((choice, i) => {
       const button = made("button", "", i < 9 && open ? `${i + 1}  ${choice}` : choice);
       button.type = "button";
       button.disabled = !open;
-      if (i === question.right) button.classList.add("right");
+      if (question.right.includes(i)) button.classList.add("right");
       else if (i === question.given) button.classList.add("wrong");
       button.addEventListener("click", () => this.answer(i));
       return button;
     });
     const said = [];
     if (!open && question.given >= 0) {
-      const good = question.given === question.right;
+      const good = question.right.includes(question.given);
       said.push(made("span", `said ${good ? "right" : "wrong"}`, good ? "Right." : "Not so."));
+      if (question.equal) said.push(made("span", "", question.equal));
       said.push(made("span", "", right));
     }
     place.replaceChildren(made("span", "text", question.text), ...buttons, ...said);

@@ -5,6 +5,8 @@ is looked at, the plan so far, the figures that are compared, and why it goes on
 steps are put together from stands in `step_parts.py`.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,14 +51,41 @@ class Table:
 
 @dataclass(frozen=True)
 class Question:
-    """What somebody may answer before the step is shown; the answer is one of the choices."""
+    """What somebody may answer before the step is shown; the answer is one of the choices.
+
+    `answer` is what the method takes. `equal` are the other choices that are as good, and as right.
+    """
 
     text: str
     choices: tuple[str, ...]
     answer: str
+    equal: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        assert self.answer in self.choices, f"{self.text} {self.answer!r} is none of the choices"
+        wrong = [c for c in (self.answer, *self.equal) if c not in self.choices]
+        assert not wrong, f"{self.text} {wrong} are none of the choices"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """All that are right, in the order of the choices."""
+        return tuple(c for c in self.choices if c == self.answer or c in self.equal)
+
+
+def question(text: str, answer: str, values: Mapping[str, float]) -> Question | None:
+    """Which choice has the least value; nothing where all have it, for there is nothing to tell.
+
+    `values` are by choice, and those that differ by rounding alone are equal.
+    """
+    least = values[answer]
+    equal = tuple(c for c, value in values.items() if c != answer and is_equal(value, least))
+    if len(equal) + 1 == len(values):
+        return None
+    return Question(text, tuple(values), answer, equal)
+
+
+def is_equal(value: float, other: float) -> bool:
+    """Whether two values are the same but for the order in which they were added up."""
+    return math.isclose(value, other, rel_tol=1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)

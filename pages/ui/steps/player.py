@@ -17,6 +17,7 @@ from pages.ui.session.outbox import Count, Message
 from pages.ui.steps import walk
 from pages.ui.steps.walk import Walk
 from placement.core import formatting
+from placement.core.decoding import listed
 from placement.search.steps import Cell, Column, Table
 from studio.snapshot import Studio
 
@@ -83,12 +84,14 @@ def _asked(shown: Walk) -> dict[str, object] | None:
     question = shown.step.question
     if question is None or not (shown.predicts or shown.at in shown.answers):
         return None
-    right = question.choices.index(question.answer)
+    answers = () if shown.is_hidden else question.answers
+    equal = f"Equally good: {listed(answers)}." if len(answers) > 1 else ""
     return {
         "text": question.text,
         "choices": list(question.choices),
         "given": shown.answers.get(shown.at, -1),
-        "right": -1 if shown.is_hidden else right,
+        "right": [question.choices.index(answer) for answer in answers],
+        "equal": equal,
     }
 
 

@@ -23,7 +23,7 @@ from placement.placers._lists.partial_plan import (
 )
 from placement.search.feasible import SCALES
 from placement.search.step_parts import kernel_called, name_of_kernel, table
-from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_kernel
+from placement.search.steps import Cell, Kind, Step, Table, is_equal, ops_of_kernel, question
 from placement.simulator.flat import flatten
 
 # Ops of the queue that a step shows.
@@ -129,11 +129,8 @@ def _chosen(
         why = _why(plan, op, d, offers, looks_ahead)
     asks = not (grouped or fixed or only)
     text = f"Where are the finish of {op} and what is left after it least?"
-    question = Question(
-        text if looks_ahead else f"Where does {op} finish first?",
-        tuple(names[offer.device] for offer in offers),
-        names[d],
-    )
+    text = text if looks_ahead else f"Where does {op} finish first?"
+    sums_s = {names[offer.device]: offer.sum_s for offer in offers}
     return Step(
         line=wording.line_if_fixed if fixed else wording.line,
         why=why,
@@ -146,21 +143,25 @@ def _chosen(
         ),
         winner=[offer.device for offer in offers].index(d),
         tables=(table_of_devices(plan, op, d, offers, wording.left if looks_ahead else ""), queue),
-        question=question if asks else None,
+        question=question(text, names[d], sums_s) if asks else None,
     )
 
 
 def _why(plan: Plan, op: str, d: int, offers: list[Offer], looks_ahead: bool) -> str:
-    least = min(offer.sum_s for offer in offers)
-    sums = {offer.device: plan.time(offer.sum_s) for offer in offers}
-    others = [f"{plan.names[e]} {sum_s}" for e, sum_s in sums.items() if e != d][:MOST_OTHERS]
-    rest = len(sums) - 1 - len(others)
-    more = f" and {rest} more" if rest else ""
+    least_s = next(offer.sum_s for offer in offers if offer.device == d)
+    equal = [plan.names[o.device] for o in offers if o.device != d and is_equal(o.sum_s, least_s)]
+    later = [offer for offer in offers if not is_equal(offer.sum_s, least_s)]
+    others = [f"{plan.names[o.device]} {plan.time(o.sum_s)}" for o in later[:MOST_OTHERS]]
+    if len(later) > len(others):
+        others[-1] += f" and {len(later) - len(others)} more"
+    beside = f" ({', '.join(others)})" if others else ""
     said = "finish and what is left come to" if looks_ahead else "it would finish at"
-    tied = any(offer.device != d and offer.sum_s <= least for offer in offers)
-    end = "; of equal ones the first is taken" if tied else ""
-    others_said = f"({', '.join(others)}{more}){end}"
-    return f"{op} goes to {plan.names[d]}, where {said} {sums[d]} {others_said}."
+    least = f"{said} {plan.time(least_s)}"
+    if not equal:
+        return f"{op} goes to {plan.names[d]}, where {least}{beside}."
+    where = listed([plan.names[d], *equal])
+    said = f"on each of {where} {least}{beside}; of equal ones the first is taken"
+    return f"{op} goes to {plan.names[d]}: {said}."
 
 
 def _queue(problem: Problem, kernels: list[int], ranks_s: Floats, rank: str) -> Table:
@@ -194,6 +195,7 @@ def path_on_one_device(plan: Plan, path: Ints, path_s: Floats, device: int) -> S
         f"The longest way leads through {listed(ops)}; {names[device]} runs them fastest, in"
         f" {plan.time(float(path_s[device]))}."
     )
-    question = Question("Which device runs the critical path fastest?", tuple(names), names[device])
-    step = plan.begun(1, why, totals, question=question if len(names) > 1 else None)
+    text = "Which device runs the critical path fastest?"
+    asked = question(text, names[device], dict(rows))
+    step = plan.begun(1, why, totals, asked=asked)
     return replace(step, focus=tuple(op for k in path.tolist() for op in ops_of_kernel(problem, k)))

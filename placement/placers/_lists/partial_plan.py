@@ -25,7 +25,7 @@ from placement.search.step_parts import (
     name_of_kernel,
     table,
 )
-from placement.search.steps import Cell, Kind, Question, Step, Table
+from placement.search.steps import Cell, Kind, Question, Step, Table, question
 from placement.simulator.flat import Flat
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ class Plan:
             start_s, end_s = float(lanes.start_s[k]), float(lanes.end_s[k])
             self.spans.append(Span("compute", name, device, start_s, end_s))
 
-    def begun(self, line: int, why: str, *tables: Table, question: Question | None = None) -> Step:
+    def begun(self, line: int, why: str, *tables: Table, asked: Question | None = None) -> Step:
         """The step before anything is placed."""
-        return Step(line=line, why=why, devices=self.devices, tables=tables, question=question)
+        return Step(line=line, why=why, devices=self.devices, tables=tables, question=asked)
 
     def rest(self, line: int, kernels: Sequence[int]) -> Step:
         """One step for all that is left beyond the number of steps that were asked for."""
@@ -111,10 +111,16 @@ def ranked(plan: Plan, priorities: Priorities, why: str, rank: str, line: int = 
     names = [kernel_called(plan.problem, k) for k in order]
     said = why.format(op=names[0]) if names else "There is no op to place."
     rows = [(n, float(priorities.ranks_s[k])) for n, k in zip(names, order, strict=True)]
-    choices = tuple(kernel_called(plan.problem, k) for k in sorted(order[:MOST_CHOICES]))
-    asked = Question("Which op comes first?", choices, names[0]) if len(choices) > 1 else None
+    # Falling ranks; what waits for another op cannot come first, though it may rank as high.
+    waits = {k for readers in plan.problem.kernels.successors for k in readers}
+    worth = {
+        kernel_called(plan.problem, k): 1.0 if k in waits else -float(priorities.ranks_s[k])
+        for k in sorted(order[:MOST_CHOICES], reverse=True)
+    }
+    choices = dict(reversed(worth.items()))
+    asked = question("Which op comes first?", names[0], choices) if names else None
     ranks = table("Ranks", {"op": "text", rank: "seconds"}, rows)
-    return plan.begun(line, said, ranks, question=asked)
+    return plan.begun(line, said, ranks, asked=asked)
 
 
 def table_of_devices(plan: Plan, op: str, d: int, offers: list[Offer], left: str) -> Table:

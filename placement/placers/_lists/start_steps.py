@@ -30,7 +30,7 @@ from placement.placers._lists.partial_plan import (
     with_scale,
 )
 from placement.search.step_parts import kernel_called, name_of_kernel, table
-from placement.search.steps import Kind, Question, Step, Table, ops_of_kernel
+from placement.search.steps import Kind, Question, Step, Table, is_equal, ops_of_kernel
 from placement.simulator.flat import flatten
 
 if TYPE_CHECKING:
@@ -198,7 +198,6 @@ def _started(
     op, d, bar = kernel_called(problem, k), int(plan.lanes.device[k]), name_of_kernel(problem, k)
     earliest, at = _earliest(offers, free, rank), [offer.device for offer in own]
     asked = sorted({*list(earliest)[:MOST_CHOICES], k})
-    choices = tuple(kernel_called(problem, j) for j in asked)
     return Step(
         line=line,
         why=_why(plan, k, earliest, levels_s, free),
@@ -211,8 +210,39 @@ def _started(
             table_of_devices(plan, op, d, own, ""),
             _ready(plan, k, earliest, levels_s),
         ),
-        question=Question("Which op starts next?", choices, op) if len(choices) > 1 else None,
+        question=_which(problem, k, asked, earliest, rank, levels_s),
     )
+
+
+def _which(
+    problem: Problem,
+    k: int,
+    kernels: list[int],
+    earliest: dict[int, _Start],
+    rank: Ints,
+    levels_s: Floats,
+) -> Question | None:
+    """Which of some ready kernels starts next: of those as early and of one level any is right.
+
+    Nothing where all of them are; a favourite reader counts before all others and has no equal.
+    """
+
+    def is_as_good(j: int) -> bool:
+        own, other = earliest.get(k), earliest.get(j)
+        return (
+            own is not None
+            and other is not None
+            and is_equal(own.start_s, other.start_s)
+            and is_equal(float(levels_s[k]), float(levels_s[j]))
+            and (own.rank, other.rank) == (rank[k], rank[j])
+        )
+
+    equal = [j for j in kernels if j != k and is_as_good(j)]
+    if len(equal) + 1 == len(kernels):
+        return None
+    choices = tuple(kernel_called(problem, j) for j in kernels)
+    others = tuple(kernel_called(problem, j) for j in equal)
+    return Question("Which op starts next?", choices, kernel_called(problem, k), others)
 
 
 def _why(plan: Plan, k: int, earliest: dict[int, _Start], levels_s: Floats, free: _Free) -> str:

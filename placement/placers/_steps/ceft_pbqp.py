@@ -26,7 +26,16 @@ from placement.search.step_parts import (
     table,
     unit_called,
 )
-from placement.search.steps import Cell, Kind, Question, Step, Table, ops_of_kernel
+from placement.search.steps import (
+    Cell,
+    Kind,
+    Question,
+    Step,
+    Table,
+    is_equal,
+    ops_of_kernel,
+    question,
+)
 
 ROW, PATH, POSE, REDUCE, CORE_OR_RN, BACK, KEEP = range(7)
 # How strongly an op is drawn that is taken out of the program and has not chosen yet.
@@ -116,12 +125,17 @@ def _of_row(problem: Problem, row: Row, devices: tuple[int, ...]) -> Step:
     columns: dict[str, Kind] = {"device": "text", "waits for": "text", "ready": "seconds"}
     columns |= {"own time": "seconds", "earliest end": "seconds"}
     least = int(row.finish_s.argmin())
+    ends_s = {
+        name: end_s
+        for name, end_s in zip(names, row.finish_s.tolist(), strict=True)
+        if end_s < float("inf")
+    }
+    least_s = float(row.finish_s[least])
+    equal = [name for name, end_s in ends_s.items() if is_equal(end_s, least_s)]
+    equally = f"{'both' if len(equal) == 2 else 'all'} " if len(equal) > 1 else ""
     why = (
-        f"{op} can end first on {names[least]}, after"
-        f" {seconds(float(row.finish_s[least]), problem.unit)}, if no device is ever busy."
-    )
-    possible_on = tuple(
-        n for n, end_s in zip(names, row.finish_s, strict=True) if end_s < float("inf")
+        f"{op} can end first on {listed(equal)}, {equally}after {seconds(least_s, problem.unit)},"
+        " if no device is ever busy."
     )
     text = f"Where can {op} end first, if no device is ever busy?"
     return Step(
@@ -132,10 +146,10 @@ def _of_row(problem: Problem, row: Row, devices: tuple[int, ...]) -> Step:
         ghosts=tuple(
             Span("compute", bar, name, end_s - float(problem.costs.compute_s[row.kernel, d]), end_s)
             for d, (name, end_s) in enumerate(zip(names, row.finish_s.tolist(), strict=True))
-            if end_s < float("inf")
+            if name in ends_s
         ),
         tables=(table(f"{op} on each device", columns, cells, (least,)),),
-        question=Question(text, possible_on, names[least]) if len(possible_on) > 1 else None,
+        question=question(text, names[least], ends_s),
     )
 
 

@@ -25,7 +25,7 @@ from placement.search.step_parts import (
     ops_of_units,
     table,
 )
-from placement.search.steps import Cell, Question, Step, Table
+from placement.search.steps import Cell, Step, Table, question
 from placement.simulator.call_costs import calls_of
 from placement.simulator.throughput import loads_s
 from placement.splits.exact.table import Chain
@@ -244,14 +244,12 @@ def _with_loads(problem: Problem, step: Step, answer: Placement) -> Step:
     if not rows:
         return step
     most = max(range(len(rows)), key=lambda i: rows[i][1])
-    names = tuple(name for name, _ in rows[:MOST_ROWS])
-    is_alone = sum(row[1] == rows[most][1] for row in rows) == 1
+    idle_s = {name: -load_s for name, load_s in rows[:MOST_ROWS]}
     text = "Whose load decides how often a result comes out?"
-    asks = is_alone and len(names) > 1 and most < len(names)
     return replace(
         step,
         tables=(
             table("Loads per sample", {"device or link": "text", "load": "seconds"}, rows, (most,)),
         ),
-        question=Question(text, names, names[most]) if asks else None,
+        question=question(text, rows[most][0], idle_s) if most < len(idle_s) else None,
     )

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,15 @@ def test_nothing_overlaps_and_boxes_hold_their_members(graph, random):
     groups = sorted(all_groups(graph))
     view = canvas.build_view(graph, frozenset(g for g in groups if random.random() < 0.7))
     check_layout(view)
+
+
+@pytest.mark.parametrize("aspect", [1.7, 2.6, 4.8])
+@pytest.mark.parametrize("length", [10, 17, 40])
+def test_columns_of_a_long_chain_are_about_as_long_as_each_other(length, aspect):
+    """What the first ones lack would stand in the last, which the others' place is as high as."""
+    view = canvas.build_view(chain(length), frozenset(), aspect=aspect)
+    columns = Counter(round(node.x) for node in view.nodes)
+    assert max(columns.values()) <= -(-len(view.nodes) // len(columns)) + 1
 
 
 SHAPES = (blocks(), chain(1000), wide(), hostile(), stacked())

@@ -125,8 +125,7 @@ def _cuts(
     if columns == 1:
         return []
     cuts: list[int] = []
-    wanted = total / columns
-    reached = 0.0
+    wanted, done, reached = total / columns, 0.0, 0.0
     candidates: list[tuple[float, int]] = []
     for row, length in enumerate(lengths):
         start = cuts[-1] if cuts else 0
@@ -137,7 +136,10 @@ def _cuts(
         reached += length
         if candidates and (reached > 1.35 * wanted or row == len(lengths) - 1):
             cut = min(candidates)[1]
+            done += sum(lengths[cuts[-1] if cuts else 0 : cut])
             cuts.append(cut)
             reached = sum(lengths[cut : row + 1])
             candidates = []
+            # The columns to come share what is left, or the last would have what the others lack.
+            wanted = (total - done) / (columns - len(cuts))
     return cuts

@@ -5,8 +5,10 @@ Then the ops are called as everywhere (`names.py`).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
+from placement.core.formatting import counted
 from placement.core.graph import Graph
 from placement.core.problem import Problem
 from placement.core.schedule import Schedule
@@ -60,10 +62,11 @@ def ops_of(problem: Problem, schedule: Schedule) -> OpsOf:
 
 
 def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
-    """A segment by its first op, a transfer by its tensor; by their blocks if `graph` tells more.
+    """A segment by its ops, a transfer by its tensor; by their blocks if `graph` tells more.
 
-    `ops` are the source ops of the span, and `graph` is theirs. A tensor that only has its maker's
-    name and a number is that one's output.
+    A segment of several is never called by one of them: who reads that would take the time of all
+    for its own. `ops` are the source ops of the span, and `graph` is theirs. A tensor that only has
+    its maker's name and a number is that one's output.
     """
     block = "" if graph is None else block_of(graph, ops[:1] if span.kind == "transfer" else ops)
     if block and span.kind == "transfer":
@@ -73,7 +76,24 @@ def name_of(span: Span, ops: Sequence[str], graph: Graph | None = None) -> str:
     maker, colon, number = span.name.rpartition(":")
     if not block and span.kind == "transfer" and colon and number.isdigit() and maker in ops:
         first = f"output of {maker}"
+    if not block and span.kind == "compute" and len(ops) > 1:
+        first = f"{counted(len(ops), 'op')}: {from_to(ops, graph)}"
     return shortened(block or first, LONGEST_NAME)
+
+
+def from_to(ops: Sequence[str], graph: Graph | None = None) -> str:
+    """The first and the last of some ops, by their blocks where `graph` tells them: "b.0 … b.7"."""
+    first, last = ops[0], ops[-1]
+    if graph is not None and first in graph.index and last in graph.index:
+        names = names_of(graph)
+        one, other = names.block(first), names.block(last)
+        pairs = zip(one, other, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if one and one == other:
+            return one[-1]
+        if len(one) > same and len(other) > same:
+            first, last = one[same], other[same]
+    return f"{first} … {last}"
 
 
 def block_of(graph: Graph, ops: Sequence[str]) -> str:

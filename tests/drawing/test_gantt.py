@@ -122,6 +122,24 @@ def test_of_too_many_bars_short_neighbours_are_drawn_as_one(seed):
     assert longest in few
 
 
+def test_a_bar_of_several_ops_is_never_called_by_one_of_them():
+    """Who reads the name of one conv takes the time of all for its own."""
+    ops = tuple(
+        Op(f"/{tower}/{tower}.{n}/Conv", "Conv", scope=f"{tower}/{tower}.{n}")
+        for tower in "ab"
+        for n in range(8)
+    )
+    graph, names = Graph("two towers", ops, ()), [op.name for op in ops]
+    span = Span("compute", names[8], "cpu:0", 0.0, 1.0, 0)
+    called = {spans.name_of(span, part, graph) for part in (names[8:], tuple(names[8:]))}
+    assert called == {"8 ops: b.0 … b.7"}
+    assert spans.name_of(span, names, graph) == "16 ops: a … b"
+    assert spans.name_of(span, names[8:9], graph) == names[8]
+    # Without blocks, or without the graph, by the first and the last one.
+    assert spans.name_of(span, ["x", "y", "z"], Graph("flat", (), ())) == "3 ops: x … z"
+    assert spans.name_of(span, ["x", "y", "z"]) == "3 ops: x … z"
+
+
 def test_names_from_files_are_one_short_line():
     span = Span("compute", "a\n\u202e" + "x" * 500, "cpu:0", 0.0, 1.0, 0)
     panel = gantt.panel("p", "t", "", Timeline((span,), 1.0, "predicted"), COLOURS)

@@ -10,14 +10,18 @@ from dataclasses import dataclass
 
 from placement.core import formatting
 from placement.core.placement import Placement
+from placement.core.problem import Problem
 from placement.drawing.names import names_of
 from placement.drawing.outline import Outline, outline
+from placement.schedule.order import moved
 from placement.simulator.uncertainty import is_tie
 from studio import editing, snapshot
 from studio.snapshot import Studio
 
 # Smaller changes read as none.
 SAME = 5e-5
+# Kernels that are simulated to say what ops would do elsewhere: some tenths of a second.
+MOST_KERNELS = 6000
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,37 @@ def of_move(
     if not step.changes:
         return Consequence(about, note=note or "already there")
     return _of(now, about, editing.after(now, step), note)
+
+
+def elsewhere(now: Studio, ops: Sequence[str]) -> tuple[tuple[str, Change], ...]:
+    """What the step would take with these ops on each other device that may run them, all else as
+    it is: the reason why they are where they are, whatever has put them there.
+
+    Nothing where they are on several devices. Of a large problem a few devices are looked at, or
+    none, for who selects something waits for it.
+    """
+    problem, placed, was = now.problem, now.placement, now.simulated
+    own = {placed.device_of[op] for op in ops}
+    units = sorted({int(problem.unit_of_op[problem.graph.index[op]]) for op in ops})
+    if len(own) != 1 or not units:
+        return ()
+    may = problem.allowed[units].all(axis=0)
+    others = [d.name for d, ok in zip(problem.machine.devices, may, strict=True) if ok]
+    found = []
+    most = MOST_KERNELS // max(1, len(problem.kernels.ops))
+    for device in [name for name in others if name not in own][:most]:
+        after = moved(problem, placed, dict.fromkeys(_together(problem, units), device))
+        predicted = now.cache.simulated(problem, after)
+        broken = now.cache.violations(problem, after)
+        tie = is_tie(was.value, was.range_s, predicted.value, predicted.range_s)
+        after_s = math.inf if broken else predicted.value
+        found.append((device, Change(was.value, after_s, problem.unit, tie)))
+    return tuple(found)
+
+
+def _together(problem: Problem, units: Sequence[int]) -> list[str]:
+    """The ops of some units, those that are fused or grouped with others among them."""
+    return [problem.graph.ops[i].name for unit in units for i in problem.ops_of_unit[unit]]
 
 
 def of_order(now: Studio, ops: Sequence[str], before: Sequence[str]) -> Consequence:

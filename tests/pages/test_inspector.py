@@ -1,13 +1,17 @@
 """The side panel about selected ops shows the names of a file letter by letter."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+import placement as api
 from pages.ui.panels import inspector
+from placement import simulate
 from placement.core import formatting
 from placement.core.machine import Device, Link, Machine
+from studio import consequence
 from tests.pages import problems
 
 HOSTILE = ("![x](http://evil.example/a)", "**b** <img src=x> &lt; www.evil.example :red[y]")
@@ -30,6 +34,8 @@ def _drawn(ops=("b_conv",)):
         simulated=simulate(problem, placed),
         is_estimate=True,
         costs="given",
+        named=SimpleNamespace(made_by="hand", by_hand=True),
+        cache=SimpleNamespace(simulated=simulate, violations=lambda *_: ()),
     )
     inspector.show(now, list(ops))
 
@@ -77,3 +83,41 @@ def test_amounts_of_arithmetic_have_a_space_before_their_unit():
 )
 def test_one_op_is_told_with_its_type_where_that_says_something(kind, said):
     assert inspector.one_of(kind) == said
+
+
+def _now(placed, problem):
+    cache = SimpleNamespace(simulated=simulate, violations=lambda *_: ())
+    return SimpleNamespace(
+        problem=problem, placement=placed, simulated=simulate(problem, placed), cache=cache
+    )
+
+
+def test_why_an_op_is_here_is_what_the_step_would_take_with_it_elsewhere():
+    """By the simulation of the placement that is like this one but for the op's own device."""
+    problem = problems.diamond()
+    placed = problems.everywhere(problem, b="cpu:1")
+    before_s = simulate(problem, placed).value
+    for op, device in (("b_conv", "cpu:0"), ("c_relu", "cpu:1")):
+        ((named, change),) = consequence.elsewhere(_now(placed, problem), [op])
+        other = problems.everywhere(problem, **{"b": "cpu:1", op[0]: device})
+        assert named == device
+        assert change.before_s == before_s
+        assert change.after_s == pytest.approx(simulate(problem, other).value)
+        assert change.after_s > before_s, "what runs side by side would run one after another"
+        told = inspector.instead([(named, change)], "step")
+        percent = formatting.percent(change.after_s / before_s - 1)
+        assert f"a step would take: on {device} " in told and told.endswith(f"{percent} more.")
+    # On two devices at once they are nowhere else, and where no other device runs it neither.
+    assert consequence.elsewhere(_now(placed, problem), ["b_conv", "c_conv"]) == ()
+    bound = problems.diamond(runs_b=False)
+    assert consequence.elsewhere(_now(problems.everywhere(bound), bound), ["b_conv"]) == ()
+
+
+def test_a_followed_method_tells_what_it_compared_for_an_op():
+    problem = problems.diamond()
+    steps = api.steps(problem, "heft").steps
+    for op in ("a_conv", "b_relu"):
+        told = inspector.reason_of(steps, op)
+        own = next(step for step in steps if step.ghosts and op in step.focus)
+        assert told == own.why and " finish at " in told
+    assert inspector.reason_of(steps[:1], "a_conv") == ""

@@ -1,21 +1,30 @@
 """The side panel about the selected ops: what they are, and why they are where they are."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import streamlit as st
 
 from pages.ui.panels import training_phases
+from pages.ui.session import cache
 from pages.ui.shell import glossary
 from placement.core import formatting
 from placement.drawing.names import names_of
 from placement.drawing.op_reasons import Move, Why, why
+from placement.search.steps import Step
+from studio import consequence
+from studio.consequence import Change
 from studio.snapshot import Studio
 
 MOST_ROWS = 8
 SLACK_HELP = (
     "How much later this could end before the whole step gets longer. No slack: it is on the"
     " critical path, the chain of work and waiting that decides the step time."
+)
+ELSEWHERE_HELP = (
+    "All other ops stay where they are. Methods look at many ops at once, so one of them may be"
+    " where it is for the sake of others; what would take less here is worth a try."
 )
 GROUP_HELP = (
     "The runtime runs these ops as one piece of work (one kernel), so they always share a device."
@@ -33,6 +42,7 @@ def show(now: Studio, selection: Sequence[str]) -> None:
     _title(now, ops)
     answer = why(now.problem, now.placement, now.simulated, ops)
     _times(now, answer)
+    _reason(now, ops)
     _moves(now, answer)
     if answer.along:
         st.caption(f"Moves along with it ({len(answer.along)}):", help=GROUP_HELP)
@@ -107,6 +117,44 @@ def _times(now: Studio, answer: Why) -> None:
         st.caption("On the critical path: no slack.", help=SLACK_HELP)
     else:
         st.caption(f"Slack: {formatting.seconds(answer.slack_s, unit)}", help=SLACK_HELP)
+
+
+def _reason(now: Studio, ops: Sequence[str]) -> None:
+    """Why these ops are here: what their method has compared, and what each other device would do.
+
+    The first where somebody has followed the method, and one op is asked for.
+    """
+    named = now.named
+    if len(ops) == 1 and not named.by_hand:
+        followed = cache.steps_so_far(now.pinned_problem, named.made_by)
+        said = "" if followed is None else reason_of(followed.steps, ops[0])
+        if said and followed is not None and followed.placement == now.placement:
+            st.text(f"{named.made_by}: {said}")
+    found = consequence.elsewhere(now, ops)
+    if found:
+        st.text(instead(found, now.problem.objective.per), help=ELSEWHERE_HELP)
+
+
+def reason_of(steps: Sequence[Step], op: str) -> str:
+    """What a method says of the step that has put an op on its device; empty where none did."""
+    return next((s.why for s in steps if s.ghosts and s.winner >= 0 and op in s.focus), "")
+
+
+def instead(found: Sequence[tuple[str, Change]], per: str) -> str:
+    """What the step would take with ops elsewhere, in one sentence."""
+    said = [f"on {device} {_took(change)}" for device, change in found]
+    return f"With this alone elsewhere, a {per} would take: {'; '.join(said)}."
+
+
+def _took(change: Change) -> str:
+    if not math.isfinite(change.after_s):
+        return "it could not run"
+    value = formatting.seconds(change.after_s, change.unit)
+    if not change.way:
+        return f"{value}, as long as now"
+    percent = formatting.percent(abs(change.share))
+    less = f"{percent} {'less' if change.way < 0 else 'more'}"
+    return f"{value}, {less}, which is a tie" if change.is_tie else f"{value}, {less}"
 
 
 def _moves(now: Studio, answer: Why) -> None:

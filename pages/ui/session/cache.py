@@ -235,9 +235,20 @@ def placed(posed: Problem, placer: str) -> Placed:
 def steps(posed: Problem, placer: str) -> Steps | None:
     """What a placer works out on its way; None while one that searches is at it."""
     if not searches(placer):
-        return _steps(posed, placer)
+        found_now = _steps(posed, placer)
+        _followed.add((posed.fingerprint, placer))
+        return found_now
     found = following.find(posed, placer)
     return found.result() if found is not None and found.done.is_set() else None
+
+
+def steps_so_far(posed: Problem, placer: str) -> Steps | None:
+    """The same where somebody has followed the method already; it is not begun for this."""
+    is_there = searches(placer) or (posed.fingerprint, placer) in _followed
+    return steps(posed, placer) if is_there else None
+
+
+_followed: set[tuple[str, str]] = set()
 
 
 @_kept(8, "Following the method")

@@ -62,6 +62,7 @@ class Gantt {
     [this.past.bars, this.past.text] = [before?.bars ?? null, before?.bars ? "before" : ""];
     [this.from, this.to] = this.within(this.from, this.to);
     this.root.querySelector(".help").textContent = data.help;
+    this.root.classList.toggle("hatched", Boolean(data.hatched));
     this.rows = data.panels.map((panel) => rowsOf(panel));
     this.legend(data.legend);
     this.draw();
@@ -251,10 +252,24 @@ class Gantt {
       patternTransform: "rotate(45)",
     });
     hatch.append(node("line", { x1: 0, y1: 0, x2: 0, y2: 6, class: "hatch" }));
+    for (const row of this.hatches()) made.append(row);
     const clip = node("clipPath", { id: "plot" });
     clip.append(node("rect", { x: this.left, y: 0, width: this.plot, height: 1e5 }));
     made.append(hatch, clip);
     return made;
+  }
+
+  // The hatch of each device, as in the picture, where devices are told apart by hatches.
+  hatches() {
+    if (!this.data.hatched) return [];
+    const inks = new Map(this.data.panels.flatMap(({ bars }, number) => bars.map((bar) => [hatchId(number, bar.row), bar.ink])));
+    return this.data.panels.flatMap(({ rows }, number) =>
+      rows.map(({ pattern }, row) => ({ id: hatchId(number, row), pattern })).filter(({ id, pattern }) => pattern && inks.has(id)).map(({ id, pattern }) => {
+        const tile = node("pattern", { id, width: 8, height: 8, patternUnits: "userSpaceOnUse" });
+        tile.append(node("path", { d: pattern, class: "stroke", stroke: inks.get(id) }));
+        return tile;
+      }),
+    );
   }
 
   panel(panel, top, number) {
@@ -286,6 +301,7 @@ class Gantt {
       }, slim(bar.row));
       if (!box) return;
       if (this.canMove(number, i)) box.classList.add("movable");
+      if (this.data.hatched && panel.rows[bar.row].pattern && !bar.ghost) this.hatch(plot, box, hatchId(number, bar.row));
       if (selected.has(i)) {
         const outline = box.cloneNode();
         outline.setAttribute("class", "selected");
@@ -302,7 +318,7 @@ class Gantt {
         const text = bar.text.length > room ? `${bar.text.slice(0, room - 1)}…` : bar.text;
         const size = `font-size:${sizes.letters}px`;
         const at = { x: centre, y: y(bar.row) + sizes.pad + sizes.bar / 2 + 0.36 * sizes.letters };
-        plot.append(node("text", { ...at, class: "inside", style: bar.ghost ? size : `fill:${bar.ink};${size}` }, text));
+        plot.append(node("text", { ...at, class: "inside", style: bar.ghost ? size : `fill:${bar.ink};--glow:${bar.colour};${size}` }, text));
       }
     });
     plot.append(...over, this.chain(panel, y, slim));
@@ -329,6 +345,13 @@ class Gantt {
   canMove(number, i) {
     const panel = this.data.panels[number];
     return number === this.editable && panel.rows[panel.bars[i].row].sender === null;
+  }
+
+  // Strokes over a bar, which stays what is pointed at.
+  hatch(into, box, id) {
+    const over = node("rect", { class: "hatching", fill: `url(#${id})` });
+    for (const name of ["x", "y", "width", "height"]) over.setAttribute(name, box.getAttribute(name));
+    into.append(over);
   }
 
   // Nothing at all where it lies outside of what is zoomed into.
@@ -401,6 +424,7 @@ class Gantt {
 }
 
 const AXIS = 30;
+const hatchId = (panel, row) => `hatch-${panel}-${row}`;
 
 // Pixels of what a timeline is made of, where lanes have a share of their usual height.
 function sizesAt(share) {

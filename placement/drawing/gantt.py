@@ -8,6 +8,7 @@ from typing import Any
 
 from placement.core import formatting
 from placement.core.timeline import Span, Timeline, idle_s
+from placement.drawing.colours.palette import device_pattern
 from placement.drawing.names import names_of
 from placement.drawing.spans import UNKNOWN, Sources, name_of
 from placement.drawing.wording import shortened
@@ -104,7 +105,13 @@ class Panel:
             "title": self.title,
             "note": self.note,
             "rows": [
-                {"name": shown(r.name), "about": r.about, "sender": r.sender} for r in self.rows
+                {
+                    "name": shown(r.name),
+                    "about": r.about,
+                    "sender": r.sender,
+                    "pattern": device_pattern(i) if r.sender is None else "",
+                }
+                for i, r in enumerate(self.rows)
             ],
             "bars": [
                 {

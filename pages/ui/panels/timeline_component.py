@@ -91,6 +91,7 @@ def draw(
         "pickable": on_pick is not None,
         "editable": editable,
         "fits": fits,
+        "hatched": choices.presenting() or bool(choices.remembered("hatch", False)),
         "targets": [target._asdict() for target in targets],
         "asks": dict(asks) if asks else None,
         "before": _before(before),

@@ -38,6 +38,8 @@ class Desk {
   update({ project, unfold, lesson }) {
     this.lesson = lesson;
     if (project !== this.project) {
+      // Another project, as the next lesson is, is read from its beginning.
+      if (this.project) document.querySelector(".st-key-desk-inspector")?.scrollTo({ top: 0 });
       this.project = project;
       this.state = { height: 0, dock: "open", details: "", ...this.remembered() };
     }

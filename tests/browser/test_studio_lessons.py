@@ -137,11 +137,18 @@ def test_from_one_lesson_to_the_next_the_whole_page_goes(new_page, read):
     page = new_page("lessons")
     first, second = list(read)[:2]
     begin(page, first, read[first])
-    page.locator(f"{PANEL} .st-key-next-lesson button").click()
+    panel, onward = (
+        page.locator(".st-key-desk-inspector"),
+        page.locator(f"{PANEL} .st-key-next-lesson"),
+    )
+    onward.scroll_into_view_if_needed()
+    assert panel.evaluate("(one) => one.scrollTop") > 0
+    onward.locator("button").click()
     expect(page.locator(f"{PANEL} h3")).to_have_text(read[second].header.title)
     num_ops = len(lessons.posed(read[second]).problem.graph.ops)
     until(page, "p.drawn && p.nodes.length === given", num_ops)
     expect(page.locator(".st-key-desk-opened")).to_contain_text("Chains")
+    assert panel.evaluate("(one) => one.scrollTop") == 0, "it is read from its beginning"
 
 
 def test_what_a_lesson_asks_stands_as_a_line_on_the_timeline(new_page, read):

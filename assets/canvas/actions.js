@@ -69,7 +69,11 @@ Object.assign(Canvas.prototype, {
     const { model } = this;
     const target = model.devices[device];
     this.forecast.end();
-    if (!target) return;
+    if (!target) {
+      const { length } = model.devices;
+      this.tell(length === 1 ? "There is one device only" : `There is no device ${device + 1}: they are 1 to ${length}`);
+      return;
+    }
     const found = this.targetsOr("Select something first, then choose a device");
     if (!found || !this.send({ kind: "assign", nodes: found.nodes, device })) return;
     model.assign(found.nodes ?? model.selection(), device);

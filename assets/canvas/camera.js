@@ -34,7 +34,8 @@ Object.assign(Canvas.prototype, {
     const margin = this.data.enlarged > 1 ? Math.min(28, clientHeight / 14) : 28;
     // The zoom buttons stand at the right, and where the drawing fills its place the legend below.
     const rail = 44 * this.data.enlarged;
-    const foot = this.data.height ? 0 : Math.max(18 * this.data.enlarged, this.covered() - margin);
+    const hasFoot = !this.data.height && getComputedStyle(this.chrome.legend.row).display !== "none";
+    const foot = hasFoot ? Math.max(18 * this.data.enlarged, this.covered() - margin) : 0;
     const width = extent.right - extent.left;
     const height = extent.bottom - extent.top;
     const whole = Math.min(
@@ -57,17 +58,20 @@ Object.assign(Canvas.prototype, {
     return legend.height ? this.chrome.stage.getBoundingClientRect().bottom - legend.top + 4 : 0;
   },
 
+  // Whoever wants to see everything wants that in a window of another size, too.
   fit(animated) {
     if (!this.net) return;
-    this.travel(this.cameraFor(), animated, true);
+    const presented = this.data.enlarged > 1;
+    this.travel(this.cameraFor(), animated, () => (presented ? this.lookAtStart() : this.saveCamera(true)));
   },
 
   // An animation of vis-network ends near its aim, not on it.
-  travel(camera, animated, isWhole = false) {
+  travel(camera, animated, arrived = () => this.saveCamera()) {
     const arrive = guarded(() => {
-      if (animated && this.aim !== camera) return;
-      this.net?.moveTo({ ...camera, animation: false });
-      this.saveCamera(isWhole);
+      if (!this.net || (animated && this.aim !== camera)) return;
+      this.net.moveTo({ ...camera, animation: false });
+      this.aim = null;
+      arrived();
     });
     if (!animated) {
       arrive();
@@ -197,13 +201,16 @@ Object.assign(Canvas.prototype, {
     const now = this.net.getScale();
     // An audience would lose its way: what it sees already stays, and nothing is enlarged.
     const presented = this.data.enlarged > 1;
+    // Arrow keys begin at what is looked at.
+    if (presented) this.ringShown = false;
     if (presented && this.shows(left, top, right, bottom)) {
       announce("looked", { key: this.data.key });
       return;
     }
     const scale = Math.max(0.01, Math.min(whole, presented ? now : Math.max(now, 0.8)));
     const position = { x: (left + right) / 2, y: (top + bottom) / 2 };
-    this.travel({ scale, position }, animated);
+    // A step of a presentation is nobody's hand: a window of another size still shows everything.
+    this.travel({ scale, position }, animated, presented && this.firstSight ? () => {} : undefined);
     announce("looked", { key: this.data.key });
   },
 

@@ -78,9 +78,9 @@ class Canvas {
     this.sizes = new ResizeObserver(guarded(() => this.resized()));
     this.sizes.observe(this.chrome.stage);
     // Whoever has begun to do something here keeps the picture where it is, whatever is resized.
-    // Keys of a presentation lead from step to step, and do nothing to where the picture stands.
-    this.begun = ({ type }) => {
-      if (type !== "keydown" || !(this.data?.enlarged > 1)) this.firstSight = false;
+    // In a presentation only who pans or zooms has: keys and buttons lead from step to step there.
+    this.begun = () => {
+      if (!(this.data?.enlarged > 1)) this.firstSight = false;
     };
     for (const what of BEGINNINGS) window.addEventListener(what, this.begun, true);
   }

@@ -95,13 +95,18 @@ const LETTERS = {
 // Up and down follow the data; where there is none, and sideways, the nearest node that way.
 function walk(canvas, key) {
   const { model } = canvas;
-  const chosen = model.selected.lastIndexOf("2");
-  // What is selected inside a closed block stands there.
-  const from = model.index.get(canvas.ring) ?? (chosen < 0 ? model.selected.lastIndexOf("1") : chosen);
+  const from = startOfWalk(canvas);
   const shown = canvas.ringShown || from < 0;
   // The first arrow key shows where the ring is, the next one moves it.
   const next = from < 0 ? 0 : shown ? (alongData(model, from, key) ?? nearestThatWay(model, from, key)) : from;
   if (next !== undefined && model.nodes[next]) canvas.focusOn(next);
+}
+
+// The ring while it is seen, else what is selected, be it in part, else where the ring was.
+function startOfWalk({ model, ring, ringShown }) {
+  const at = model.index.get(ring) ?? -1;
+  const chosen = Math.max(model.selected.lastIndexOf("2"), model.selected.includes("2") ? -1 : model.selected.indexOf("1"));
+  return (ringShown && at >= 0) || chosen < 0 ? at : chosen;
 }
 
 function alongData(model, from, key) {

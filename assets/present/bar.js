@@ -9,6 +9,8 @@ const bars = new WeakMap();
 const TYPING = "input, textarea, select, [contenteditable=true], [role=combobox], [role=slider], [role=spinbutton]";
 const TURNS = { PageDown: 1, PageUp: -1 };
 const ARROWS = { ArrowRight: 1, ArrowLeft: -1 };
+// The keys of a button.
+const PRESSING = new Set(["Tab", "Enter", " ", "Shift", "Control", "Alt", "Meta"]);
 const ENDS = { Home: 0, End: Infinity };
 
 class Bar {
@@ -74,14 +76,16 @@ class Bar {
       for (const [walk, name] of this.data.walks) {
         const button = made("button", name);
         button.type = "button";
-        button.title = `Step along: ${name.toLowerCase()} (T)`;
         button.dataset.walk = walk;
-        button.addEventListener("click", () => this.outbox.push({ kind: "follow", walk }));
+        // Where there is room for one, it is the one that is on: a press leads to the other.
+        button.addEventListener("click", () => (walk === this.data.walk ? this.other() : this.follow(walk)));
         row.append(button);
       }
     }
     for (const button of row.children) {
-      button.setAttribute("aria-pressed", String(button.dataset.walk === this.data.walk));
+      const isOn = button.dataset.walk === this.data.walk, name = button.textContent.toLowerCase();
+      button.setAttribute("aria-pressed", String(isOn));
+      button.title = isOn ? `Steps follow the ${name}; T changes that` : `Step along the ${name} (T)`;
     }
   }
 
@@ -110,13 +114,20 @@ class Bar {
     else if (isFree && event.key.toLowerCase() === "t") this.other();
     else if (isFree && event.key === "?") this.showKeys(this.list().hidden);
     else if (event.key === "Escape" && isFree) {
-      if (!this.escape(isPicture)) return;
-    } else if (isIdle && event.key !== "Tab" && this.picture()) {
-      this.picture().focus({ preventScroll: true });
-      this.picture().dispatchEvent(new KeyboardEvent("keydown", event));
-    } else return;
+      if (!this.list().hidden) this.showKeys(false);
+      else if (isPicture && this.isSelected()) return;
+      else if (this.isSelected()) this.handOn(event);
+      else this.leave();
+    } else if (this.isForPicture(event, isIdle)) this.handOn(event);
+    else return;
     event.preventDefault();
     event.stopImmediatePropagation();
+  }
+
+  // Where nothing has the focus, or a button here that was clicked, which has keys of its own.
+  isForPicture(event, isIdle) {
+    const isHere = this.root.contains(event.composedPath()[0]) && !PRESSING.has(event.key);
+    return Boolean(this.picture()) && event.key !== "Tab" && (isIdle || isHere);
   }
 
   // The large letters end at once, their style sheet only when all of the page has been drawn.
@@ -131,18 +142,24 @@ class Bar {
     this.outbox.push({ kind: "leave" });
   }
 
-  // Whether the key was for us: the picture first lets go of what is selected there.
-  escape(isPicture) {
-    if (!this.list().hidden) this.showKeys(false);
-    else if (isPicture && globalThis.__placementCanvas?.probe?.("canvas")?.numSelected) return false;
-    else this.verbs().leave();
-    return true;
+  // Something is selected, which Escape lets go of first.
+  isSelected() {
+    return Boolean(globalThis.__placementCanvas?.probe?.("canvas")?.numSelected);
+  }
+
+  // The picture gets a key that nothing else has the focus for, or had it since a reload.
+  handOn(event) {
+    this.picture().focus({ preventScroll: true });
+    this.picture().dispatchEvent(new KeyboardEvent("keydown", event));
   }
 
   other() {
     const walks = this.data.walks.map(([walk]) => walk);
-    const next = walks[(walks.indexOf(this.data.walk) + 1) % walks.length];
-    this.outbox.push({ kind: "follow", walk: next });
+    this.follow(walks[(walks.indexOf(this.data.walk) + 1) % walks.length]);
+  }
+
+  follow(walk) {
+    this.outbox.push({ kind: "follow", walk });
   }
 
   close() {

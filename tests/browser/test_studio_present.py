@@ -149,7 +149,7 @@ def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     drawn(page)
     settled(page)
     small = page.get_by_role("tab", name="Timeline").locator("p").bounding_box()["height"]
-    select(page, 1)
+    chosen = select(page, 1)["id"]
     page.get_by_role("button", name="Present").click()
     expect(page).to_have_url(re.compile("[?&]present"))
     expect(told(page)).to_be_visible()
@@ -171,6 +171,37 @@ def test_it_is_entered_by_a_button_and_left_by_escape(new_page):
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("[?&]present"))
     expect(page.get_by_role("button", name="Place", exact=True)).to_be_visible()
+    # What was being worked on is selected again, and nothing of the presentation.
+    until(page, "p.selection.length === 1 && p.selection[0] === given", chosen)
+
+
+def test_after_a_reload_escape_lets_go_first_and_then_ends(presented):
+    """A clicker's start button sends F5, after which nothing on the page has the focus."""
+    page = presented
+    page.keyboard.press("PageDown")
+    until(page, "p.numSelected > 0")
+    page.keyboard.press("Escape")
+    until(page, "p.numSelected === 0")
+    expect(page).to_have_url(re.compile("[?&]present"))
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("[?&]present"))
+
+
+def test_a_digit_that_moves_nothing_says_why(presented):
+    page = presented
+    page.keyboard.press("1")
+    until(page, "p.status.startsWith('Select something first')")
+    page.keyboard.press("9")
+    until(page, "p.status === 'There is no device 9: they are 1 to 2'")
+
+
+def test_the_arrow_down_begins_at_what_the_step_shows(presented):
+    page = presented
+    page.keyboard.press("End")
+    shown = until(page, "p.numSelected > 0")
+    at = [node["id"] for node in shown["nodes"] if node["selected"] != "0"]
+    page.keyboard.press("ArrowDown")
+    assert until(page, "p.ring !== null")["ring"] in at
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -213,6 +244,109 @@ def test_names_in_the_picture_are_larger_than_at_a_desk(new_page, presented):
     legend = presented.get_by_role("group", name="Legend").bounding_box()
     lowest = max(node["y"] + node["h"] / 2 for node in drawn(presented)["nodes"])
     assert lowest <= legend["y"], "no block stands behind the legend"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (960, 600)])
+def test_a_projector_of_few_pixels_has_large_names_too(new_page, width, height):
+    """As many times larger than at a desk in the same window, from the first sight on."""
+    sizes, page = [], new_page("?project=new")
+    page.set_viewport_size({"width": width, "height": height})
+    drawn(page)
+    address = f"{page.url.partition('?')[0]}?project={project_of(page)}"
+    for view in ("", "&present"):
+        page.goto(f"{address}{view}")
+        drawn(page)
+        settled(page)
+        page.evaluate(WRITTEN)
+        written = page.evaluate(REDRAW, bool(view))
+        names = {node["label"] for node in drawn(page)["nodes"]}
+        sizes.append(np.median([one["size"] for one in written if one["text"] in names]))
+    assert sizes[1] > 1.45 * sizes[0]
+
+
+def test_a_long_sentence_is_whole_in_every_window(presented):
+    """Of measured times it tells the range, too, which needs three lines."""
+    page = presented
+    longer = "(one) => (one.textContent += ' 180 ms to 293 ms in 9 of 10 cases;'.repeat(3))"
+    told(page).evaluate(longer)
+    for width, height in ((960, 600), (1024, 768), (1280, 720)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(300)
+        box = told(page).bounding_box()
+        assert told(page).evaluate("(one) => one.scrollHeight <= one.clientHeight + 1"), width
+        assert box["y"] + box["height"] <= height + 1, (width, box)
+        gantt = page.locator(".st-key-desk-dock").bounding_box()
+        assert gantt["y"] + gantt["height"] <= box["y"] + 1, "it covers nothing"
+        on = page.locator(".walks [aria-pressed=true]")
+        expect(on).to_be_visible()
+        expect(on).to_have_text("Critical path")
+        expect(page.locator(".st-key-desk-dock .gantt .help")).not_to_be_visible()
+
+
+def test_another_window_shows_everything_until_somebody_zooms(presented):
+    page = presented
+
+    def is_whole():
+        found = drawn(page)
+        stage = found["stage"]
+        right, end = stage["left"] + stage["width"], stage["top"] + stage["height"]
+        return all(
+            node["x"] - node["w"] / 2 >= stage["left"]
+            and node["x"] + node["w"] / 2 <= right
+            and node["y"] - node["h"] / 2 >= stage["top"]
+            and node["y"] + node["h"] / 2 <= end
+            for node in found["nodes"]
+        )
+
+    page.keyboard.press("f")
+    page.keyboard.press("PageDown")
+    until(page, "p.numSelected > 0")
+    page.get_by_role("button", name="The next step").click()
+    page.wait_for_timeout(500)
+    before = drawn(page)["scale"]
+    page.set_viewport_size({"width": 960, "height": 600})
+    until(page, "p.scale < 0.95 * given", before)
+    page.wait_for_timeout(300)
+    assert is_whole()
+    before = drawn(page)["scale"]
+    page.keyboard.press("+")
+    zoomed = until(page, "p.scale > 1.1 * given", before)["scale"]
+    page.set_viewport_size({"width": 1024, "height": 600})
+    page.wait_for_timeout(500)
+    assert drawn(page)["scale"] == pytest.approx(zoomed)
+
+
+def test_all_cards_of_three_devices_are_whole(new_page):
+    page = new_page("devices")
+    choose(page, "Machine", "two-hosts-16gpu")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(f"{page.url.partition('devices')[0]}?project={project_of(page)}&present")
+    drawn(page)
+    settled(page)
+    chips = page.locator(".canvas .chips")
+    edge = chips.bounding_box()["x"] + chips.bounding_box()["width"]
+    third = chips.locator(".chip").nth(2).bounding_box()
+    assert third["x"] + third["width"] <= edge + 1
+
+
+def test_bars_are_hatched_as_their_devices_are_in_the_picture(presented):
+    page = presented
+    bars = page.locator(".gantt").first.locator("[data-panel=predicted] .bar")
+    of_device = bars.evaluate_all(
+        "(all) => new Set(all.map((bar) => bar.getAttribute('fill'))).size"
+    )
+    assert of_device >= 2
+    found = (
+        page.locator(".gantt")
+        .first.locator(".hatching")
+        .evaluate_all("(all) => [...new Set(all.map((one) => one.getAttribute('fill')))]")
+    )
+    # The first device has no hatch, in the picture as here.
+    assert found == ["url(#hatch-0-1)"]
+    idle = page.locator(".gantt .idle").first
+    assert "url" not in idle.evaluate("(one) => getComputedStyle(one).fill"), (
+        "it means devices here"
+    )
 
 
 def test_nothing_of_the_score_is_cut_in_half(presented):

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from pages.ui.desk import score
+from pages.ui.desk import present, score
 from placement import simulate
 from placement.core import formatting
 from profiling.measuring.store import ProfileStore
 from studio import editing
+from studio.consequence import Change
 from studio.project import pins
 from studio.snapshot import bound_of
 from tests.pages.going import open_tab
@@ -74,6 +75,19 @@ def test_a_change_is_told_by_its_direction_and_a_tie_is_neither_praised_nor_blam
     assert ":gray[**" in score.against(simulated(now, 0.8), one, "heft", holds=False)
     near = simulated(now, 1.054, (0.95, 1.2))
     assert ":gray[**+5.4%**, a tie]" in score.against(near, one, "heft")
+
+
+def test_the_sentence_before_an_audience_judges_as_the_score_does():
+    """What is a tie there is not told as a gain here."""
+    faster, tied = Change(1.0, 0.9, "s"), Change(1.0, 0.9, "s", is_tie=True)
+    assert present.compared(faster) == "10% less than before"
+    assert present.compared(Change(1.0, 1.1, "s")) == "10% more than before"
+    assert present.compared(tied).startswith("a tie with before") and "%" not in present.compared(
+        tied
+    )
+    assert tied.text.endswith("a tie")
+    for same in (Change(1.0, 1.0, "s"), Change(1.0, 1.0, "s", is_tie=True)):
+        assert present.compared(same) == "as long as before" and "no change" in same.text
 
 
 def test_pins_leave_the_yardstick_as_it_is():

@@ -26,19 +26,21 @@ from placement.drawing.names import names_of
 from placement.drawing.path_stops import Stop, stops
 from placement.drawing.wording import shortened
 from placement.simulator.throughput import loads_s
+from placement.simulator.uncertainty import is_tie
 from studio import editing
+from studio.consequence import Change
 from studio.project import edits
 from studio.project.edits import Edit
 from studio.snapshot import Studio
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
 SCRIPTS = ("canvas/outbox.js", "present/bar.js")
-KEY, AT, WALK, SEEN, CHANGE, STOOD, VIEW = (
-    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood", "view")
+KEY, AT, WALK, SEEN, CHANGE, STOOD, VIEW, CHOSEN = (
+    f"present-{name}" for name in ("bar", "at", "walk", "seen", "told", "stood", "view", "chosen")
 )
 PATH, CHANGES = "path", "changes"
 WALKS = {PATH: "Critical path", CHANGES: "Changes by hand"}
-MOST_NAME, MOST_LABEL, LEAST_CHANGE = 60, 90, 5e-4
+MOST_NAME, MOST_LABEL = 60, 90
 KEYS = (
     ("→ ← or Page Down, Page Up", "the next step and the one before: a clicker has these two keys"),
     ("Home, End", "the first step and the last"),
@@ -79,6 +81,7 @@ def button() -> None:
 def _begin() -> None:
     for what, at_first in ((AT, 0), (SEEN, None), (CHANGE, ""), (STOOD, None)):
         choices.keep(what, at_first)
+    choices.keep(CHOSEN, list(choices.selection()))
     choices.keep(VIEW, choices.kept(VIEW, 0) + 1)
     choices.present(on=True)
 
@@ -118,6 +121,8 @@ def _on_steps() -> None:
         outbox.applied(KEY, message)
     if any(isinstance(message, Leave) for message in asked):
         choices.present(on=False)
+        choices.select(choices.kept(CHOSEN, ()))
+        choices.keep(CHOSEN, ())
         carry_out(_put_back)
     following = [message.walk for message in asked if isinstance(message, Follow)]
     going = [message.to for message in asked if isinstance(message, Go)]
@@ -292,10 +297,11 @@ def _notice_change(now: Studio) -> None:
     """Keep a sentence about what has changed since this was drawn last, until the next step."""
     done, value_s = len(now.history.done), now.simulated.value
     seen = choices.kept(SEEN, None)
-    choices.keep(SEEN, [now.named.name, done, value_s])
-    if seen is None or seen == [now.named.name, done, value_s]:
+    range_s = now.simulated.range_s
+    choices.keep(SEEN, [now.named.name, done, value_s, range_s and list(range_s)])
+    if seen is None or seen[:3] == [now.named.name, done, value_s]:
         return
-    name, before, before_s = seen
+    name, before, before_s, before_range_s = seen
     # The first edit of a method's placement makes a copy of it, which has that one step.
     if name != now.named.name and done == 1:
         before = 0
@@ -305,15 +311,19 @@ def _notice_change(now: Studio) -> None:
     made = _label(now, now.history.done[-1]) if done > before else ""
     undone = _label(now, now.history.undone[-1]) if done < before else ""
     what = made or (f"Undone: {undone}" if undone else "Predicted anew")
-    compared = _compared(value_s, before_s)
-    choices.keep(CHANGE, f"{what}; now {_value(now)}, {compared}.")
+    is_tied = is_tie(value_s, range_s, before_s, before_range_s and tuple(before_range_s))
+    change = Change(before_s, value_s, now.problem.unit, is_tied)
+    choices.keep(CHANGE, f"{what}; now {_value(now)}, {compared(change)}.")
 
 
-def _compared(value_s: float, before_s: float) -> str:
-    change = value_s / before_s - 1.0 if before_s else 0.0
-    if abs(change) < LEAST_CHANGE:
+def compared(change: Change) -> str:
+    """A change as the score judges it: where it is a tie nobody can say that it is less or more."""
+    if not change.way:
         return "as long as before"
-    return f"{formatting.percent(abs(change))} {'less' if change < 0 else 'more'} than before"
+    if change.is_tie:
+        return "a tie with before, for predictions err by more"
+    percent = formatting.percent(abs(change.share))
+    return f"{percent} {'less' if change.way < 0 else 'more'} than before"
 
 
 @cache

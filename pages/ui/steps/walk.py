@@ -12,6 +12,10 @@ from studio.snapshot import Studio
 # The widget of the dock's tabs, and this one among them.
 DOCK, TAB = "dock-tab", "Steps"
 METHOD, PREDICT = "steps-method", "steps-predict"
+# The placement beside which methods are followed, and what had been selected when a step came.
+BESIDE, SELECTED = "steps-beside", "steps-selected"
+# How often the steps were left because another placement came.
+LEFT = "steps-left"
 FIRST = "heft"
 
 
@@ -120,13 +124,57 @@ def walk(now: Studio) -> Walk | None:
 
 def on_screen(now: Studio) -> Walk | None:
     """The walk that the picture shows: while its tab is open, once the method has an answer."""
-    opened = choices.typed(DOCK, choices.kept(DOCK, choices.remembered(DOCK, "")))
-    if opened != TAB:
+    opened = choices.typed(tabs(), choices.kept(DOCK, choices.remembered(DOCK, "")))
+    if opened != TAB or is_overtaken(now):
         return None
     try:
         return walk(now)
     except ValueError:
         return None
+
+
+def tabs() -> str:
+    """What the widget of the dock's tabs is known by."""
+    number = choices.kept(LEFT, 0)
+    return f"{DOCK}-{number}" if number else DOCK
+
+
+def leave(tab: str) -> None:
+    """Open another tab without being asked to.
+
+    The tabs are another widget from then on: a browser that has not heard of it yet may send once
+    more that the old ones stand at the steps.
+    """
+    choices.keep(LEFT, choices.kept(LEFT, 0) + 1)
+    choices.keep(DOCK, tab)
+
+
+def begin(now: Studio) -> None:
+    """Note, once for each time that the tab is open, beside which placement it is."""
+    if not choices.kept(BESIDE, ""):
+        choices.keep(BESIDE, _placement_of(now))
+        choices.keep(SELECTED, choices.num_selections())
+
+
+def end() -> None:
+    choices.keep(BESIDE, "")
+
+
+def is_overtaken(now: Studio) -> bool:
+    """Whether another placement has come on the screen since, which somebody wants to see now."""
+    begun = choices.kept(BESIDE, "")
+    return bool(begun) and begun != _placement_of(now)
+
+
+def _placement_of(now: Studio) -> str:
+    """Stands for the placement on the screen as it is."""
+    return f"{now.named.name} {cache.stamp(now.shelf.path(now.named.name))}"
+
+
+def ringed(shown: Walk) -> tuple[str, ...]:
+    """What the step is about, until something else is selected."""
+    is_new = choices.num_selections() != choices.kept(SELECTED, 0)
+    return choices.selection() if is_new and choices.selection() else shown.focus
 
 
 def go_to(now: Studio, shown: Walk, at: int) -> None:
@@ -142,6 +190,10 @@ def answer(now: Studio, shown: Walk, at: int, given: int) -> None:
 
 
 def _keep(now: Studio, shown: Walk, at: int, answers: Mapping[int, int]) -> None:
+    # What was selected beside the step before is no part of this one.
+    if choices.num_selections() != choices.kept(SELECTED, 0):
+        choices.select(())
+    choices.keep(SELECTED, choices.num_selections())
     state = {"at": at, "answers": {str(number): given for number, given in answers.items()}}
     choices.keep(_key(now, shown.method), state)
 

@@ -101,8 +101,8 @@ def elsewhere(now: Studio, ops: Sequence[str]) -> tuple[tuple[str, Change], ...]
     units = sorted({int(problem.unit_of_op[problem.graph.index[op]]) for op in ops})
     if len(own) != 1 or not units:
         return ()
-    may = problem.allowed[units].all(axis=0)
-    others = [d.name for d, ok in zip(problem.machine.devices, may, strict=True) if ok]
+    devices = enumerate(problem.machine.devices)
+    others = [device.name for d, device in devices if problem.allowed[units, d].all()]
     found = []
     most = MOST_KERNELS // max(1, len(problem.kernels.ops))
     for device in [name for name in others if name not in own][:most]:

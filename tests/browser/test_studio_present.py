@@ -195,6 +195,18 @@ def test_a_digit_that_moves_nothing_says_why(presented):
     until(page, "p.status === 'There is no device 9: they are 1 to 2'")
 
 
+def test_what_a_held_digit_foretells_is_written_large(presented):
+    page = presented
+    page.keyboard.press("PageDown")
+    found = until(page, "p.numSelected > 0")
+    page.keyboard.down(str(1 + found["counts"].index(min(found["counts"]))))
+    told_of = page.locator(".forecast .score")
+    expect(told_of).to_be_visible()
+    size = told_of.evaluate("(one) => parseFloat(getComputedStyle(one).fontSize)")
+    assert size == pytest.approx(1.5 * 14)
+    page.keyboard.press("Escape")
+
+
 def test_the_arrow_down_begins_at_what_the_step_shows(presented):
     page = presented
     page.keyboard.press("End")

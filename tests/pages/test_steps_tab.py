@@ -2,9 +2,14 @@
 
 import json
 
+from pages.ui.steps import player
+from pages.ui.steps.walk import Walk
 from placement import simulate
+from placement.api.steps import Steps
 from placement.core.amounts import in_unit
+from placement.core.problem_json import problem_from_json
 from placement.placers import placer_class
+from placement.search.steps import Question, Step
 from studio import editing, following
 from tests.instances import canonical_file
 from tests.pages.going import open_tab
@@ -72,3 +77,16 @@ def test_a_search_that_is_cancelled_can_be_followed_again(tmp_path, monkeypatch)
     checked(next(b for b in app.button if b.label == "Follow it again").click().run())
     again = following.find(snapshot(project).pinned_problem, "mutation")
     assert again is not ahead and again.result().steps
+
+
+def test_an_answer_that_is_as_good_is_right_and_both_are_named():
+    asked = Question("Where?", ("P1", "P2", "P3"), "P1", ("P3",))
+    step = Step(line=0, why="", devices=(), question=asked)
+    found = Steps("heft", ("go",), problem_from_json(canonical_file(), "canonical"), (step,))
+    for given, num_right in ((0, 1), (2, 1), (1, 0)):
+        shown = Walk("heft", found, 0, True, {0: given})
+        assert shown.num_right == num_right
+        told = player.asked_of(shown)
+        assert told["right"] == [0, 2] and told["equal"] == "Equally good: P1, P3."
+    untold = player.asked_of(Walk("heft", found, 0, True, {}))
+    assert untold["right"] == [] and untold["equal"] == ""

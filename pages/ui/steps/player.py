@@ -73,13 +73,13 @@ def _data(now: Studio, shown: Walk) -> dict[str, object]:
         "lines": list(shown.found.pseudo_code),
         "line": step.line,
         "why": "" if hidden else step.why,
-        "question": _asked(shown),
+        "question": asked_of(shown),
         "right": f"{shown.num_right} of {len(shown.answers)} right" if shown.answers else "",
         "tables": [_drawn(table, unit) for table in tables],
     }
 
 
-def _asked(shown: Walk) -> dict[str, object] | None:
+def asked_of(shown: Walk) -> dict[str, object] | None:
     """The question of the step, with what was answered, and the answer once it may be known."""
     question = shown.step.question
     if question is None or not (shown.predicts or shown.at in shown.answers):

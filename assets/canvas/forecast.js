@@ -48,7 +48,7 @@ class Forecast {
     const side = tie ? "" : { "-1": "faster", 1: "slower" }[way] ?? "";
     const first = element("div", `score ${side}`, sign + (text || note));
     this.box.replaceChildren(first, element("div", "about", about));
-    if (text && note) this.box.append(element("div", "note", note));
+    if (text && note) this.box.append(element("div", "against", note));
     this.box.hidden = false;
     const frame = this.canvas.chrome.root.getBoundingClientRect();
     const chip = this.canvas.chrome.chips.children[this.device].getBoundingClientRect();

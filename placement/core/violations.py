@@ -133,12 +133,15 @@ def _units(problem: Problem, runs: _Runs) -> list[str]:
 
 def _memory(problem: Problem, schedule: Schedule) -> list[str]:
     found = []
+    # A prediction gives a value back at its last reader, so its peaks are lower.
+    in_calls = problem.memory_model != "sum" and problem.execution is Execution.SEGMENT
+    counted = ", where all that a call makes is held until it ends" * in_calls
     for device, num_bytes in zip(
         problem.machine.devices, sequential_peak_bytes(problem, schedule), strict=True
     ):
         if device.memory_bytes is not None and num_bytes > device.memory_bytes:
             needs, has = apart(num_bytes, device.memory_bytes)
-            found.append(f"Device {device.name!r} needs {needs} but has {has}.")
+            found.append(f"Device {device.name!r} needs {needs} but has {has}{counted}.")
     return found
 
 

@@ -196,3 +196,26 @@ def test_what_depends_on_the_selection_is_asked_again(visitor):
     page.add_script_tag(path=CONSEQUENCE)
     assert page.evaluate(ASK) == [1, 2, 3, 4, 1, 5, 6, 4]
     page.close()
+
+
+def test_the_box_holds_what_stands_against_a_move(lasting_desk):
+    node = select(lasting_desk, 1)
+    chip = lasting_desk.locator(CHIPS).nth(elsewhere(lasting_desk, node))
+    chip.focus()
+    told_after(lasting_desk)
+    note = "Device 'gpu:0' needs 13.2 MiB but has 2.05 MiB. " * 3
+    told = {"about": "78 ops to gpu:0", "text": "1 ms → 2 ms, +100%", "way": 1, "note": note}
+    lasting_desk.evaluate(
+        "told => window.dispatchEvent(new CustomEvent('placement-consequence', { detail: told }))",
+        told,
+    )
+    words = lasting_desk.locator(f"{FORECAST} .against")
+    expect(words).to_have_text(note.strip())
+    inner, outer = words.bounding_box(), lasting_desk.locator(FORECAST).bounding_box()
+    above = lasting_desk.locator(f"{FORECAST} .about").bounding_box()
+    assert above["y"] + above["height"] <= inner["y"]
+    assert inner["y"] + inner["height"] <= outer["y"] + outer["height"]
+    assert outer["x"] <= inner["x"]
+    assert inner["x"] + inner["width"] <= outer["x"] + outer["width"]
+    chip.blur()
+    expect(lasting_desk.locator(FORECAST)).to_be_hidden()

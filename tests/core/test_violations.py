@@ -5,8 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from placement.core.costs import Costs
+from placement.core.graph import Graph, Op, Tensor
+from placement.core.machine import Device, Machine
+from placement.core.problem import Execution, Problem, own_kernels
 from placement.core.schedule import Schedule, Segment
 from placement.core.violations import sequential_peak_bytes, violations
+from placement.simulator.simulate import simulate
 from tests.instances import random_devices, random_problem
 
 
@@ -67,6 +72,23 @@ def test_peaks_agree_with_the_slow_count():
         problem = replace(problem, costs=replace(problem.costs, workspace_bytes=scratch))
         schedule = scheduled(problem, seed)
         assert sequential_peak_bytes(problem, schedule) == slow_peaks(problem, schedule), seed
+
+
+def test_it_says_where_it_counts_more_than_a_prediction():
+    """A chain in one call: the rule holds all its values, a prediction two at a time."""
+    ops = tuple(Op(f"op{i}", "op") for i in range(5))
+    tensors = tuple(Tensor(f"t{i}", f"op{i}", (f"op{i + 1}",), 100) for i in range(4))
+    graph = Graph("chain", ops, tensors)
+    machine = Machine("one", (Device("d0", memory_bytes=300),), ())
+    costs = Costs(np.ones((5, 1)), np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), "given")
+    problem = Problem(graph, machine, costs, graph, own_kernels(graph))
+    whole = Schedule((Segment("d0", tuple(op.name for op in ops)),))
+    said = "Device 'd0' needs 400 B but has 300 B"
+    assert simulate(problem, whole).peak_bytes["d0"] == 200
+    assert violations(problem, whole) == (
+        f"{said}, where all that a call makes is held until it ends.",
+    )
+    assert violations(replace(problem, execution=Execution.OP), whole) == (f"{said}.",)
 
 
 def test_each_broken_rule_is_named():

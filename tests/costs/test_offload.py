@@ -100,7 +100,10 @@ def test_what_streams_waits_for_the_link():
 def test_the_buffer_counts():
     problem = with_offload(two_layers(FITS - 1))
     schedule = make_schedule(problem, placed(problem, "gpu:0", "gpu:0-streamed"))
-    assert violations(problem, schedule) == ("Device 'gpu:0' needs 220 B but has 219 B.",)
+    assert violations(problem, schedule) == (
+        "Device 'gpu:0' needs 220 B but has 219 B,"
+        " where all that a call makes is held until it ends.",
+    )
 
 
 def test_methods_stream_what_does_not_fit_and_nothing_else():

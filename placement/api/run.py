@@ -84,6 +84,7 @@ def run(
         )
     require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
+    _require_room(problem, predicted)
     measured = _executed(model, problem, predicted.schedule, options, inputs=inputs, emit=emit)
     return LiveRun(predicted, measured)
 
@@ -128,6 +129,7 @@ def stream(
         raise ValueError("A pipeline measures throughput; use --objective throughput.")
     require_runnable(model, problem, inputs)
     predicted = simulate(problem, placement)
+    _require_room(problem, predicted)
     measured = _streamed(
         model, problem, predicted.schedule, options, inputs=inputs, emit=emit, stop=stop
     )
@@ -168,6 +170,15 @@ def _make_ready(model: Model, problem: Problem, timeout_s: float | None) -> None
     if timeout_s is not None and not backends.emulated(problem.machine.devices):
         with deadline(timeout_s):
             compiled_for(problem, model)
+
+
+def _require_room(problem: Problem, predicted: Simulated) -> None:
+    """ValueError where a device lacks memory, before anybody waits for a turn or for quiet."""
+    from profiling import backends
+    from profiling.devices.memory import check_devices
+
+    if not backends.emulated(problem.machine.devices):
+        check_devices(predicted.peak_bytes, problem.machine)
 
 
 def require_runnable(model: Model, problem: Problem, inputs: Mapping[str, Any] | None) -> None:

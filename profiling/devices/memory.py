@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from placement.core import formatting
 from placement.core.machine import Machine
 
 
@@ -16,21 +17,27 @@ def check_memory(
     `peak` is by device; `beside_bytes` is what the host holds besides. Devices `elsewhere` are not
     in its memory.
     """
-    on_host = beside_bytes
-    for name, num_bytes in peak.items():
-        device = machine.device(name)
-        on_host += num_bytes if device.on_host and name not in elsewhere else 0
-        if device.memory_bytes is not None and num_bytes > device.memory_bytes:
-            raise ValueError(
-                f"Weights and values on {name!r} need {num_bytes} bytes, it has"
-                f" {device.memory_bytes}; move some ops to another device."
-            )
-    free = free_bytes()
+    check_devices(peak, machine)
+    in_host = [n for n in peak if machine.device(n).on_host and n not in elsewhere]
+    on_host, free = beside_bytes + sum(peak[n] for n in in_host), free_bytes()
     if on_host > free:
+        needs, has = formatting.apart(on_host, free)
         raise ValueError(
-            f"Weights and values in host memory need {on_host} bytes, {free} are free; close other"
+            f"Weights and values in host memory need {needs}, {has} are free; close other"
             " programs or place less on the CPU."
         )
+
+
+def check_devices(peak: Mapping[str, int], machine: Machine) -> None:
+    """ValueError where a device has less memory than its peak, whatever is free just now."""
+    for name, num_bytes in peak.items():
+        limit_bytes = machine.device(name).memory_bytes
+        if limit_bytes is not None and num_bytes > limit_bytes:
+            needs, has = formatting.apart(num_bytes, limit_bytes)
+            raise ValueError(
+                f"Weights and values on {name!r} need {needs}, it has {has}; move some ops to"
+                " another device."
+            )
 
 
 def free_bytes() -> int:

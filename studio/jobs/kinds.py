@@ -23,6 +23,7 @@ from placement.core.verb_options import (
 from placement.costs.what_if import Conditions
 from placement.files import output
 from placement.schedule.symmetry import aligned
+from profiling.devices.memory import check_devices
 from profiling.measuring.store import ProfileStore
 from studio import snapshot
 from studio.jobs import command_line, jobs, outcomes, records
@@ -80,7 +81,13 @@ def start_place(now: Studio, options: PlaceOptions, ops: Sequence[str] = ()) -> 
 
 @output.losing(NOT_STARTED)
 def start_run(now: Studio, options: RunOptions | StreamOptions) -> str:
-    """Run the current placement, as it is now."""
+    """Run the current placement, as it is now; what no device has room for is refused at once."""
+    peak_bytes = {} if now.emulated else now.simulated.peak_bytes
+    try:
+        check_devices(peak_bytes, now.machine)
+    except ValueError as error:
+        now.session.say("warning", f"Not run: {error}")
+        return ""
     path, about = _as_it_is(now)
     about = replace(
         about,

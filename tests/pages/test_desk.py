@@ -73,6 +73,9 @@ def test_a_change_is_told_by_its_direction_and_a_tie_is_neither_praised_nor_blam
     assert "the same" in score.against(one, one, "heft")
     assert "not possible" in score.against(one, None, "heft")
     assert ":gray[**" in score.against(simulated(now, 0.8), one, "heft", holds=False)
+    assert "against heft, not allowed" in score.against(one, one, "heft", broken=("It is large.",))
+    unfair = score.against(simulated(now, 0.8), one, "heft", broken=("It is large.",))
+    assert ":gray[**-20%**]" in unfair
     near = simulated(now, 1.054, (0.95, 1.2))
     assert ":gray[**+5.4%**, a tie]" in score.against(near, one, "heft")
 

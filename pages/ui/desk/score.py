@@ -1,5 +1,7 @@
 """The score: what the placement on the screen is predicted to take, and against what it stands."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -81,7 +83,7 @@ def show() -> None:
     name = _chosen(now)
     reference = reference_of(now, name)
     row.markdown(
-        against(now.simulated, reference, name, holds=holds),
+        against(now.simulated, reference, name, holds=holds, broken=_broken(now, name)),
         width="content",
         help=_about_reference(now, name, reference),
     )
@@ -141,13 +143,21 @@ def _last_edit(row: DeltaGenerator, edit: LastEdit | None, *, holds: bool) -> No
         told.markdown(figure("the last edit", change), width="content")
 
 
-def against(shown: Simulated, reference: Simulated | None, name: str, *, holds: bool = True) -> str:
+def against(
+    shown: Simulated,
+    reference: Simulated | None,
+    name: str,
+    *,
+    holds: bool = True,
+    broken: Sequence[str] = (),
+) -> str:
     """The change against a reference, in words that say which way it goes.
 
     It is neither praised nor blamed in a tie, nor where the costs that it was predicted by do not
-    hold.
+    hold, nor where the reference breaks rules.
     """
-    called = glossary.plain(name, 40)
+    called = glossary.plain(name, 40) + ", not allowed" * bool(broken)
+    holds = holds and not broken
     if reference is None or reference.value <= 0:
         return f"nothing to compare with: {called} is not possible" if name else ""
     change = shown.value / reference.value - 1.0
@@ -164,6 +174,9 @@ def _about_reference(now: Studio, name: str, reference: Simulated | None) -> str
         return REFERENCE_HELP
     said = [REFERENCE_HELP]
     said.append(f"Predicted of it: {formatting.seconds(reference.value, now.problem.unit)}.")
+    broken = _broken(now, name)
+    if broken:
+        said.append(f"It is not allowed: {glossary.plain(broken[0])}")
     shown = now.simulated
     if is_tie(shown.value, shown.range_s, reference.value, reference.range_s):
         said.append(TIE)
@@ -197,6 +210,14 @@ def reference_of(now: Studio, name: str) -> Simulated | None:
         return cache.simulated(now.problem, _placement(now, name))
     except ValueError:
         return None
+
+
+def _broken(now: Studio, name: str) -> tuple[str, ...]:
+    """What keeps a reference from being a placement at all, one sentence each."""
+    try:
+        return cache.violations(now.problem, _placement(now, name))
+    except ValueError:
+        return ()
 
 
 def _placement(now: Studio, name: str) -> Placement:

@@ -247,7 +247,7 @@ def test_memory_decides_how_many_samples_are_in_flight(tmp_path):
     found = stream(problem, schedule, StreamOptions(samples=20), model=model, baselines=False)
     assert found.depth == 3 and found.bit_equal
     assert max(found.run.peak_bytes.values()) == 3 * 4 * 60
-    with pytest.raises(ValueError, match="need 960 bytes, it has 800"):
+    with pytest.raises(ValueError, match="need 960 B, it has 800 B"):
         stream(problem, schedule, StreamOptions(samples=20, depth=4), model=model)
 
 

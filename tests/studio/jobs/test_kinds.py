@@ -3,12 +3,14 @@
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import to_builtins
 
 from pages.ui.session.current import snapshot
+from placement.core.machine import Device, Machine
 from placement.core.verb_options import CompareOptions, PlaceOptions, ProfileOptions, RunOptions
 from placement.costs.what_if import Conditions
 from studio.jobs import jobs, kinds, outcomes
@@ -122,6 +124,23 @@ STARTS = {
 def test_a_second_click_starts_no_second_job(project, started, verb):
     assert STARTS[verb](now(project)) == STARTS[verb](now(project))
     assert [line[0] for line in started] == [verb]
+
+
+def test_a_run_that_no_device_has_room_for_is_refused_at_once(project, started, monkeypatch):
+    """Before anything is started that would wait for a quiet computer."""
+    said = []
+    monkeypatch.setattr("pages.ui.session.choices.say", lambda *told: said.append(told))
+    cpu = Device("cpu:0", "cpu", "onnxruntime", flops_per_s=1e9, memory_bytes_per_s=1e9)
+    # No method puts anything where there is no room: what stands there is of before.
+    for memory_bytes in (None, 2**20):
+        one = Machine("one", (replace(cpu, memory_bytes=memory_bytes),))
+        write_json(project.folder / "machines" / "one.json", one.to_json())
+        project.change(machine="one.json")
+        assert now(project).named.name
+    assert kinds.start_run(now(project), RunOptions(steps=3)) == "" and started == []
+    ((kind, text),) = said
+    assert kind == "warning" and text.startswith("Not run: Weights and values on 'cpu:0' need ")
+    assert text.endswith(" MiB, it has 1 MiB; move some ops to another device.")
 
 
 @pytest.mark.parametrize("verb", ["compare", "what-if"])
